@@ -1,9 +1,15 @@
 """Parsed calls are cached, and their arguments are copied for every episode."""
 
+import json
+import keyword
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
+from published_bfcl import published_helpers
 
 literals = st.recursive(
     st.none() | st.booleans() | st.integers(-999, 999) | st.text("ab'\"\\\n([", max_size=5),
@@ -46,4 +52,102 @@ def test_prose_is_never_a_call() -> None:
 
 
 def test_empty_text_and_an_empty_list_contain_no_calls() -> None:
-    assert [parse_calls(text) for text in ("", "[]", "[ ]", "Action: []")] == [[], [], [], []]
+    for text in ("", "[]", "[ ]", "Action: []", "<think>I could call [ls()]"):
+        assert parse_calls(text) == []
+
+
+names = st.from_regex(r"[a-z_]{1,6}", fullmatch=True).filter(lambda name: not keyword.iskeyword(name))
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.text("ab ()[]{}'\"\\\n,", max_size=6),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+calls = st.lists(
+    st.builds(Call, names, st.just(()), st.dictionaries(names, values, max_size=3)), min_size=1, max_size=3
+)
+
+
+def python(of: list[Call], literal: Any = repr) -> str:
+    written = (f"{c.name}({', '.join(f'{k}={literal(v)}' for k, v in c.keyword.items())})" for c in of)
+    return f"[{', '.join(written)}]"
+
+
+def as_json(of: list[Call], name: str = "name", arguments: str = "arguments") -> list[str]:
+    return [json.dumps({name: c.name, arguments: c.keyword}) for c in of]
+
+
+SPELLINGS: dict[str, Any] = {
+    "a Python list": python,
+    "a list without brackets": lambda of: python(of)[1:-1],
+    "an unclosed list": lambda of: python(of)[:-1],
+    "a list with constants of JSON": lambda of: python(of, json.dumps),
+    "one call per line": lambda of: "\n".join(python([call])[1:-1] for call in of),
+    "ReAct": lambda of: f"Thought: ls() may help.\nAction: {python(of)}",
+    "a sentence": lambda of: f"I will look [first] at the files: {python(of)}",
+    "a sentence and JSON": lambda of: f"Let me see.\n[{', '.join(as_json(of))}]",
+    "a code fence": lambda of: f"```python\n{python(of)}\n```",
+    "a sentence and code fences": lambda of: (
+        "First this:\n" + "\n".join(f"```python\n{python([call])[1:-1]}\n```" for call in of)
+    ),
+    "a JSON fence": lambda of: f"```json\n[{', '.join(as_json(of, 'function', 'parameters'))}]\n```",
+    "thinking": lambda of: f"<think>\nMaybe [rm()]?\n</think>\n\n{python(of)}",
+    "tags": lambda of: "".join(f"<tool_call>\n{call}\n</tool_call>\n" for call in as_json(of)),
+    "thinking, a sentence and an unclosed tag": lambda of: (
+        "<think>rm()</think>Sure.\n" + "".join(f"<tool_call>{call}" for call in as_json(of[:1]))
+    ),
+    "JSON objects": lambda of: "\n".join(as_json(of)),
+    "OpenAI's form": lambda of: json.dumps(
+        [{"type": "function", "function": {"name": c.name, "arguments": json.dumps(c.keyword)}} for c in of]
+    ),
+    "Llama's tag": lambda of: "<|python_tag|>" + "; ".join(as_json(of, arguments="parameters")),
+    "Mistral's tag": lambda of: f"[TOOL_CALLS] [{', '.join(as_json(of))}]",
+    "the package's tag": lambda of: f"<TOOLCALL>{python(of)}</TOOLCALL>",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(written=calls)
+def test_natural_spellings_are_calls(spelling: str, written: list[Call]) -> None:
+    expected = written[:1] if "unclosed tag" in spelling else written
+    assert parse_calls(SPELLINGS[spelling](written)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I used [ls()] to list the files.",
+        "<think>[ls()]</think>Nothing to do.",
+        "```\nno call\n```",
+        '{"answer": 1}',
+        "[f(a=lambda: 1)]",
+        "[f(a=g())]",
+        "[f(a=9**9)]",
+        "[f(**{'a': 1})]",
+        "[f(a=[1][0])]",
+        "[f(a={[]: 1})]",
+    ],
+)
+def test_answers_that_mention_a_call_or_compute_are_not_calls(text: str) -> None:
+    with pytest.raises(NotCalls):
+        parse_calls(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[cd(folder='a'), ls(a=True)]",
+        "cd(folder='a')",
+        "[cd(folder='a')",
+        "`[ls()]`",
+        "```[ls(), pwd()]```",
+        "[f(a=-1, b=1.5, c=[1, 'x'], d={'k': (1, 2)})]",
+        "[f(a=1 + 2 * 3)]",
+        "[f(a=document)]",
+        "\n[ls()]\n",
+        "[a.f(x=1)]",
+    ],
+)
+def test_what_the_published_decoder_accepts_is_the_same_calls(text: str) -> None:
+    published = [parse_calls(call)[0] for call in published_helpers().default_decode_execute_prompting(text)]
+    assert parse_calls(text) == published

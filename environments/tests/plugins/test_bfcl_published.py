@@ -3,11 +3,13 @@
 import random
 from collections.abc import Iterator
 
+import pytest
 from bfcl_eval.eval_checker.multi_turn_eval import multi_turn_utils
 from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import multi_turn_checker
 
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry, read_entries
 from coevolve_environments.plugins.bfcl.episode import MAX_STEPS_PER_TURN, BfclEpisode
+from published_bfcl import published_helpers
 
 Play = list[list[list[str]]]
 """Turns of steps of calls."""
@@ -81,3 +83,25 @@ def test_every_perturbed_gold_play_has_the_published_verdict() -> None:
                 in_empty_turns += expected and any(steps and not calls for steps, calls in pairs)
     assert min(verdicts[category, verdict] for category in CATEGORIES for verdict in (True, False)) > 15
     assert in_empty_turns > 50
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_published_prompts_are_those_of_the_published_evaluation(category: str) -> None:
+    helpers = published_helpers()
+    rows = helpers.load_file(helpers.PROMPT_PATH / f"BFCL_v4_multi_turn_{category}.json")[::20]
+    entries = {entry.id: entry for entry in read_entries(category)}
+    for row in helpers.populate_test_cases_with_predefined_functions(rows):
+        expected = [
+            helpers.system_prompt_pre_processing_chat_model(row["question"][0], row["function"], row["id"])
+        ]
+        expected += row["question"][1:]
+        for turn, functions in row.get("missed_function", {}).items():
+            text = helpers.DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_PROMPTING.format(functions=functions)
+            expected[int(turn)] = [{"role": "user", "content": text}]
+
+        episode = BfclEpisode(
+            entries[row["id"]], task_id="t", split="train", max_steps_per_turn=20, published_prompts=True
+        )
+        shown = [episode.open(), *(episode.act("Done.") for _ in expected[1:])]
+        assert [observation.messages for observation in shown] == expected
+        assert all(observation.tools is None for observation in shown)

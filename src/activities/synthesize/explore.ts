@@ -12,6 +12,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ContextRow, ExplorationTurn, NewRun } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
+import { withoutThinking } from '../../domain/rollout/thinking';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -113,7 +114,7 @@ async function playOnce(
           fault: "the action reached maxTokens, or the prompt exceeded the model's context",
           reward: null,
         };
-      const action = reply.text.trim();
+      const action = withoutThinking(reply.text).trim();
       observed = await session.step(action);
       record.turns.push({ action, observation: observed.messages, callId });
     }

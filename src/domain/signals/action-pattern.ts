@@ -1,3 +1,4 @@
+import { withoutThinking } from '../rollout/thinking';
 import { compareText } from '../base/compare-text';
 
 /**
@@ -39,10 +40,11 @@ function sequence(names: readonly string[]): string {
  * - calls become their functions' names: `f(x=1)` is `f`, `[a.b(1), g(h(2))]` is `a.b g`
  * - other text becomes its first word in lower case, or `(empty)`
  *
- * In ReAct text only the part after the last `Action:` counts; code fences are removed.
+ * Thinking does not count. In ReAct text only the part after the last `Action:` counts; code fences are removed.
  */
 export function actionName(text: string): string {
-  const action = (text.split('Action:').at(-1) ?? text).replace(/```\w*\n|```/g, ' ');
+  const answer = withoutThinking(text);
+  const action = (answer.split('Action:').at(-1) ?? answer).replace(/```\w*\n|```/g, ' ');
   const bare = withoutQuoted(action).trim();
   if (sqlStart.test(bare)) return clauseSkeleton(bare);
   const calls = calledNames(bare);

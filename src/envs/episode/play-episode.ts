@@ -1,3 +1,4 @@
+import { withoutThinking } from '../../domain/rollout/thinking';
 import type { ChatMessage, RecordedTurn, SampledAction, StoredTurn } from '../../domain/rollout/turn';
 import type { EnvironmentSession, Observation, ResetRequest } from '../base/environment';
 import { digestAfter, digestOf, replayTurns, type ReplayChecks, type Replayed } from './replay-turns';
@@ -67,7 +68,7 @@ export async function playJournaledEpisode(
     if (chosen === null) return { opening, turns, ...tokens, reward: 0, rawScore: null, stopReason: 'token-limit' };
     const action = withTokens(chosen);
     addTokens(tokens, action);
-    latest = await session.step(action.action);
+    latest = await session.step(withoutThinking(action.action));
     const shown = turns.at(-1)?.observation ?? opening;
     turns.push(toTurn(action, latest.messages));
     conversation.push(...toMessages(turns.at(-1)!));

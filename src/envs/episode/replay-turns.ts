@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CoevolveError } from '../../domain/base/errors';
 import { canonicalJson } from '../../domain/base/canonical-json';
+import { withoutThinking } from '../../domain/rollout/thinking';
 import type { ChatMessage, RecordedTurn, StoredTurn } from '../../domain/rollout/turn';
 import type { EnvironmentSession, Observation } from '../base/environment';
 import { EnvironmentError } from '../base/environment-error';
@@ -59,7 +60,7 @@ const repeatAction = (
   session: Pick<EnvironmentSession, 'step'>,
   { ordinal, action }: RecordedTurn,
 ): Promise<Observation> =>
-  session.step(action).catch((cause: unknown) => {
+  session.step(withoutThinking(action)).catch((cause: unknown) => {
     if (!(cause instanceof EnvironmentError) || cause.kind !== 'rejected') throw cause;
     throw new ReplayMismatch(ordinal, `turn ${ordinal} is rejected when it is replayed: ${cause.message}`, { cause });
   });

@@ -41,6 +41,7 @@ test.each([
   ["SELECT a FROM t WHERE b = 'group by limit'", 'SELECT WHERE'],
   ["SELECT a FROM t WHERE b = 'it''s (where'", 'SELECT WHERE'],
   ['SHOW TABLES', 'SHOW'],
+  ['<think>ls() or rm()?</think>[cd(a=1)]', 'cd'],
   ['```sql\nSELECT avg(a) FROM t\n```', 'SELECT AVG'],
   ['Thought: count the rows.\nAction: SELECT a FROM t', 'SELECT'],
   ['f(x=1)', 'f'],

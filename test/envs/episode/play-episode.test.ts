@@ -45,6 +45,14 @@ test('an episode ends when the environment is done, with its reward and stop rea
   });
 });
 
+test('the environment receives the action without the thinking, which the trajectory keeps', async () => {
+  const { session, actions } = scripted(observation('question'));
+  const thoughtful: ChooseAction = (_, step) => Promise.resolve(`<think>${step}?</think>\n\naction ${step}`);
+  const episode = await playEpisode(session, request, thoughtful, 2);
+  expect(actions).toEqual(['action 0', 'action 1']);
+  expect(episode.turns.map(({ action }) => action)[1]).toBe('<think>1?</think>\n\naction 1');
+});
+
 test('a reward counts only when the episode is done', async () => {
   const { session } = scripted(observation('question'), observation('almost', { reward: 0.9, rawScore: 0.9 }));
   await expect(playEpisode(session, request, policy, 1)).resolves.toMatchObject({

@@ -1,12 +1,13 @@
-"""Parses `[cd(folder='document'), ls()]` as calls. Text of a model is never evaluated."""
+"""Parses calls such as `[cd(folder='document'), ls()]`. Text of a model is never evaluated."""
 
 import ast
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from coevolve_environments.plugins.react import action_of
+from coevolve_environments.plugins.bfcl.spellings import candidates
 
 MAX_CALLS = 64
 MAX_CHARACTERS = 20_000
@@ -29,13 +30,14 @@ class Call:
 
 
 def parse_calls(text: str) -> list[Call]:
-    """Returns the calls of an assistant message, with or without ReAct form and brackets.
+    """Returns the calls of an assistant message in any of the spellings of `candidates`.
 
     Raises:
         NotCalls: the text is anything else, or an argument is not a literal or too large.
     """
-    stripped = _stripped(text)
-    calls = _cached_calls(stripped) if len(stripped) <= _MAX_CACHED_CHARACTERS else _calls(stripped)
+    if len(text) > MAX_CHARACTERS:
+        raise NotCalls("too long")
+    calls = _cached_calls(text) if len(text) <= _MAX_CACHED_CHARACTERS else _calls(text)
     return [Call(c.name, _copy(c.positional), _copy(c.keyword)) for c in calls]
 
 
@@ -45,8 +47,12 @@ def spelled_calls(text: str) -> list[str]:
     Raises:
         NotCalls: see `parse_calls`.
     """
-    parse_calls(text)
-    return [ast.unparse(node) for node in _elements(_stripped(text))]
+    return [_spelled(call) for call in parse_calls(text)]
+
+
+def _spelled(call: Call) -> str:
+    named = (f"{name}={value!r}" for name, value in call.keyword.items())
+    return f"{call.name}({', '.join([*map(repr, call.positional), *named])})"
 
 
 def named_arguments(text: str, parameters: Sequence[str]) -> str:
@@ -66,17 +72,14 @@ def named_arguments(text: str, parameters: Sequence[str]) -> str:
     return f"{ast.unparse(node.func)}({', '.join(written)})"
 
 
-def _stripped(text: str) -> str:
-    stripped = action_of(text).strip("`").strip()
-    if len(stripped) > MAX_CHARACTERS:
-        raise NotCalls("too long")
-    if stripped and "(" not in stripped and "[" not in stripped:  # prose, without parsing it
-        raise NotCalls("not a call")
-    return stripped
-
-
 def _calls(text: str) -> tuple[Call, ...]:
-    return tuple(_call(node) for node in _elements(text))
+    problem = NotCalls("not a call")
+    for source in candidates(text):
+        try:
+            return tuple(_call(node) for node in _elements(source))
+        except NotCalls as error:
+            problem = error
+    raise problem
 
 
 _cached_calls = lru_cache(_CACHED_TEXTS)(_calls)
@@ -91,37 +94,114 @@ def _copy(value: Any) -> Any:
     return set(value) if isinstance(value, set) else value
 
 
-def _elements(text: str) -> tuple[ast.expr, ...]:
-    bracketed = text if text.startswith("[") else f"[{text}]"
+def _elements(source: str) -> list[ast.expr]:
+    """Returns the elements of a list, whose brackets may be missing, or the expressions of several lines."""
+    if source and "(" not in source and "[" not in source:  # prose, without parsing it
+        raise NotCalls("not a call")
+    bracketed = f"{'' if source.startswith('[') else '['}{source}{'' if source.endswith(']') else ']'}"
     try:
         body = ast.parse(bracketed, mode="eval").body
+        elements = body.elts if isinstance(body, ast.List) else []
+    except SyntaxError:
+        elements = _lines(source)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise NotCalls(str(error)) from None
+    if len(elements) > MAX_CALLS or (source.strip("[] \n") and not elements):
+        raise NotCalls("not a list of calls")
+    return elements
+
+
+def _lines(source: str) -> list[ast.expr]:
+    """Returns the expressions of a program of calls, or of lists of calls."""
+    try:
+        statements = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotCalls(str(error)) from None
-    if not isinstance(body, ast.List) or len(body.elts) > MAX_CALLS:
+    values = [statement.value for statement in statements if isinstance(statement, ast.Expr)]
+    if len(values) < len(statements):
         raise NotCalls("not a list of calls")
-    return tuple(body.elts)
+    return [
+        element for value in values for element in (value.elts if isinstance(value, ast.List) else [value])
+    ]
 
 
 def _call(node: ast.expr) -> Call:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+    if not isinstance(node, ast.Call):
         raise NotCalls("not a call of a named function")
     keyword: dict[str, Any] = {}
     for argument in node.keywords:
         if argument.arg is None or argument.arg in keyword:
             raise NotCalls("arguments must be named once and not unpacked")
         keyword[argument.arg] = _literal(argument.value)
-    return Call(node.func.id, tuple(_literal(argument) for argument in node.args), keyword)
+    return Call(_name(node.func), tuple(_literal(argument) for argument in node.args), keyword)
+
+
+def _name(node: ast.expr) -> str:
+    """Returns the name of a function, which may have a class or a module before it."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_name(node.value)}.{node.attr}"
+    raise NotCalls("not a call of a named function")
+
+
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
 def _literal(node: ast.expr) -> Any:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):  # the usual case
-        return node.value
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise NotCalls(f"not a literal: {error}") from None
+    value = _value(node)
     _check_size(value)
     return value
+
+
+def _value(node: ast.expr) -> Any:
+    """Returns a literal. A name is a constant of JSON or, as the package's decoder reads it, a text."""
+    match node:
+        case ast.Constant(value=value) if value is not Ellipsis:
+            return value
+        case ast.Name(id=name):
+            return _CONSTANTS.get(name, name)
+        case ast.List(elts=items):
+            return [_value(item) for item in items]
+        case ast.Tuple(elts=items):
+            return tuple(_value(item) for item in items)
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            pairs = zip((_value(key) for key in keys if key), map(_value, values), strict=True)
+            return dict(_hashable(pairs))
+        case ast.Set(elts=items):
+            return {item for item, _ in _hashable((_value(item), None) for item in items)}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_number(operand)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _number(operand)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _computed(_OPERATORS[type(op)], _number(left), _number(right))
+    raise NotCalls(f"not a literal: {ast.unparse(node)[:100]}")
+
+
+def _number(node: ast.expr) -> Any:
+    value = _value(node)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise NotCalls("not a number")
+    _check_size(value)
+    return value
+
+
+def _computed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    try:
+        return operation(left, right)
+    except ArithmeticError as error:
+        raise NotCalls(str(error)) from None
+
+
+def _hashable(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    for key, value in pairs:
+        try:
+            hash(key)
+        except TypeError as error:
+            raise NotCalls(f"not a literal: {error}") from None
+        yield key, value
 
 
 def _check_size(value: object) -> None:

@@ -55,24 +55,28 @@ def read_entries(category: str) -> Iterator[Entry]:
         )
 
 
-def tools_of(entry: Entry, turn: int) -> list[Json]:
-    """Returns the JSON schemas of the functions available in a turn, in the package's order."""
+def documents_of(entry: Entry, turn: int) -> list[Json]:
+    """Returns the package's documents of the functions available in a turn, in the package's order."""
     hidden = {name for start, names in entry.held_back.items() if start > turn for name in names}
     documents = [document for name in entry.classes for document in _documents(name)]
     return [document for document in documents if document["name"] not in hidden]
 
 
+def tools_of(entry: Entry, turn: int) -> list[Json]:
+    """Returns the JSON schemas of the functions available in a turn, in the package's order."""
+    return [
+        {
+            "name": document["name"],
+            "description": document["description"],
+            "parameters": _json_schema(document["parameters"]),
+        }
+        for document in documents_of(entry, turn)
+    ]
+
+
 @cache
 def _documents(class_name: str) -> tuple[Json, ...]:
-    rows = _read_lines(f"multi_turn_func_doc/{CLASS_FILES[class_name]}.json")
-    return tuple(
-        {
-            "name": row["name"],
-            "description": row["description"],
-            "parameters": _json_schema(row["parameters"]),
-        }
-        for row in rows
-    )
+    return tuple(_read_lines(f"multi_turn_func_doc/{CLASS_FILES[class_name]}.json"))
 
 
 def _json_schema(value: Any) -> Any:

@@ -5,7 +5,8 @@ used, because it evaluates model text and keeps every object forever.
 
 Reward: the published metric, 0 or 1. The options `dense` (turns passed / turns, ours) and `irrelevance` (no
 calls in a turn without gold calls) are for training only: held-out tasks ignore them, so that every reported
-figure is the published metric.
+figure is the published metric. With the option `published_prompts` the prompts are those of the published
+evaluation, too: 4 times as long, with the functions in the system prompt.
 """
 
 import hashlib
@@ -35,7 +36,8 @@ from coevolve_environments.settings import Settings
 
 NAME = "bfcl"
 _DEFAULTS = ("agentevolver", "seal")
-_OPTIONS = SPLIT_OPTIONS | {"max_steps_per_turn", "dense", "irrelevance"}
+_FLAGS = ("dense", "irrelevance", "published_prompts")
+_OPTIONS = SPLIT_OPTIONS | {"max_steps_per_turn", *_FLAGS}
 
 
 def create(settings: Settings) -> Environment:
@@ -99,6 +101,7 @@ class Bfcl(Environment):
             max_steps_per_turn=_step_limit(definition.get("max_steps_per_turn", MAX_STEPS_PER_TURN)),
             dense=split == "train" and bool(definition.get("dense", False)),
             irrelevance=split == "train" and bool(definition.get("irrelevance", False)),
+            published_prompts=bool(definition.get("published_prompts", False)),
         )
 
     def _entry(self, definition: Json) -> Entry:
@@ -128,6 +131,7 @@ def _record(entry: Entry, split: Split) -> TaskRecord:
             "max_steps_per_turn": MAX_STEPS_PER_TURN,
             "dense": False,
             "irrelevance": False,
+            "published_prompts": False,
         },
         features={
             "pattern": entry.category,
@@ -164,7 +168,7 @@ def _split_of(definition: Json, entry: Entry) -> Split:
 def _read_options(options: Mapping[str, Any], split: str) -> tuple[EntrySplit, Json]:
     refuse_unknown(options, _OPTIONS)
     limit = _step_limit(options.get("max_steps_per_turn", MAX_STEPS_PER_TURN))
-    chosen = {name: boolean_option(options, name, False) for name in ("dense", "irrelevance")}
+    chosen = {name: boolean_option(options, name, False) for name in _FLAGS}
     return read_split(options, split), {"max_steps_per_turn": limit, **chosen}
 
 

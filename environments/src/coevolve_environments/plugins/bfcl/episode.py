@@ -3,6 +3,7 @@
 from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
 from coevolve_environments.plugins.bfcl.entries import Entry, tools_of
 from coevolve_environments.plugins.bfcl.gold import GoldTurn, gold_of
+from coevolve_environments.plugins.bfcl.prompts import published_addition, published_opening
 from coevolve_environments.plugins.bfcl.world import World
 from coevolve_environments.protocol import Observation, StopReason
 
@@ -34,6 +35,7 @@ class BfclEpisode:
         max_steps_per_turn: int,
         dense: bool = False,
         irrelevance: bool = False,
+        published_prompts: bool = False,
     ) -> None:
         self.task_id = task_id
         self.split = split
@@ -41,6 +43,7 @@ class BfclEpisode:
         self._limit = max_steps_per_turn
         self._dense = dense
         self._irrelevance = irrelevance
+        self._published_prompts = published_prompts
         self._world = World(entry)
         self._responses: list[str] = []
         self._turn = 0
@@ -49,6 +52,8 @@ class BfclEpisode:
         self._failure: str | None = None
 
     def open(self) -> Observation:
+        if self._published_prompts:
+            return Observation(published_opening(self._entry), self._turn)
         messages = [{"role": "system", "content": _INSTRUCTION}, *self._request()]
         return Observation(messages, self._turn, tools=tools_of(self._entry, 0))
 
@@ -80,15 +85,16 @@ class BfclEpisode:
         self._steps = 0
         if self._turn == len(self._entry.turns):
             return self._finish([], "completed")
-        more = self._turn in self._entry.held_back
-        return Observation(
-            self._request(), self._turn, tools=tools_of(self._entry, self._turn) if more else None
-        )
+        if self._turn not in self._entry.held_back or self._published_prompts:
+            return Observation(self._request(), self._turn)
+        return Observation(self._request(), self._turn, tools=tools_of(self._entry, self._turn))
 
     def _request(self) -> list[dict[str, str]]:
-        if self._turn in self._entry.held_back:
-            return [{"role": "user", "content": _MORE_FUNCTIONS}]
-        return list(self._entry.turns[self._turn])
+        if self._turn not in self._entry.held_back:
+            return list(self._entry.turns[self._turn])
+        if self._published_prompts:
+            return [published_addition(self._entry, self._turn)]
+        return [{"role": "user", "content": _MORE_FUNCTIONS}]
 
     def _check_turn(self) -> str | None:
         """Returns the package's name of the turn's failure, if any."""
