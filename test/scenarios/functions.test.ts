@@ -20,8 +20,9 @@ const base = {
   },
   judge: { calibrationTasks: 4, minimumAgreement: 0.8 },
   training: {
-    init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 },
-    sft: { epochs: 1 },
+    init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96, maxPositions: 16_384 },
+    sft: { epochs: 1, maxLength: 16_384 },
+    grpo: { maxLength: 16_384 },
   },
 };
 const synthesis = {
@@ -54,7 +55,11 @@ beforeAll(async () => {
   model = await startScriptedModel((request) =>
     functionCaller(request.model === 'contrary' ? contrary : generous)(request),
   );
-  stack = await bringUpStack('functions', { scripted: { url: model.url } });
+  stack = await bringUpStack(
+    'functions',
+    { scripted: { url: model.url } },
+    { variables: { COEVOLVE_POLICY_CONTEXT: '16384' } },
+  );
   await stack.json('start', stack.specFile({ ...base, name: 'graded', synthesis, llm: llm('generous') }));
   const unexecuted = { ...synthesis, validation: 'off' };
   await stack.json('start', stack.specFile({ ...base, name: 'doubted', synthesis: unexecuted, llm: llm('contrary') }));
@@ -96,6 +101,27 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     expect(made(1).length).toBeGreaterThan(0);
     for (const task of made(0)) expect(task).toMatchObject({ origin: 'random', grader: 'judge' });
     for (const task of made(1)) expect(task).toMatchObject({ origin: 'synthesized', grader: 'judge' });
+  });
+
+  test('shows the functions to its policy and to the judge, and stores each list once', async () => {
+    const lists = await rows<{ sha256: string; characters: number }>(
+      `select f.sha256, length(f.functions) as characters from function_lists f
+       join campaigns c on c.id = f.campaign_id where c.name = 'graded'`,
+    );
+    const played = await rows<{ tokens: number; list: string }>(
+      `select cardinality(s.prompt_token_ids) as tokens,
+         jsonb_path_query_first(t.opening, '$[*] ? (@.role == "functions")') ->> 'content' as list
+       from trajectories t join campaigns c on c.id = t.campaign_id
+       join trajectory_turns s on s.campaign_id = t.campaign_id and s.trajectory_id = t.id and s.ordinal = 0
+       where c.name = 'graded' and t.purpose = 'train'`,
+    );
+    expect(played.length).toBeGreaterThan(lists.length);
+    const charactersOf = new Map(lists.map(({ sha256, characters }) => [sha256, characters]));
+    for (const { tokens, list } of played) expect(tokens).toBeGreaterThan(charactersOf.get(list)! / 6);
+
+    const judged = model.log.filter((request) => judgeQuestion(request));
+    expect(judged.length).toBeGreaterThan(0);
+    for (const { messages } of judged) expect(messages.at(-1)!.content).toContain('functions: [{"name":');
   });
 
   test("takes every reward of its policy from a judgement of the attempt and stores the environment's score beside it", async () => {

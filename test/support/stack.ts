@@ -77,8 +77,13 @@ export type TestStack = {
  *
  * @param providers contents of the file with the providers of language models
  * @param supervised restarts crashed services
+ * @param variables further settings of the stack
  */
-export async function bringUpStack(label: string, providers?: object, { supervised = false } = {}): Promise<TestStack> {
+export async function bringUpStack(
+  label: string,
+  providers?: object,
+  { supervised = false, variables = {} as Record<string, string> } = {},
+): Promise<TestStack> {
   const parent = path.join(projectRoot, '.coevolve');
   mkdirSync(parent, { recursive: true });
   const home = mkdtempSync(path.join(parent, `test-${label}-`));
@@ -88,6 +93,7 @@ export async function bringUpStack(label: string, providers?: object, { supervis
   const bare = readConfig({
     ...{ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home },
     ...(providers ? { COEVOLVE_LLM_PROVIDERS: providersFile } : {}),
+    ...variables,
   });
   const cli = (...args: string[]): Promise<Ran> =>
     runCli(bare, args[0] === 'up' && !supervised ? [...args, '--unsupervised'] : args);

@@ -31,12 +31,10 @@ export const prepareStep =
     if (stored) return { jobKey, rows: stored.datasetRows };
 
     const { attempts } = spec.rollouts;
-    const rollouts = await store.rollouts.list(request, {
-      from: (request.step - 1) * attempts,
-      to: request.step * attempts,
-    });
+    const range = { from: (request.step - 1) * attempts, to: request.step * attempts };
+    const rollouts = await store.rollouts.list(request, range);
     if (rollouts.length === 0)
-      throw new DomainError('NothingScored', `no attempt of step ${request.step} was scored; see \`coevolve doctor\``);
+      throw nothingScored(request.step, await store.rollouts.countWithoutAction(request, range));
     const lines = rowsOf(rollouts, request.method);
     const dataset = await artifacts.saveDataset(lines);
     await store.rlSteps.save(
@@ -46,6 +44,16 @@ export const prepareStep =
     );
     return { jobKey, rows: lines.length };
   };
+
+/** @param tooLong attempts whose first prompt exceeded the context of the policy */
+const nothingScored = (step: number, tooLong: number): DomainError =>
+  new DomainError(
+    'NothingScored',
+    tooLong > 0
+      ? `no attempt of step ${step} has an action: the first prompts of ${tooLong} exceed the context of the policy; bring the ` +
+          'stack up with a larger COEVOLVE_POLICY_CONTEXT, or start a campaign whose policy has more positions'
+      : `no attempt of step ${step} was scored; see \`coevolve doctor\``,
+  );
 
 /** The job starts from the active policy, with the optimizer state of the previous iteration if that trained this policy. */
 async function openRun(
