@@ -20,13 +20,14 @@ export function withFunctions(messages: readonly ChatMessage[], functions: reado
  */
 export function withFunctionsAsText(conversation: readonly ChatMessage[]): ChatMessage[] {
   const shown: ChatMessage[] = [];
-  let known: readonly string[] | null = null;
+  let known: readonly string[] = [];
   let pending: string | null = null;
   for (const { role, content } of conversation) {
     if (role === functionsRole) {
       const listed = (JSON.parse(content) as unknown[]).map((one) => JSON.stringify(one));
       const text = describe(listed, known);
       known = listed;
+      if (text === null) continue;
       const last = shown.at(-1);
       if (last?.role === 'system') shown[shown.length - 1] = { role: 'system', content: `${last.content}\n\n${text}` };
       else if (!last) shown.push({ role: 'system', content: text });
@@ -44,18 +45,16 @@ export function withFunctionsAsText(conversation: readonly ChatMessage[]): ChatM
   return shown;
 }
 
-/** @param known functions of the list before this one; null without one */
-function describe(listed: readonly string[], known: readonly string[] | null): string {
-  if (known === null) return withLines('You may call these functions', listed);
+/** Returns null if the functions are those of the list before. */
+function describe(listed: readonly string[], known: readonly string[]): string | null {
   const added = listed.filter((one) => !known.includes(one));
-  const isExtended = known.every((one) => listed.includes(one));
-  return isExtended
-    ? withLines('From now on you may also call these functions', added)
-    : withLines('From now on you may call these functions and no others', listed);
+  if (known.every((one) => listed.includes(one)))
+    return added.length === 0 ? null : withLines(known.length > 0 ? 'You may also call' : 'You may call', added);
+  return listed.length === 0 ? 'You may call no function any more.' : withLines('You may now call only', listed);
 }
 
 const withLines = (sentence: string, functions: readonly string[]): string =>
-  functions.length === 0 ? `${sentence}: none` : `${sentence}, one JSON object per line:\n${functions.join('\n')}`;
+  `${sentence} these functions, one JSON object per line:\n${functions.join('\n')}`;
 
 /** Returns a summary of a list of functions for people: their number and names. */
 export function summarizeFunctions(content: string): string {

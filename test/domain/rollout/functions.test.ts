@@ -45,15 +45,19 @@ test.each([
   [
     'added functions',
     list('ls', 'cd', 'rm'),
-    `may also call these functions, one JSON object per line:\n${lines('rm')}`,
+    `You may also call these functions, one JSON object per line:\n${lines('rm')}`,
   ],
-  ['other functions', list('cd', 'rm'), `and no others, one JSON object per line:\n${lines('cd', 'rm')}`],
-  ['no functions', list(), 'From now on you may call these functions and no others: none'],
+  [
+    'other functions',
+    list('cd', 'rm'),
+    `You may now call only these functions, one JSON object per line:\n${lines('cd', 'rm')}`,
+  ],
+  ['no functions', list(), 'You may call no function any more.'],
 ])('%s later in the episode are text before the request after them', (_, later, expected) => {
   const shown = withFunctionsAsText([...opening, message('tool', 'ok'), later, message('user', 'Can you do it now?')]);
   expect(shown.slice(-2)).toEqual([
     message('tool', 'ok'),
-    message('user', expect.stringMatching(/^From now on .*\n\nCan you do it now\?$/s) as string),
+    message('user', expect.stringMatching(/^You may .*\n\nCan you do it now\?$/s) as string),
   ]);
   expect(shown.at(-1)!.content).toContain(expected);
 });
@@ -61,6 +65,12 @@ test.each([
 test('functions after which no request follows are a message of their own', () => {
   const shown = withFunctionsAsText([...opening, list('ls', 'cd', 'rm'), message('tool', 'ok'), list('ls')]);
   expect(shown.slice(3).map(({ role }) => role)).toEqual(['user', 'tool', 'user']);
+});
+
+test('an empty first list and an equal later list are no text', () => {
+  const request = message('user', 'Go.');
+  expect(withFunctionsAsText([list(), request])).toEqual([request]);
+  expect(withFunctionsAsText([...opening, list('ls', 'cd'), request]).at(-1)).toEqual(request);
 });
 
 const observation = fc

@@ -24,6 +24,11 @@ export const ids = {
   trained: hash('b'),
 };
 
+const withFunctions = [
+  { role: 'functions', content: '[]' },
+  { role: 'user', content: 'How many?' },
+];
+
 /**
  * Stores a campaign with at least one row in every table: an expert attempt trains the first policy, which fails the
  * seed task; the failure gives a signal, the signal a synthesized task, and expert and failed attempt a pair, which
@@ -36,7 +41,7 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   await store.ledger.settle(start, 'iteration/0/rollout', { tokens: 5, seconds: 1 });
   await store.tasks.seed(start, [task('seed'), task('held', { split: 'held-out' })]);
   await store.tasks.plan(start, 'expert', ['seed']);
-  await store.trajectories.save(attempt(start, { taskId: 'seed', opening: [{ role: 'functions', content: '[]' }] }));
+  await store.trajectories.save(attempt(start, { taskId: 'seed', opening: withFunctions }));
   await addPolicy(campaign, { id: ids.start, examples: [{ trajectoryId: ids.expert, pairId: null }] });
   await store.policies.setActivePolicy(start, 'target', null, ids.start);
   const approval = { iteration: 0, role: 'target', decision: 'promote', actor: 'test' } as const;
