@@ -82,7 +82,7 @@ export type TestStack = {
 export async function bringUpStack(
   label: string,
   providers?: object,
-  { supervised = false, variables = {} as Record<string, string> } = {},
+  { supervised = false, variables = {} }: { supervised?: boolean; variables?: Record<string, string> } = {},
 ): Promise<TestStack> {
   const parent = path.join(projectRoot, '.coevolve');
   mkdirSync(parent, { recursive: true });
