@@ -37,7 +37,8 @@ function sequence(names: readonly string[]): string {
  * Returns the name of an action, without its arguments:
  *
  * - SQL becomes its clause skeleton: `select count(*) from t where x = 'a'` is `SELECT COUNT WHERE`
- * - calls become their functions' names: `f(x=1)` is `f`, `[a.b(1), g(h(2))]` is `a.b g`
+ * - calls become their functions' names: `f(x=1)` is `f`, `[a.b(1), g(h(2))]` is `a.b g`, `{"name": "f"}` is `f`;
+ *   Python's built-in functions count only alone: `print(a.b(1))` is `a.b`
  * - other text becomes its first word in lower case, or `(empty)`
  *
  * Thinking does not count. In ReAct text only the part after the last `Action:` counts; code fences are removed.
@@ -45,6 +46,8 @@ function sequence(names: readonly string[]): string {
 export function actionName(text: string): string {
   const answer = withoutThinking(text);
   const action = (answer.split('Action:').at(-1) ?? answer).replace(/```\w*\n|```/g, ' ');
+  const json = jsonCalls(action);
+  if (json.length > 0) return json.join(' ');
   const bare = withoutQuoted(action).trim();
   if (sqlStart.test(bare)) return clauseSkeleton(bare);
   const calls = calledNames(bare);
@@ -73,15 +76,37 @@ function clauseSkeleton(sql: string): string {
     .join(' ');
 }
 
+/** Returns the names of calls that are written as JSON. */
+const jsonCalls = (text: string): string[] =>
+  /^\s*(?:<tool_?call>|<\|python_tag\|>|\[TOOL_CALLS\])?\s*\[?\s*\{/i.test(text)
+    ? [...text.matchAll(/"(?:name|function)"\s*:\s*"([\w.]+)"/g)].map(([, name]) => name!)
+    : [];
+
+/** Built-in functions of Python that convert, count or show the results of other calls. */
+const builtIns = new Set(
+  'all any dict enumerate float int len list max min next print range repr reversed round set sorted str sum tuple zip'.split(
+    ' ',
+  ),
+);
+
 /** Returns the names before an opening parenthesis, except inside another call's arguments. */
 function calledNames(text: string): string[] {
   const names: string[] = [];
-  let depth = 0;
+  const open: boolean[] = []; // for each open parenthesis: true if it hides the calls inside
+  let hiding = 0;
   for (const [token] of text.matchAll(/(?<![\w.])[A-Za-z_][\w.]*\(|[()]/g)) {
-    if (token === ')') depth = Math.max(0, depth - 1);
-    else if (depth++ === 0 && token !== '(') names.push(token.slice(0, -1));
+    if (token === ')') {
+      if (open.pop()) hiding--;
+      continue;
+    }
+    const name = token.slice(0, -1);
+    if (name && hiding === 0) names.push(name);
+    const hides = name !== '' && !builtIns.has(name);
+    open.push(hides);
+    if (hides) hiding++;
   }
-  return names;
+  const others = names.filter((name) => !builtIns.has(name));
+  return others.length > 0 ? others : names.slice(0, 1);
 }
 
 /** Removes quoted text, which may contain keywords, names and parentheses. An unclosed quote is kept. */
