@@ -39,7 +39,8 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 
 # The user of the image's own making, node, is 1000. A new volume takes over the owner of the folder that it is mounted on.
-RUN install -d -o node -g node /var/lib/coevolve /var/lib/coevolve/artifacts /var/lib/coevolve/temporal
+RUN install -d -o node -g node /var/lib/coevolve /var/lib/coevolve/artifacts /var/lib/coevolve/environments \
+  /var/lib/coevolve/temporal
 ENV COEVOLVE_HOME=/var/lib/coevolve
 USER 1000:1000
 ENTRYPOINT ["node", "dist/cli/main.js"]

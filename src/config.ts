@@ -17,7 +17,9 @@ export type Config = {
   readonly artifacts: string;
   /** Search path of programs, in the format of PATH. */
   readonly searchPath: string;
+  /** With the password of `databasePasswordFile`, if there is one. */
   readonly databaseUrl?: string;
+  readonly databasePasswordFile?: string;
   readonly temporal: TemporalConfig;
   readonly environment: Endpoint;
   /** File with settings of hosted environments and third-party servers (docs/environments.md); absent: defaults. */
@@ -82,7 +84,6 @@ export function required(value: string | undefined, name: string, variable: stri
 export function readConfig(env: Env = process.env): Config {
   const projectRoot = path.resolve(__dirname, '..'); // parent of src/ and of dist/
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
-  const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
   const environments = env['COEVOLVE_ENVIRONMENTS_FILE'];
   const providers = env['COEVOLVE_LLM_PROVIDERS'];
   const kubernetes = env['COEVOLVE_KUBERNETES_CONFIG'];
@@ -95,7 +96,7 @@ export function readConfig(env: Env = process.env): Config {
     python: path.resolve(env['COEVOLVE_PYTHON'] || path.join(projectRoot, '.venv', 'bin', 'python')),
     artifacts: path.resolve(env['COEVOLVE_ARTIFACTS'] || path.join(home, 'artifacts')),
     searchPath: env['PATH'] ?? '',
-    ...(databaseUrl ? { databaseUrl } : {}),
+    ...readDatabase(env),
     temporal: readTemporal(env),
     recovery: readOneOf(env, 'COEVOLVE_RECOVERY', recoveryProfiles, 'default'),
     versioning: readOneOf(env, 'COEVOLVE_WORKER_VERSIONING', ['off', 'pinned'], 'off'),
@@ -117,7 +118,8 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_HOME: config.home,
     COEVOLVE_PYTHON: config.python,
     COEVOLVE_ARTIFACTS: config.artifacts,
-    DATABASE_URL: config.databaseUrl,
+    DATABASE_URL: config.databasePasswordFile ? withPassword(config.databaseUrl!, '') : config.databaseUrl,
+    COEVOLVE_DATABASE_PASSWORD_FILE: config.databasePasswordFile,
     TEMPORAL_ADDRESS: config.temporal.address,
     TEMPORAL_NAMESPACE: config.temporal.namespace,
     COEVOLVE_TEMPORAL_UI_URL: config.temporal.uiUrl,
@@ -141,6 +143,24 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_WORKER_VERSIONING: config.versioning,
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
+}
+
+const passwordFileVariable = 'COEVOLVE_DATABASE_PASSWORD_FILE';
+
+function readDatabase(env: Env): Pick<Config, 'databaseUrl' | 'databasePasswordFile'> {
+  const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
+  const file = env[passwordFileVariable];
+  if (!file) return databaseUrl ? { databaseUrl } : {};
+  if (!databaseUrl || new URL(databaseUrl).password || !new URL(databaseUrl).username)
+    throw new ConfigError(passwordFileVariable, 'expected a DATABASE_URL with a user and without a password');
+  const password = readToken(passwordFileVariable, file);
+  return { databaseUrl: withPassword(databaseUrl, password), databasePasswordFile: path.resolve(file) };
+}
+
+function withPassword(databaseUrl: string, password: string): string {
+  const url = new URL(databaseUrl);
+  url.password = encodeURIComponent(password);
+  return url.href;
 }
 
 function readTemporal(env: Env): TemporalConfig {

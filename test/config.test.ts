@@ -67,6 +67,16 @@ test('a configuration is equal to the one read from its variables', () => {
   expect(readConfig(variablesOf(config))).toEqual(config);
 });
 
+test('the password of the database comes from a file, and the variables of other processes do not contain it', () => {
+  const passwordFile = path.join(folder, 'password');
+  writeFileSync(passwordFile, 'a%b/c@d\n');
+  const env = { DATABASE_URL: 'postgres://user@db:5432/coevolve', COEVOLVE_DATABASE_PASSWORD_FILE: passwordFile };
+  const config = readConfig(env);
+  expect(decodeURIComponent(new URL(config.databaseUrl!).password)).toBe('a%b/c@d');
+  expect(variablesOf(config)).toMatchObject(env);
+  expect(readConfig(variablesOf(config))).toEqual(config);
+});
+
 test("Temporal's variables and profiles are read", () => {
   const profiles = path.join(folder, 'temporal.toml');
   writeFileSync(profiles, '[profile.cloud]\naddress = "a.tmprl.cloud:7233"\nnamespace = "a"\napi_key = "key"\n');
@@ -98,6 +108,9 @@ test.each([
   { COEVOLVE_POLICY_CONTEXT: '4k' },
   { COEVOLVE_POLICY_THREADS: '0' },
   { COEVOLVE_POLICY_TOKEN_FILE: folder },
+  { COEVOLVE_DATABASE_PASSWORD_FILE: tokenFile },
+  { COEVOLVE_DATABASE_PASSWORD_FILE: tokenFile, DATABASE_URL: 'postgres://user:word@db/coevolve' },
+  { COEVOLVE_DATABASE_PASSWORD_FILE: path.join(folder, 'absent'), DATABASE_URL: 'postgres://user@db/coevolve' },
   { COEVOLVE_METRICS_ADDRESS: 'localhost:9464' },
   { COEVOLVE_METRICS_ADDRESS: '127.0.0.1:99999' },
 ])('%j is rejected with the name of the variable', (env) => {

@@ -45,7 +45,7 @@ export function readToken(variable: string, file: string): string {
   try {
     token = readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new ConfigError(variable, `cannot read the token: ${error instanceof Error ? error.message : String(error)}`);
+    throw new ConfigError(variable, `cannot read it: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!token) throw new ConfigError(variable, `${file} is empty`);
   return token;

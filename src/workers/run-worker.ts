@@ -40,7 +40,7 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
     const workers = await Promise.all(
       queues.map((options) =>
         Worker.create({
-          ...{ ...shared, ...recoveryOptions[config.recovery], ...options },
+          ...{ ...shutdownTimes, ...recoveryOptions[config.recovery], ...options },
           ...{ dataConverter, connection, namespace },
           interceptors: {
             activity: [
@@ -74,7 +74,8 @@ async function loadFailpointHooks({ home }: Config): Promise<FailpointHooks | un
 
 type QueueOptions = Omit<WorkerOptions, 'connection'> & { taskQueue: string };
 
-const shared = {
+/** A container's grace period must be longer (docker-compose.yml). */
+export const shutdownTimes = {
   shutdownGraceTime: '5s',
   shutdownForceTime: '7s',
 } satisfies Partial<WorkerOptions>;
