@@ -8,6 +8,7 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 import { openJournals } from './attempt-journal';
 import type { PlannedAttempt } from './planned-attempt';
 import { playAttempt } from './play-attempt';
+import { attemptReporter } from './report-attempts';
 
 /** A range of the plan with the policy that plays it. */
 export type RolloutBatch = IterationKey &
@@ -29,11 +30,12 @@ export const maxConcurrentAttempts = 32;
  * others after the turns in their journals. A lost game is a result. An unavailable server is an error, which is retried
  * after the running attempts have ended.
  */
-export const collectRollouts =
-  (deps: Dependencies) =>
-  async (batch: RolloutBatch): Promise<{ attempts: number; found: number }> => {
+export const collectRollouts = (deps: Dependencies) => {
+  const report = attemptReporter(deps);
+  return async (batch: RolloutBatch): Promise<{ attempts: number; found: number }> => {
     const { store } = deps;
-    const { spec } = await getCampaign(deps, batch.campaignId);
+    const campaign = await getCampaign(deps, batch.campaignId);
+    const { spec } = campaign;
     const tasks = await store.tasks.listPlanned(batch, batch.purpose, batch.from, batch.to);
     const playable = tasks.filter(({ referenceActions }) => batch.policyId !== null || referenceActions.length > 0);
     const attempts = batch.purpose === 'train' ? spec.rollouts.attempts : 1;
@@ -49,12 +51,14 @@ export const collectRollouts =
     let turns = 0;
     const callbacks = { signal: cancellationSignal(), onTurn: () => heartbeat({ turns: ++turns }) };
     const journals = await openJournals(deps, batch, open, spec.environment.maxTurns);
-    await slidingWindow(await concurrencyOf(deps, spec.environment.name), open, (attempt) => {
+    await slidingWindow(await concurrencyOf(deps, spec.environment.name), open, async (attempt) => {
       const journal = journals.get(trajectoryId(attempt.attempt)) ?? null;
-      return playAttempt(deps, spec, { ...attempt, journal }, callbacks);
+      await playAttempt(deps, spec, { ...attempt, journal }, callbacks);
+      await report(batch, campaign);
     });
     return { attempts: planned.length, found: finished.size };
   };
+};
 
 /** Limits the attempts to the sessions of the environment: more would only wait, and delay those of other workers. */
 async function concurrencyOf({ environmentData }: Dependencies, environment: string): Promise<number> {

@@ -1,6 +1,7 @@
 import { isSkippable, phases } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { remainingTime } from '../../domain/campaign/remaining-time';
+import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import { progressBar, progressLine, span, thousands, type JobProgress } from '../../domain/training/job-progress';
 
 const marks = { done: '✓', now: '▶', next: '·' } as const;
@@ -8,15 +9,21 @@ const marks = { done: '✓', now: '▶', next: '·' } as const;
 /**
  * Renders a campaign as Markdown for the details pane of the Temporal UI.
  *
- * @param jobs progress of the current phase's training jobs in one line, by role
+ * @param jobs     progress of the current phase's training jobs in one line, by role
+ * @param attempts progress of the current phase's rollout; null while it is unknown
  */
-export function campaignDetails(state: CampaignState, jobs: ReadonlyMap<string, string> = new Map()): string {
+export function campaignDetails(
+  state: CampaignState,
+  jobs: ReadonlyMap<string, string> = new Map(),
+  attempts: AttemptProgress | null = null,
+): string {
   const { name, recipe, environment, iterations, progress } = state;
   return [
     `### ${name}: ${recipe} on ${asCode(environment)}`,
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**${etaText(state)}`,
     ...(progress.parked ? [`> Needs attention: ${asCode(progress.parked)}`, nextCommands(state)] : []),
     ...phaseTable(progress),
+    ...(attempts ? [`- rollout: ${attemptLine(attempts)}`] : []),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
     ...scoreTable(state),
     ...spendingTable(progress),

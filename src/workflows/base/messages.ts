@@ -1,5 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
+import { attemptProgressSignalName, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import { trainingProgressSignalName, type JobProgress } from '../../domain/training/job-progress';
 
 /** Stored with the event of the command. */
@@ -31,3 +32,6 @@ export const trainingProgressSignal = defineSignal<[JobProgress]>(trainingProgre
 
 /** Sent from the workflow of a training job to the campaign: the progress of the role's job in one line. */
 export const jobProgressSignal = defineSignal<[{ role: string; line: string }]>('jobProgress');
+
+/** Sent from the activities that play attempts to the campaign, at most twenty times per rollout. */
+export const attemptProgressSignal = defineSignal<[AttemptProgress]>(attemptProgressSignalName);

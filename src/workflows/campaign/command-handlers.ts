@@ -10,12 +10,14 @@ import {
 import type { Activities } from '../../activities';
 import type { Phase } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
+import { newestProgress, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import { profiles } from '../base/activity-profiles';
 import { sendControl } from '../base/control';
 import { campaignDetails } from '../base/details';
 import { searchAttributes } from '../base/search-attributes';
 import {
   abortUpdate,
+  attemptProgressSignal,
   jobProgressSignal,
   pauseUpdate,
   progressSignal,
@@ -58,8 +60,10 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
   const record = eventLog(state);
   let childId: string | null = null;
   const jobs = new Map<string, string>();
+  let attempts: AttemptProgress | null = null;
+  const showDetails = (): void => setCurrentDetails(campaignDetails(state, jobs, attempts));
   const show = (): void => {
-    setCurrentDetails(campaignDetails(state, jobs));
+    showDetails();
     upsertSearchAttributes(searchAttributes.ofState(state));
   };
   const apply = async (command: OperatorCommand, operator: Operator): Promise<CampaignState> => {
@@ -76,12 +80,17 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
     const hasParked = progress.parked !== null && state.progress.parked === null;
     applyProgress(state, progress);
     jobs.clear(); // they belong to the previous phase
+    attempts = null;
     show();
     if (hasParked) await record('parked', { actor: 'coevolve', reason: progress.parked! }).catch(logFailure);
   });
   setHandler(jobProgressSignal, ({ role, line }) => {
     jobs.set(role, line);
-    setCurrentDetails(campaignDetails(state, jobs));
+    showDetails();
+  });
+  setHandler(attemptProgressSignal, (next) => {
+    attempts = newestProgress(attempts, next, state.progress);
+    showDetails();
   });
   setHandler(pauseUpdate, (operator) => apply(pause, operator));
   setHandler(resumeUpdate, (operator) => apply(resume, operator));

@@ -65,6 +65,22 @@ test('attempts that differ in one part of their key are stored separately', asyn
   expect(await rowsOf(taskId)).toBe(variants.length);
 });
 
+test('the stored and the planned attempts of a step are counted over all policies', async () => {
+  const { store, key, ...created } = await newCampaign(database.pool);
+  const policyId = await addPolicy({ store, key, ...created }, { id: hash('c') });
+  const ids = ['one', 'two', 'three'];
+  for (const id of ids) await store.tasks.seed(key, [task(id)]);
+  await store.tasks.plan(key, 'train', ids.slice(0, 2), { step: 1, from: 0 });
+  await store.tasks.plan(key, 'train', ids.slice(2), { step: 2, from: 2 });
+  for (const number of [0, 1, 4, 5])
+    await store.trajectories.save(attempt(key, { taskId: 'one', purpose: 'train', policyId, attempt: number }));
+  const rollout = { ...key, purpose: 'train', policyId } as const;
+  const counted = (number: number, from: number) =>
+    store.phaseChecks.countAttempts({ ...rollout, step: number }, { players: 2, from, to: from + 4 });
+  expect(await counted(1, 0)).toEqual({ done: 2, planned: 16 });
+  expect(await counted(2, 4)).toEqual({ done: 2, planned: 8 });
+});
+
 const faults: Outcome[] = ['environment-fault', 'policy-fault', 'time-limit', 'cancelled'];
 
 test.each(faults)('the database rejects a reward with the outcome %s', async (outcome) => {

@@ -1,14 +1,16 @@
 import { activityInfo } from '@temporalio/activity';
+import { attemptReporter } from '../../../src/activities/rollout/report-attempts';
 import { reportProgress } from '../../../src/activities/train/report-progress';
 import type { JobKey } from '../../../src/store/base/epoch';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
 import type { TrainingStatus } from '../../../src/training/training-backend';
 import { runtimeOptions } from '../../../src/temporal/connect-worker';
+import { resolveSpec } from '../../../src/spec/read-spec';
 import type { campaign } from '../../../src/workflows';
 import { freePort } from '../../support/environment-server';
 import { until } from '../../support/stack';
 import { startTemporal, type TestTemporal } from '../../support/temporal';
-import { queues, scriptedActivities, stateOf, type Script } from '../scripted-activities';
+import { environment, queues, scriptedActivities, stateOf, type Script } from '../scripted-activities';
 
 let temporal: TestTemporal;
 let metricsAddress: string;
@@ -104,6 +106,43 @@ test('the progress of a job is shown in its details, in the details of its campa
     expect(signals.length).toBeLessThanOrEqual(20);
     expect(await detailsOf(job)).toBe('sft on 1 rows: policy aaaaaaaaaaaa in 1.0 s');
     expect(await detailsOf('campaign/progress')).not.toContain('training **');
+  });
+});
+
+test('the attempts of a rollout are shown in the details of its campaign, by at most twenty signals of all workers', async () => {
+  let done = 0;
+  const stored = { countAttempts: () => Promise.resolve({ done: Math.min(done, 1_000), planned: 2_000 }) };
+  const spec = resolveSpec(
+    { name: 'attempts', seed: 1, environment: { name: environment }, recipe: 'sft' },
+    'attempts',
+  );
+  let reported = 0;
+  const script = scriptedActivities('attempts', {
+    countPlanned: () => Promise.resolve({ tasks: 4, tasksPerActivity: 1 }),
+    async collectRollouts(batch) {
+      if (batch.purpose !== 'expert') return { attempts: 1, found: 0 };
+      const report = attemptReporter({ store: { phaseChecks: stored } }, 0); // a worker of its own
+      for (done = 0; done <= 1_200; done += 10) await report(batch, { name: 'attempts', spec });
+      reported += 1;
+      await until(() => Promise.resolve(gate.open));
+      return { attempts: 1, found: 0 };
+    },
+  });
+  await withWorkers(script, async () => {
+    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
+      workflowId: 'campaign/attempts',
+      taskQueue: 'workflow',
+      args: [stateOf('attempts', 'sft', 0)],
+    });
+    await until(() => Promise.resolve(reported === 4));
+    const details = await detailsOf('campaign/attempts');
+    expect(details).toContain('- rollout: ████████████░░░░░░░░░░░░ 50 %, 1,000 of 2,000 attempts');
+    gate.open = true;
+    await handle.result();
+    const { events } = await handle.fetchHistory();
+    const signals = events!.flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName ?? []);
+    expect(signals.filter((name) => name === 'attemptProgress')).toHaveLength(10);
+    expect(await detailsOf('campaign/attempts')).not.toContain('- rollout:');
   });
 });
 

@@ -1,0 +1,68 @@
+import { getClient, log } from '@temporalio/activity';
+import { encodeToPayloads } from '@temporalio/common/lib/internal-non-workflow';
+import { campaignWorkflowId } from '../../domain/campaign/ids';
+import {
+  attemptProgressSignalName,
+  maxAttemptSignals,
+  type AttemptProgress,
+} from '../../domain/campaign/attempt-progress';
+import { planOf } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignRow } from '../../store/campaign/campaigns';
+import type { Dependencies } from '../base/dependencies';
+import type { RolloutBatch } from './collect-rollouts';
+
+type Counting = { store: { phaseChecks: Pick<Dependencies['store']['phaseChecks'], 'countAttempts'> } };
+type Campaign = Pick<CampaignRow<CampaignSpec>, 'name' | 'spec'>;
+
+/** Last count of a campaign's current rollout by this worker. */
+type Look = { rollout: string; at: number; share: number };
+
+const defaultIntervalMs = 10_000;
+
+/**
+ * Signals a campaign how many attempts of its running rollout are stored, for its details in the Temporal UI. Rollouts
+ * that end within the interval send nothing. The id of a signal is that of its share of the rollout, so the server
+ * accepts each share once, whichever worker reaches it first. A lost signal does not affect the rollout.
+ */
+export function attemptReporter({ store }: Counting, intervalMs = defaultIntervalMs) {
+  const looks = new Map<number, Look>();
+  return async (batch: RolloutBatch, campaign: Campaign): Promise<void> => {
+    const { campaignId, iteration, epoch, purpose, step } = batch;
+    const rollout = [iteration, epoch, purpose, step].join('/');
+    const now = Date.now();
+    const look = looks.get(campaignId);
+    if (look?.rollout !== rollout) return void looks.set(campaignId, { rollout, at: now, share: 0 });
+    if (now - look.at < intervalMs) return;
+    look.at = now;
+    try {
+      const counts = await store.phaseChecks.countAttempts(batch, plannedPerTask(batch, campaign.spec));
+      const share = Math.floor((maxAttemptSignals * counts.done) / Math.max(1, counts.planned));
+      if (share <= look.share || counts.done >= counts.planned) return;
+      look.share = share;
+      await signalCampaign(campaign.name, `${rollout}/${share}`, { iteration, purpose, step, ...counts });
+    } catch (error) {
+      log.warn('failed to report the progress of a rollout; it continues', { error: String(error) });
+    }
+  };
+}
+
+/** Returns the number of policies that play every planned task, and the range of their attempt numbers. */
+function plannedPerTask({ purpose, step, iteration }: RolloutBatch, spec: CampaignSpec) {
+  const attempts = purpose === 'train' ? spec.rollouts.attempts : 1;
+  const from = Math.max(0, step - 1) * attempts;
+  return { players: purpose === 'train' ? planOf(spec, iteration).agents.length : 1, from, to: from + attempts };
+}
+
+/** The client's own method gives every signal another id. */
+async function signalCampaign(campaign: string, requestId: string, progress: AttemptProgress): Promise<void> {
+  const { workflowService, options } = getClient();
+  await workflowService.signalWorkflowExecution({
+    namespace: options.namespace,
+    identity: options.identity,
+    workflowExecution: { workflowId: campaignWorkflowId(campaign) },
+    signalName: attemptProgressSignalName,
+    input: { payloads: (await encodeToPayloads(options.loadedDataConverter, progress)) ?? null },
+    requestId,
+  });
+}
