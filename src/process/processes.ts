@@ -92,8 +92,9 @@ export function startTimeOf(pid: number): string | undefined {
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' '); // the program's name may hold spaces
       return fields[0] === 'Z' ? undefined : fields[19];
-    } catch {
-      return undefined;
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return undefined;
+      throw error; // such as EMFILE: a running process must not count as exited
     }
   }
   const env = { ...process.env, LC_ALL: 'C' };

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createHome } from '../../src/process/home';
@@ -60,4 +60,18 @@ test('the lock of a running process is waited for, and its pid reported', async 
   };
   await withStackLock(config.home, onWait, () => Promise.resolve());
   expect(owners).toEqual([pid]);
+});
+
+test('a running process does not count as exited when its state cannot be read', () => {
+  const program = `
+    const { openSync } = require('node:fs');
+    const { startTimeOf } = require('./src/process/processes');
+    try { for (;;) openSync('/dev/null'); } catch {}
+    let found;
+    try { found = startTimeOf(process.pid); } catch (error) { found = error.code; }
+    process.stdout.write(String(found));`;
+  const node = [process.execPath, '-r', './tools/typescript-hook.cjs', '-e', program];
+  const limited = ['-c', 'ulimit -n 200; exec "$@"', 'sh', ...node];
+  const cwd = path.resolve(__dirname, '../..');
+  expect(execFileSync('/bin/sh', limited, { cwd, encoding: 'utf8' })).toBe('EMFILE');
 });
