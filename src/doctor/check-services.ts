@@ -10,6 +10,7 @@ import { searchAttributes } from '../stack/temporal-service';
 import { connectionOptions } from '../store/base/database-tls';
 import { withTemporal } from '../temporal/with-temporal';
 import { check, type Check, CheckFailed } from './check';
+import { checkDatabaseUser } from './check-database-user';
 import { checkWorker } from './check-workers';
 
 /**
@@ -21,13 +22,14 @@ import { checkWorker } from './check-workers';
 export function checkServices(stack: Stack, given: Config): Promise<Check>[] {
   const { config } = stack;
   return [
+    ...(given.databaseUrl ? [] : checkDatabaseUser(stack).map((found) => Promise.resolve(found))),
     ...servers.filter((service) => !service.externalAddress(given)).map((service) => checkProcess(stack, service)),
     check('database', 'coevolve migrate', () => checkSchema(config)),
     check('temporal namespace', 'coevolve up', () => checkNamespace(config)),
     ...(given.environment.url ? [checkEndpoint('environment-server', given.environment.url)] : []),
     ...(given.policy.url ? [checkEndpoint('policy-server', given.policy.url)] : []),
     ...workerRoles.map((role) => check(`worker-${role}`, 'coevolve up', () => checkWorker(config, role))),
-    check('supervisor', 'coevolve up', () => checkSupervisor(config)),
+    checkSupervisor(config),
   ];
 }
 
@@ -87,9 +89,13 @@ function checkEndpoint(name: string, url: string): Promise<Check> {
 }
 
 /** A stack that was started with --unsupervised has no supervisor, which is no failure. */
-function checkSupervisor({ home }: Config): string {
-  const running = findProcess(home, 'supervisor');
-  if (running) return `restarts crashed services (pid ${running.pid})`;
-  if (readRecord(home, 'supervisor')) throw new CheckFailed('crashed: crashed services are not restarted');
-  return 'none: crashed services are not restarted until the next coevolve up';
+async function checkSupervisor({ home }: Config): Promise<Check> {
+  const name = 'supervisor';
+  if (!readRecord(home, name))
+    return { name, ok: true, absent: true, detail: 'crashed services are not restarted until the next coevolve up' };
+  return check(name, 'coevolve up', () => {
+    const running = findProcess(home, name);
+    if (!running) throw new CheckFailed('crashed: crashed services are not restarted');
+    return `restarts crashed services (pid ${running.pid})`;
+  });
 }

@@ -7,8 +7,10 @@ export type Check = {
   ok: boolean;
   /** True for an optional part that is not here, which is no failure. */
   absent?: boolean;
+  /** True if campaigns run, but the operator should change something. */
+  warning?: boolean;
   detail: string;
-  /** The next command; set if the check failed. */
+  /** The next command; set if the check failed or warns. */
   next?: string;
 };
 

@@ -1,5 +1,8 @@
+import { chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import path from 'node:path';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { checkDatabaseUser, childUsers } from '../../src/doctor/check-database-user';
 import { doctor } from '../../src/doctor/doctor';
 import { stackDown, stackUp } from '../../src/stack';
 import { until } from '../support/stack';
@@ -45,6 +48,34 @@ test('running services pass, here or elsewhere, and missing ones fail', async ()
   const names = (await doctor(elsewhere)).map(({ name }) => name);
   expect(names).not.toContain('postgres programs');
   await removeHome(elsewhere);
+});
+
+const asRoot = process.getuid?.() === 0 ? test : test.skip;
+
+asRoot.each([
+  [childUsers.from, 'usermod --uid'],
+  [childUsers.to, 'usermod --uid'],
+  [childUsers.to + 1, null],
+  [65_534, 'useradd --system postgres'],
+])('a cluster of the user id %i is reported with the remedy %s', async (uid, remedy) => {
+  const home = temporaryHome();
+  const cluster = path.join(home.home, 'postgres');
+  mkdirSync(cluster, { recursive: true });
+  chownSync(cluster, uid, uid);
+  const found = checkDatabaseUser({ config: home, state: { ports: {} } });
+  const next = expect.stringContaining(`${remedy}`);
+  expect(found).toEqual([
+    expect.objectContaining(remedy ? { ok: true, warning: true, next } : { ok: true, detail: expect.any(String) }),
+  ]);
+  expect('warning' in found[0]!).toBe(remedy !== null);
+  expect(checkDatabaseUser({ config: home, state: { ports: {}, postgresDirectory: '/nowhere' } })).toEqual([]);
+  await removeHome(home);
+});
+
+test('the user ids of children are those of the environment server', () => {
+  const file = path.join(config.projectRoot, 'environments/src/coevolve_environments/processes/confinement.py');
+  const [, from, after] = /^USERS = range\((\S+), (\S+)\)$/m.exec(readFileSync(file, 'utf8'))!;
+  expect([from, after].map((text) => Number(text!.replace('_', '')))).toEqual([childUsers.from, childUsers.to + 1]);
 });
 
 test('an unreachable database is distinguished from one without the schema', async () => {

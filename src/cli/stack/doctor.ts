@@ -24,7 +24,8 @@ const withCalledName = ({ detail, next, ...check }: Check): Check => ({
   ...(next ? { next: asCalled(next) } : {}),
 });
 
-function textOf({ name, ok, absent, detail, next }: Check): string {
-  const mark = absent ? paint.dim('none') : ok ? paint.green('ok  ') : paint.red('FAIL');
+function textOf({ name, ok, absent, warning, detail, next }: Check): string {
+  const passed = absent ? paint.dim('none') : warning ? paint.yellow('warn') : paint.green('ok  ');
+  const mark = ok ? passed : paint.red('FAIL');
   return `${mark}  ${name.padEnd(30)} ${detail}${next ? `\n      ${paint.dim(`next: ${next}`)}` : ''}`;
 }
