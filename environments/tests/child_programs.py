@@ -36,8 +36,9 @@ class Counter:
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def hold(self, megabytes: int) -> None:
+    def hold(self, megabytes: int, seconds: float = 0) -> None:
         self._held.append(b"x" * megabytes * 2**20)
+        time.sleep(seconds)
 
     def spawn(self, own_session: bool = False) -> int:
         """Starts a grandchild that ignores the end of its input, as a JVM may do."""

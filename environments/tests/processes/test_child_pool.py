@@ -121,9 +121,9 @@ def test_a_child_above_its_memory_limit_is_ended(make: Make) -> None:
 
 
 def test_a_child_above_its_memory_limit_is_ended_during_a_call(make: Make) -> None:
-    child = make(memory_mb=3).acquire  # smaller than an interpreter
+    child = make(memory_mb=100, call_seconds=20).acquire()
     with pytest.raises(ChildFault) as large:
-        child().call("sleep", seconds=60)
+        child.call("hold", megabytes=200, seconds=60)
     assert large.value.kind == "out-of-memory"
 
 

@@ -175,7 +175,7 @@ class ChildPool:
         """
         while True:
             try:
-                request = self._start_requests.get(timeout=_CHECK_SECONDS if self._alive else None)
+                request = self._start_requests.get(timeout=_CHECK_SECONDS)
             except queue.Empty:
                 self._check_children()
                 continue
