@@ -17,6 +17,7 @@ class Counter:
             raise Unavailable(f"install {lacks}")
         self._count = start
         self._held: list[bytes] = []
+        self._open: list[int] = []
 
     def add(self, number: int) -> int:
         print("a library that prints")
@@ -38,6 +39,18 @@ class Counter:
 
     def hold(self, megabytes: int, seconds: float = 0) -> None:
         self._held.append(b"x" * megabytes * 2**20)
+        time.sleep(seconds)
+
+    def fill(self, megabytes: int, files: int, deleted: bool, seconds: float = 0) -> None:
+        """Writes equal files into a folder of the home, and deletes them while they are open."""
+        os.makedirs("deep/folder", exist_ok=True)
+        for number in range(files):
+            with open(f"deep/folder/{number}", "wb", buffering=0) as file:
+                if deleted:
+                    os.unlink(file.name)
+                    self._open.append(os.dup(file.fileno()))
+                for _ in range(megabytes):
+                    file.write(b"x" * 2**20)
         time.sleep(seconds)
 
     def spawn(self, own_session: bool = False) -> int:

@@ -127,6 +127,21 @@ def test_a_child_above_its_memory_limit_is_ended_during_a_call(make: Make) -> No
     assert large.value.kind == "out-of-memory"
 
 
+@pytest.mark.parametrize(
+    ("megabytes", "files", "deleted"), [(16, 5, False), (16, 5, True), (0, 20_000, False)]
+)
+def test_a_child_that_fills_its_home_is_ended(make: Make, megabytes: int, files: int, deleted: bool) -> None:
+    pool = make(disk_mb=64, call_seconds=20)
+    child = pool.acquire()
+    home = Path(child.call("see")["cwd"])
+    child.call("fill", megabytes=10, files=2, deleted=deleted)
+    with pytest.raises(ChildFault, match="its limit is 64 MB") as full:
+        child.call("fill", megabytes=megabytes, files=files, deleted=deleted, seconds=60)
+    assert full.value.kind == "out-of-disk"
+    wait_until_gone(child.pid)
+    wait_until(lambda: not home.exists(), "the home was not removed")
+
+
 def test_the_end_of_a_child_frees_the_calling_thread(make: Make) -> None:
     child = make().acquire()
     threading.Timer(0.3, child.end).start()
@@ -179,7 +194,7 @@ def test_a_child_sees_none_of_the_servers_variables(make: Make, monkeypatch: pyt
     assert seen["cwd"] == str(home)
     assert home.is_dir()
     child.end()
-    assert not home.exists()
+    wait_until(lambda: not home.exists(), "the home was not removed")
 
 
 HOLDER = """

@@ -14,11 +14,12 @@ def read_pool_limits(
     start_seconds: float = 60,
     call_seconds: float = 60,
 ) -> PoolLimits:
-    """Reads `pool`, `episodes_per_child` and `memory_mb`; the arguments are their defaults."""
+    """Reads `pool`, `episodes_per_child`, `memory_mb` and `disk_mb`; the arguments are their defaults."""
     return PoolLimits(
         settings.integer("pool", size),
         episodes=settings.integer("episodes_per_child", episodes),
         memory_mb=settings.integer("memory_mb", memory_mb, minimum=min_memory_mb),
+        disk_mb=settings.integer("disk_mb", PoolLimits.disk_mb, minimum=64),
         start_seconds=start_seconds,
         call_seconds=call_seconds,
     )

@@ -11,6 +11,7 @@ from typing import IO, Any, Literal
 
 import psutil
 
+from coevolve_environments.processes.disk_usage import DiskUsage
 from coevolve_environments.processes.json_pipe import JsonPipe, MessageTooLong, PipeClosed
 from coevolve_environments.processes.launcher import LaunchedProcess
 from coevolve_environments.processes.reaper import REAPER, kill_processes, remove_home
@@ -19,7 +20,7 @@ from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unava
 
 log = logging.getLogger(__name__)
 
-FaultKind = Literal["crashed", "timeout", "out-of-memory", "error", "invalid-output"]
+FaultKind = Literal["crashed", "timeout", "out-of-memory", "out-of-disk", "error", "invalid-output"]
 
 _FORWARDED: dict[str, type[Exception]] = {
     error.__name__: error for error in (BadRequest, NotSupported, Unavailable)
@@ -38,8 +39,8 @@ class ChildFault(Exception):
     def __init__(self, kind: FaultKind, message: str) -> None:
         """
         Args:
-            kind: the child exited (died), exceeded its deadline (slow) or its memory limit (large), raised an
-                exception, or wrote no JSON (garbled). The child is killed in every case but `raised`.
+            kind: the child exited, exceeded its deadline, its memory limit or its disk limit, raised an
+                exception, or wrote no JSON. The child is killed in every case but `error`.
         """
         super().__init__(message)
         self.kind: FaultKind = kind
@@ -48,6 +49,7 @@ class ChildFault(Exception):
 @dataclass(frozen=True)
 class ChildLimits:
     memory_mb: int
+    disk_mb: int
     start_seconds: float
     call_seconds: float
 
@@ -81,6 +83,7 @@ class Child:
         self._state_lock = threading.Lock()
         self._call_lock = threading.RLock()
         self._memory = ResidentMemory(self.pid)
+        self._disk = DiskUsage(self._home, limits.disk_mb * _MEGABYTE)
         self._last_stderr: deque[str] = deque(maxlen=3)
         REAPER.watch(self.pid, self._home, self._user)
         self._pipe = JsonPipe(self._process, lambda: self._ended)
@@ -121,11 +124,13 @@ class Child:
         self._on_free(self, True)
 
     def measure(self) -> int:
-        """Returns resident bytes of the child and its descendants. Kills the child past its memory limit."""
+        """Returns resident bytes of the child and its descendants. Kills the child past a limit."""
         resident = 0 if self._ended else self._memory.measure()
         if resident > self._limits.memory_mb * _MEGABYTE:
             used = f"{resident // _MEGABYTE} MB, its limit is {self._limits.memory_mb} MB"
             self._fail("out-of-memory", f"{self._name} used {used}")
+        elif not self._ended and self._disk.measure(self._memory.pids()) > self._limits.disk_mb * _MEGABYTE:
+            self._fail("out-of-disk", f"{self._name} filled its home, its limit is {self._limits.disk_mb} MB")
         return resident
 
     def end(self) -> None:

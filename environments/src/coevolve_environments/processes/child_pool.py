@@ -27,6 +27,8 @@ class PoolLimits:
     """Episodes of a child before it is replaced."""
     memory_mb: int = 1024
     """Resident memory of a child and its descendants; the child is killed above it."""
+    disk_mb: int = 2048
+    """Disk space of a child's home with all its files; the child is killed above it."""
     start_seconds: float = 60
     call_seconds: float = 60
     idle_seconds: float = 600
@@ -147,7 +149,9 @@ class ChildPool:
                 )
                 self._starter.start()
             self._start_requests.put(launched)
-        limits = ChildLimits(self.limits.memory_mb, self.limits.start_seconds, self.limits.call_seconds)
+        limits = ChildLimits(
+            self.limits.memory_mb, self.limits.disk_mb, self.limits.start_seconds, self.limits.call_seconds
+        )
         process = launched.result()
         child = Child(self.name, process, limits, self._on_free)
         with self._lock:
@@ -169,7 +173,7 @@ class ChildPool:
         child.end()
 
     def _run_starter(self) -> None:
-        """Starts children and checks their memory.
+        """Starts children and checks their memory and disk space.
 
         One thread runs as long as the pool: the kernel kills a child with the thread that started it.
         """

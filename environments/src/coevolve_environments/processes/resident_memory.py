@@ -22,6 +22,10 @@ class ResidentMemory:
             self._refreshed_at = time.monotonic()
         return sum(_resident_bytes(process) for process in self._tree)
 
+    def pids(self) -> list[int]:
+        """Returns the processes of the last measurement."""
+        return [process.pid for process in self._tree]
+
     def descendants(self) -> list[psutil.Process]:
         try:
             return list(self._root.children(recursive=True))
