@@ -55,6 +55,15 @@ test('every image has a digest', () => {
   for (const image of [...images, ...pulled]) expect(image).toMatch(/^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/);
 });
 
+test('continuous integration tests the Node of the image and the oldest supported one', () => {
+  const { jobs } = parse(textOf('.github/workflows/ci.yml')) as {
+    jobs: { test: { strategy: { matrix: { node: number[] } } } };
+  };
+  const oldest = /^>=(\d+)\./.exec((JSON.parse(textOf('package.json')) as { engines: { node: string } }).engines.node);
+  const images = [...dockerfile.matchAll(/^FROM node:(\d+)\./gm)].map(([, major]) => Number(major));
+  expect(new Set(jobs.test.strategy.matrix.node)).toEqual(new Set([Number(oldest![1]), ...images]));
+});
+
 test('every service has limits, and a server or a worker has a health check and a grace period', () => {
   for (const [name, service] of Object.entries(services)) {
     expect([name, service.mem_limit]).toEqual([name, expect.stringMatching(/^\d+g$/)]);

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _REFRESH_SECONDS = 1.0
-_MAX_SHARE = 0.05  # of the time; a home of 100,000 files takes 0.3 s
+_MAX_SHARE = 0.05  # of the time; a home of 100,000 files takes 0.5 s
 _SECTOR = 512
 _MIN_BYTES = 4096  # of an entry, so that empty files count too
 
