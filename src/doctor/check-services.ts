@@ -70,10 +70,10 @@ async function checkNamespace({ temporal }: Config): Promise<string> {
     await workflowService.describeNamespace({ namespace });
     const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
     const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
-    if (missing.length === 0) return `${namespace} at ${address}, with the search attributes`;
+    if (missing.length === 0) return `"${namespace}" at ${address}, with the search attributes`;
     const flags = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
     const command = `temporal operator search-attribute create --namespace ${namespace} ${flags}`;
-    throw new CheckFailed(`${namespace} lacks search attributes\n  next: ${command}`);
+    throw new CheckFailed(`"${namespace}" lacks search attributes\n  next: ${command}`);
   });
 }
 

@@ -2,6 +2,7 @@ import { chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { asCalled } from '../../src/cli/base/called-name';
 import { checkDatabaseUser, childUsers } from '../../src/doctor/check-database-user';
 import { doctor } from '../../src/doctor/doctor';
 import { stackDown, stackUp } from '../../src/stack';
@@ -26,6 +27,8 @@ test('running services pass, here or elsewhere, and missing ones fail', async ()
   const checks = new Map((await doctor(config)).map((check) => [check.name, check]));
   for (const name of ['node', 'postgres programs', 'temporal program', 'postgres', 'temporal', 'temporal namespace'])
     expect(checks.get(name)).toMatchObject({ ok: true });
+  const { detail } = checks.get('temporal namespace')!;
+  expect(asCalled(detail)).toBe(detail); // the namespace has the name of the program
   expect(checks.get('database')).toMatchObject({ ok: false, next: 'coevolve migrate' });
   expect(checks.get('worker-train')).toMatchObject({ ok: false, detail: 'not running', next: 'coevolve up' });
 
