@@ -20,7 +20,7 @@ export async function validate(context: IterationContext): Promise<void> {
     const judge = proxyActivities<Activities>(profiles.llm(providers.judge));
     if (calibrates) await calibrate(context);
     const { tasks } = await store.countPlanned({ ...key, purpose: 'validation' });
-    await inBatches(context, tasks, (range) => judge.judgeCandidates({ ...key, ...range }));
+    await inBatches(context, 'candidates', tasks, (range) => judge.judgeCandidates({ ...key, ...range }));
     if (providers.embedding) await proxyActivities<Activities>(profiles.llm(providers.embedding)).embedCandidates(key);
   }
   await store.admitTasks(key);
@@ -32,16 +32,21 @@ async function calibrate(context: IterationContext): Promise<void> {
   const judge = proxyActivities<Activities>(profiles.llm(context.plan.providers!.judge));
   const { items } = await store.planCalibration(key);
   await proxyActivities<Activities>(profiles.rollout(context.environment)).playCalibration(key);
-  await inBatches(context, items, (range) => judge.judgeCalibration({ ...key, ...range }));
+  await inBatches(context, 'calibration items', items, (range) => judge.judgeCalibration({ ...key, ...range }));
   await store.closeCalibration(key);
 }
 
-const inBatches = (
+async function inBatches(
   { runner }: IterationContext,
+  items: string,
   count: number,
   work: (range: Range) => Promise<unknown>,
-): Promise<void> =>
-  slidingWindow(concurrency, splitRange({ from: 0, to: count }, judgementsPerActivity), async (range) => {
+): Promise<void> {
+  let judged = 0;
+  await slidingWindow(concurrency, splitRange({ from: 0, to: count }, judgementsPerActivity), async (range) => {
     await runner.unpaused();
     await work(range);
+    judged += range.to - range.from;
+    runner.note(`${judged} of ${count} ${items} judged`);
   });
+}

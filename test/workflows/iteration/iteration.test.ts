@@ -15,6 +15,11 @@ const failure = (message: string): ApplicationFailure =>
 const resume = (name: string) => campaigns.send(name, 'resume');
 const parked = (name: string) => campaigns.parked(name);
 
+const detailsOf = async (workflowId: string): Promise<string> => {
+  const handle = campaigns.client.workflow.getHandle(workflowId);
+  return (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
+};
+
 /** Only the supervised start. */
 const start: Plan = { recipe: 'eto', iterations: 0 };
 
@@ -78,12 +83,8 @@ test('a parked campaign is found by its search attribute and shows its reason', 
       const query = 'NeedsAttention = true and CampaignName = "found"';
       return (await campaigns.client.workflow.count(query)).count === 1;
     });
-    for (const id of ['campaign/found', 'campaign/found/iteration/0']) {
-      const { currentDetails } = await campaigns.client.workflow
-        .getHandle(id)
-        .query<{ currentDetails: string }>('__temporal_workflow_metadata');
-      expect(currentDetails).toContain('Needs attention: ` plan failed `');
-    }
+    for (const id of ['campaign/found', 'campaign/found/iteration/0'])
+      expect(await detailsOf(id)).toContain('Needs attention: ` plan failed `');
     isRepaired = true;
     await resume('found');
   });
@@ -205,7 +206,12 @@ test('without a language model the generator synthesizes tasks, with one context
   ]);
   expect([...offline.callsOf('explore'), ...offline.callsOf('judgeCandidates')]).toEqual([]);
 
-  const online = scriptedActivities('online', {}, { ...rl, ...llm, synthesis: { exploration: { rounds: 2 } } });
+  const shown: string[] = [];
+  const admitTasks = async ({ iteration }: { iteration: number }): Promise<void> => {
+    if (iteration === 1) shown.push(await detailsOf('campaign/online/iteration/1'));
+  };
+  const spec = { ...rl, ...llm, synthesis: { exploration: { rounds: 2 } } };
+  const online = scriptedActivities('online', { admitTasks }, spec);
   await run('online', { recipe: 'coevolve', iterations: 1 }, online);
   expect(online.callsOf('synthesizeTasks')).toEqual([]);
   const inFirst = (name: Parameters<typeof online.callsOf>[0]) =>
@@ -215,5 +221,6 @@ test('without a language model the generator synthesizes tasks, with one context
   expect(inFirst('abstractTasks')).toHaveLength(6);
   expect(inFirst('judgeCandidates')).toHaveLength(1);
   expect(inFirst('closeCalibration')).toHaveLength(1);
+  expect(shown).toEqual([expect.stringContaining('| validate |  | 1 of 1 candidates judged |')]);
   expect(online.callsOf('reflect').filter(({ iteration }) => iteration === 0)).toEqual([]); // no flagged attempt yet
 });
