@@ -117,13 +117,16 @@ test('logs that are elsewhere are named with the next command: of other workers,
     expect(await missing(null)).toEqual([{ ...worker, next }, folders]);
     for (const role of ['workflow', 'store', 'rollout', 'llm', 'train']) write(`logs/worker-${role}.log`, 'ready');
     expect(await missing(null)).toEqual([folders]);
+    await database.pool.query(`update training_runs set status = 'submitted' where iteration = 1`);
+    await database.pool.query(`delete from training_progress`); // the job has done nothing
+    expect(await missing(null)).toMatchObject([{ what: expect.stringMatching(/^1 of 1 training jobs/) }]);
     expect(await missing(1)).toEqual([]); // a fork has no folders of the jobs that it copied
     await database.pool.query(`update training_runs set backend = 'kubernetes' where campaign_id = $1::integer`, [id]);
     const inPods = {
       what: expect.stringContaining('in its pods'),
       next: expect.stringMatching(/^kubectl logs .*=coevolve-/),
     };
-    expect(await missing(null)).toEqual([folders, inPods]);
+    expect(await missing(null)).toMatchObject([{ what: expect.stringMatching(/^1 of 1 training jobs/) }, inPods]);
   } finally {
     await database.drop();
   }
