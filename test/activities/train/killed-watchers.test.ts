@@ -61,7 +61,7 @@ test('a trainer survives its killed worker, and after the loss of both the job e
   await submit(uninterrupted);
   const { policyId } = await inActivity(() => watchTraining(services)({ jobKey: uninterrupted, epoch: 1 }));
   expect(results.map((result) => result.policyId)).toEqual([policyId, policyId]);
-  const resumed = readFileSync(path.join(folder, 'progress.jsonl'), 'utf8').match(/"event": "resumed", "step": \d+/g);
+  const resumed = readFileSync(path.join(folder, 'progress.jsonl'), 'utf8').match(/"event": "resumed"/g);
   expect(resumed).toHaveLength(1);
 });
 
