@@ -8,11 +8,14 @@ export const printMessage = (text: string): void => void process.stderr.write(`$
 
 /** Prints a result as JSON or as text. */
 export const printResult = (json: boolean | undefined, value: unknown, text: () => string): void =>
-  json ? void process.stdout.write(`${asJson(value)}\n`) : print(text());
+  json ? void process.stdout.write(`${asJson(value, 2)}\n`) : print(text());
+
+/** Prints a value as one line of JSON. */
+export const printJsonLine = (value: unknown): void => void process.stdout.write(`${asJson(value)}\n`);
 
 /** JSON with the escapes that terminals need too: `JSON.stringify` leaves U+009B, which begins a command, as it is. */
-const asJson = (value: unknown): string =>
-  JSON.stringify(value, null, 2).replaceAll(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (letter) =>
+const asJson = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, null, indent).replaceAll(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (letter) =>
     Array.from({ length: letter.length }, (_, n) => `\\u${letter.charCodeAt(n).toString(16).padStart(4, '0')}`).join(
       '',
     ),

@@ -7,7 +7,7 @@ import { withSession, type Session } from '../../client/session';
 import { DomainError } from '../../domain/base/errors';
 import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';
 import { asCalled } from '../base/called-name';
-import { print, printMessage } from '../base/output';
+import { print, printJsonLine, printMessage } from '../base/output';
 import { integerIn } from '../data/experts-table';
 
 type Options = LogFilter & { follow?: boolean; json?: boolean };
@@ -54,7 +54,7 @@ async function printLogs(
   for (;;) {
     const isLast = !follow || (await hasFinished(session, campaign.name));
     for (const entry of await readCampaignLogs(session.config, campaign, { filter, read, isLast }))
-      if (json) process.stdout.write(`${JSON.stringify(entry)}\n`);
+      if (json) printJsonLine(entry);
       else print(entryText(entry));
     if (isLast) return;
     await sleep(pollMs);

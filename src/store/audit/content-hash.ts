@@ -55,6 +55,7 @@ const parts = {
   diversity: `select iteration, encoder, tasks, neighbours, similarity, energy_distance, relative_distance, collapsed
     from diversity_rounds where campaign_id = $1::integer`,
   plans: `select iteration, purpose, step, ordinal, task_id from planned_tasks where campaign_id = $1::integer`,
+  functionLists: `select sha256, functions from function_lists where campaign_id = $1::integer`,
   trajectories: `select id, iteration, purpose, task_id, policy_id, attempt, seed, outcome, reward, raw_score,
       stop_reason, opening, turn_count
     from trajectories where campaign_id = $1::integer`,
