@@ -238,12 +238,17 @@ describe('a killed policy server', () => {
   });
 });
 
-test('a campaign on bfcl finishes, although its prompts are longer than the context of the small policy', async () => {
+test('a campaign on bfcl parks if no prompt with its functions fits into the rows of the small policy', async () => {
   const environment = { name: 'bfcl', options: {}, trainTasks: 4, heldOutTasks: 3, maxTurns: 2 };
   await start({ ...tiny('functions', 'eto', 1), environment });
+  const { progress } = await until(async () => {
+    const state = await status('functions');
+    return state.status === 'parked' && state;
+  }, 500);
+  expect(progress).toMatchObject({ iteration: 0, phase: 'train' });
+  expect(progress.parked).toMatch(/no action token in the first 512 tokens of 4 rows .*a larger max_length/);
+  await stack.json('stop', 'functions');
   await stack.waitForEnd('functions');
-  expect(await status('functions')).toMatchObject({ status: 'finished' });
-  expect(await attemptsOf('functions', 1)).toBe(4 * attempts);
 });
 
 /** File system that is too small for a checkpoint; only root can mount it. */

@@ -123,7 +123,8 @@ def read_dataset(
         found = f"no action token in the first {max_length} tokens of {dropped} rows" if dropped else "no row"
         if rejected:
             found += f" ({rejected} with a reward below {success_reward:g} were rejected)"
-        raise bad_input("dataset", f"{found} in {path}", "at least one")
+        expected = "at least one; a larger max_length would keep them" if dropped else "at least one"
+        raise bad_input("dataset", f"{found} in {path}", expected)
     rows = [segment for e in examples for segment in (*e.chosen, *e.rejected)]
     return Dataset(examples, sum(len(r.input_ids) for r in rows), len(rows), reader.truncation, rejected)
 
