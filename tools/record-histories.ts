@@ -13,8 +13,7 @@ import { version } from '../package.json';
 import { UsageError } from '../src/base/errors';
 import { campaignWorkflowId } from '../src/domain/campaign/ids';
 import type { CampaignState } from '../src/domain/campaign/progress';
-import { sqlExplorer } from '../test/support/models/sql-explorer';
-import { judgeByReference } from '../test/support/models/reference-judge';
+import { judgedSqlExplorer } from '../test/support/models/sql-explorer';
 import { startScriptedModel, type ScriptedModel } from '../test/support/models/scripted-model';
 import { bringUpStack, until, type TestStack } from '../test/support/stack';
 
@@ -57,8 +56,8 @@ const guided = {
 const unpaid = { ...guided, budget: { llmTokens: 1 } };
 
 async function main(): Promise<void> {
-  const model = await startScriptedModel(sqlExplorer(judgeByReference()));
   let stack: TestStack | undefined;
+  const model = await startScriptedModel(judgedSqlExplorer(() => stack!.pool));
   try {
     stack = await bringUpStack('histories', { scripted: providerOf(model) });
     rmSync(folder, { recursive: true, force: true });

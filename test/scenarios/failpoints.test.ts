@@ -9,8 +9,7 @@ import { failpointFile, failpointName, failpointPositions, type Failpoint } from
 import { contentHash, type ContentHash } from '../../src/store/audit/content-hash';
 import { findViolations } from '../../src/store/audit/invariants';
 import { localBackend } from '../../src/training/local/local-backend';
-import { sqlExplorer } from '../support/models/sql-explorer';
-import { judgeByReference } from '../support/models/reference-judge';
+import { judgedSqlExplorer } from '../support/models/sql-explorer';
 import { startScriptedModel, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 
@@ -86,7 +85,7 @@ let stack: TestStack;
 let server: ScriptedModel;
 const undisturbed = {} as Record<CampaignName, ContentHash>;
 beforeAll(async () => {
-  server = await startScriptedModel(sqlExplorer(judgeByReference()));
+  server = await startScriptedModel(judgedSqlExplorer(() => stack.pool));
   stack = await bringUpStack('failpoints', { scripted: { url: server.url } });
   await makeModel();
   await start('quiet');

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { QueryResultRow } from 'pg';
-import { functionCaller } from '../support/models/function-caller';
-import { judgeAnswer, judgeByReference, judgeQuestion } from '../support/models/reference-judge';
+import { calledAnswers, functionCaller } from '../support/models/function-caller';
+import {
+  judgeAnswer,
+  judgeByAnswers,
+  judgeQuestion,
+  seedAnswers,
+  type KnownAnswers,
+} from '../support/models/reference-judge';
 import { startScriptedModel, type ModelRequest, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
@@ -36,15 +42,20 @@ const llm = (judge: string) => ({
   },
 });
 
-/** Correct for calibration; passes two thirds of the attempts, of which none of this policy succeeds. */
+const known: KnownAnswers = async (question) => [
+  ...(await calledAnswers(question)),
+  ...(await seedAnswers(() => stack.pool)(question)),
+];
+
+/** Correct for candidates and calibration; passes two thirds of the attempts, of which none of this policy succeeds. */
 const generous: Rule = (request) =>
   /\/judge\/attempt\//.test(request.id!) && judgeQuestion(request)
     ? judgeAnswer(passes(request), 'drawn at random')
-    : judgeByReference()(request);
+    : judgeByAnswers(known)(request);
 
 const passes = ({ id }: Pick<ModelRequest, 'id'>): boolean => createHash('sha256').update(id!).digest()[0]! % 3 > 0;
 
-const contrary = judgeByReference({ ofCompleted: 1, ofNotCompleted: 1 });
+const contrary = judgeByAnswers(known, { ofCompleted: 1, ofNotCompleted: 1 });
 
 let model: ScriptedModel;
 let stack: TestStack;

@@ -6,8 +6,7 @@ import { readState } from '../../src/stack/stack-state';
 import type { TaskLineage } from '../../src/store/tasks/task-lineage';
 import type { TaskRow } from '../../src/store/tasks/tasks';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
-import { sqlExplorer } from '../support/models/sql-explorer';
-import { judgeByReference } from '../support/models/reference-judge';
+import { judgedSqlExplorer } from '../support/models/sql-explorer';
 import { startScriptedModel, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
 import { bringUpStack, hangTimeoutMs, until, type Ran, type TestStack } from '../support/stack';
@@ -48,7 +47,7 @@ const spec = {
 const keyQuoting: Rule = (request) =>
   request.ordinal === 0
     ? { status: 500, message: `no capacity for ${request.headers.authorization}` }
-    : sqlExplorer(judgeByReference())(request);
+    : judgedSqlExplorer(() => stack.pool)(request);
 
 let model: ScriptedModel;
 let stack: TestStack;
@@ -153,7 +152,7 @@ test('the lineage of a task contains every link as text and as JSON', async () =
     ...[`signal ${signal!.id}`, raised[0]!.id, `context ${context!.id} (call reflect/${context!.id})`],
     ...['summary: The agent was asked', 'cause: ', 'objectives: count rows'],
     ...[...explored.map(({ id }) => id), `abstraction ${abstraction!.id} (call ${abstraction!.callId})`],
-    ...[validation.trajectory!.id, 'judged completed by judge@1 scripted/careful at 0', 'passed approved'],
+    ...[validation.trajectory!.id, 'judged completed by judge@2 scripted/careful at 0', 'passed approved'],
   ];
   expect(expected.filter((text) => !stdout.includes(text))).toEqual([]);
 });

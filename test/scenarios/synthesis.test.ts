@@ -1,4 +1,5 @@
 import type { QueryResultRow } from 'pg';
+import { seedAnswers } from '../support/models/reference-judge';
 import { startScriptedModel, type LoggedRequest, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { fateOf, perContext, thousandCandidates } from './thousand-candidates';
@@ -30,7 +31,12 @@ let chargedAtPark = 0;
 let heldOut: string[] = [];
 
 beforeAll(async () => {
-  server = await startScriptedModel(thousandCandidates(() => heldOut));
+  server = await startScriptedModel(
+    thousandCandidates(
+      () => heldOut,
+      seedAnswers(() => stack.pool),
+    ),
+  );
   const provider = { url: server.url, concurrency: 8, breaker: { failures: 50 } };
   stack = await bringUpStack('synthesis', { scripted: provider });
   await stack.json('start', stack.specFile(spec));

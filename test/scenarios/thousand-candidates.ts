@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { judgeByReference } from '../support/models/reference-judge';
+import { judgeByAnswers, type JudgeQuestion, type KnownAnswers } from '../support/models/reference-judge';
 import type { ModelAnswer, ModelRequest, Rule } from '../support/models/scripted-model';
 import { requestKind } from '../support/models/sql-explorer';
 
@@ -35,20 +35,32 @@ function wordingOf(n: number, table: string): string {
 }
 
 /**
- * Language model that explores with a thousand queries, turns each into a candidate task and judges the candidates by
- * their references. The id of a request contains its context. A few first requests fail in every way of a provider.
+ * Language model that explores with a thousand queries, turns each into a candidate task and judges runs: those of its
+ * candidates by their queries, others by `known`. The id of a request contains its context. A few first requests fail in
+ * every way of a provider.
  */
 export const thousandCandidates =
-  (heldOut: () => readonly string[]): Rule =>
-  (request) =>
-    heldOut().length === 0 ? retryLater : (failure(request) ?? answerTo(request, heldOut()));
+  (heldOut: () => readonly string[], known: KnownAnswers): Rule =>
+  (request) => {
+    if (heldOut().length === 0) return retryLater;
+    const judge = judgeByAnswers((question) => ownAnswers(question, heldOut()) ?? known(question));
+    return failure(request) ?? answerTo(request, heldOut(), judge);
+  };
 
 /** Response until the test has read the held-out tasks, from which the leaks are made. */
 const retryLater: ModelAnswer = { status: 429, headers: { 'retry-after': '1' } };
 
-function answerTo(request: ModelRequest, heldOut: readonly string[]): ReturnType<Rule> {
+/** Returns the query of the candidate with this goal; undefined if the goal is of no candidate. */
+function ownAnswers({ goal, played }: JudgeQuestion, heldOut: readonly string[]): string[][] | undefined {
+  const [, n, table] = /^select count\(\*\) \+ (\d+) from (\w+)$/.exec(played[0] ?? '') ?? [];
+  if (n === undefined) return undefined;
+  const { query, action } = candidateOf(Number(n), table!, heldOut);
+  return query === goal ? [[action, 'submit']] : undefined;
+}
+
+function answerTo(request: ModelRequest, heldOut: readonly string[], judge: Rule): ReturnType<Rule> {
   const kind = requestKind(request);
-  if (kind === 'other') return judgeByReference()(request);
+  if (kind === 'other') return judge(request);
   const context = Number(/\/random\/(\d+)/.exec(request.id!)![1]);
   if (kind === 'exploration') {
     const step = request.messages.filter(({ role }) => role === 'assistant').length;

@@ -1,5 +1,5 @@
 import { deriveSeed } from '../../domain/base/seed-tree';
-import { judgePrompt, judgeVersion, type JudgeInput } from '../../llm/prompts/judge';
+import { judgeAttemptPrompt, judgePrompt, judgeVersion, type JudgeInput } from '../../llm/prompts/judge';
 import { promptId } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
@@ -28,17 +28,25 @@ export async function askJudge(
   const known = (await store.judgements.findMany(key.campaignId, [id])).get(id);
   if (known) return known;
 
-  const { goal, referenceActions, completionCriterion: criterion } = task;
+  const { prompt, messages } = questionOf({ kind, task, transcript });
   const request = {
-    ...({ key, callId: `judge/${kind}/${id}`, purpose: 'judge', prompt: promptId(judgePrompt) } as const),
-    messages: judgePrompt.render({ goal, criterion, referenceActions, ...transcript }),
+    ...({ key, callId: `judge/${kind}/${id}`, purpose: 'judge', prompt: promptId(prompt), messages } as const),
     seed: deriveSeed(spec.seed, 'judge', id),
     signal,
   };
-  const answer = await models.completeStructured(spec, request, judgePrompt.schema);
+  const answer = await models.completeStructured(spec, request, prompt.schema);
   const verdict = answer.ok
     ? { ...answer.value, failure: null }
     : { completed: null, criteria: null, reason: answer.detail, failure: answer.failure };
-  const made = { id, kind, taskId: task.id, judgeVersion: judgeVersion(spec), callId: answer.callId };
+  const made = { id, kind, taskId: task.id, judgeVersion: judgeVersion(spec, prompt), callId: answer.callId };
   return store.judgements.save(key, { ...made, ...verdict });
+}
+
+/** Only the question about an attempt contains reference actions: those of a candidate are what the judge decides about. */
+function questionOf({ kind, task, transcript }: Omit<Subject, 'id'>) {
+  const { goal, referenceActions, completionCriterion: criterion } = task;
+  const input = { goal, criterion, ...transcript };
+  return kind === 'attempt' && referenceActions.length > 0
+    ? { prompt: judgeAttemptPrompt, messages: judgeAttemptPrompt.render({ ...input, referenceActions }) }
+    : { prompt: judgePrompt, messages: judgePrompt.render(input) };
 }

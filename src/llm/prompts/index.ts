@@ -6,7 +6,7 @@ import { exploreBoundaryPrompt } from './explore-boundary';
 import { exploreForgettingPrompt } from './explore-forgetting';
 import { exploreRarePrompt } from './explore-rare';
 import { exploreUnguidedPrompt } from './explore-unguided';
-import { judgePrompt } from './judge';
+import { judgeAttemptPrompt, judgePrompt } from './judge';
 import type { Prompt } from './prompt';
 import { reflectionPrompt } from './reflection';
 
@@ -24,5 +24,6 @@ export const prompts: readonly Prompt<never>[] = [
   ...Object.values(explorePrompts),
   abstractionPrompt,
   judgePrompt,
+  judgeAttemptPrompt,
   repairPrompt,
 ];

@@ -4,7 +4,7 @@ import type { PlannedAttempt } from '../../../src/activities/rollout/planned-att
 import { DomainError } from '../../../src/domain/base/errors';
 import type { CampaignSpecInput } from '../../../src/spec/campaign-spec';
 import type { NewTask, TaskRow } from '../../../src/store/tasks/tasks';
-import { judgeAnswer, judgeByReference } from '../../support/models/reference-judge';
+import { judgeAnswer, judgeByAnswers, judgeQuestion, seedAnswers } from '../../support/models/reference-judge';
 import { addPolicy, hash } from '../../store/support/new-campaign';
 import { inActivity } from '../base/in-activity';
 import {
@@ -21,17 +21,23 @@ beforeAll(async () => {
 });
 afterAll(() => judging.stop());
 
-type Setting = Partial<CampaignSpecInput> & { grader?: TaskRow['grader']; calibrated?: boolean };
+type Setting = Partial<CampaignSpecInput> & {
+  grader?: TaskRow['grader'];
+  calibrated?: boolean;
+  reference?: string[];
+};
+
+const unplayable = ['select count(*) from missing_table', 'submit'];
 
 /** Creates a campaign with a trusted judge, a policy, and one synthesized task planned for training. */
-async function withTask({ grader = 'judge', calibrated = true, ...changes }: Setting = {}) {
+async function withTask({ grader = 'judge', calibrated = true, reference = unplayable, ...changes }: Setting = {}) {
   const campaign = await judging.start({ judge: { calibrationTasks: 10 }, rollouts: { attempts: 2 }, ...changes });
   const { store } = judging.services;
   const { key, name } = campaign;
   const [parent] = await store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });
   const task: NewTask = {
     ...{ ...parent!, id: 'synthesized/1/rare/0.0', origin: 'synthesized', grader, contentKey: 'unique' },
-    ...{ referenceActions: ['select count(*) from missing_table', 'submit'] },
+    referenceActions: reference,
   };
   await store.tasks.propose(key, [task]);
   await store.tasks.plan(key, 'train', [task.id]);
@@ -39,9 +45,9 @@ async function withTask({ grader = 'judge', calibrated = true, ...changes }: Set
     { store, pool: judging.pool, campaignId: key.campaignId, name, key },
     { id: hash('b') },
   );
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(judgeByAnswers(seedAnswers(() => judging.pool)));
   if (calibrated) await calibrate(judging.services, key);
-  return { ...campaign, policyId, gold: String(parent!.definition['gold']), reference: task.referenceActions };
+  return { ...campaign, policyId, gold: String(parent!.definition['gold']), reference };
 }
 
 const play = ({ key, policyId }: JudgedCampaign & { policyId: string }) =>
@@ -89,6 +95,21 @@ test('the judge is called once per attempt, with the id of the attempt', async (
     expect.stringMatching(/^judge\/attempt\/1\/train\/bbbbbbbbbbbb\/synthesized\/1\/rare\/0\.0\/0\/[0-9a-f]{8}$/),
     expect.stringMatching(/^judge\/attempt\/1\/train\/bbbbbbbbbbbb\/synthesized\/1\/rare\/0\.0\/1\/[0-9a-f]{8}$/),
   ]);
+});
+
+test.each([
+  { reference: unplayable, prompt: 'judge-attempt@1' },
+  { reference: [], prompt: 'judge@2' },
+])('the judge of an attempt sees the actions that solved the task once: $reference', async ({ reference, prompt }) => {
+  const campaign = await withTask({ rollouts: { attempts: 1 }, reference });
+  const before = judging.model.log.length;
+  judging.policy.answerBy(policyThatWrites(campaign.gold, 'submit'));
+  await play(campaign);
+  const asked = judging.model.log.slice(before).map((request) => judgeQuestion(request)!);
+  expect(asked.map(({ solvedOnce }) => solvedOnce)).toEqual([reference]);
+  const [judgement] = await judging.services.store.judgements.list(campaign.key, 'attempt');
+  expect(judgement!.judgeVersion).toBe(`${prompt} scripted/small-1 at 0`);
+  expect(judgement!.completed).toBe(reference.length === 0); // then the judge decides by the answer that it knows
 });
 
 test('an attempt with other actions after a crash gets a new judgement', async () => {
@@ -145,7 +166,7 @@ test('an unavailable judge fails the activity, and a retry judges the attempt', 
     ...{ type: 'ModelError.unavailable', nonRetryable: false, nextRetryDelay: 7000 },
   });
   expect(await attemptsOf(campaign)).toEqual([]);
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(judgeByAnswers(seedAnswers(() => judging.pool)));
   await play(campaign);
   expect((await attemptsOf(campaign)).map(({ reward }) => reward)).toEqual([1, 1]);
 });
@@ -179,7 +200,7 @@ const playUntrusted = async (campaign: JudgedCampaign & { policyId: string }): P
 test('a judge without a calibration grades no attempt', async () => {
   const error = await playUntrusted(await withTask({ calibrated: false }));
   expect(error.code).toBe('UntrustedJudge');
-  expect(error.message).toContain('"judge@1 scripted/small-1 at 0" grades attempts and was never calibrated');
+  expect(error.message).toContain('"judge@2 scripted/small-1 at 0" grades attempts and was never calibrated');
 });
 
 test('a judge below the minimum agreement grades no attempt, and the error contains the agreement and the remedies', async () => {

@@ -2,7 +2,14 @@ import { closeCalibration } from '../../../src/activities/validate/close-calibra
 import { judgeCalibration } from '../../../src/activities/validate/judge-calibration';
 import { planCalibration } from '../../../src/activities/validate/plan-calibration';
 import { playCalibration } from '../../../src/activities/validate/play-calibration';
-import { judgeAnswer, judgeByReference, judgeQuestion } from '../../support/models/reference-judge';
+import {
+  isCompleted,
+  judgeAnswer,
+  judgeByAnswers,
+  judgeQuestion,
+  seedAnswers,
+  type JudgeErrors,
+} from '../../support/models/reference-judge';
 import { inActivity } from '../base/in-activity';
 import { calibrate, nextIteration, startJudging, type JudgedCampaigns } from '../rollout/judged-campaign';
 
@@ -13,6 +20,8 @@ beforeAll(async () => {
 afterAll(() => judging.stop());
 
 const judge = { calibrationTasks: 30 };
+const answers = seedAnswers(() => judging.pool);
+const honest = (errors?: JudgeErrors) => judgeByAnswers(answers, errors);
 const newest = async (campaignId: number) => (await judging.services.store.judgeCalibrations.list(campaignId)).at(-1)!;
 
 test('half of the items are reference actions with reward 1, the others are corrupted and score less', async () => {
@@ -38,7 +47,7 @@ test('bfcl is calibrated like intercode-sql', async () => {
     judge,
     environment: { name: 'bfcl', trainTasks: 60, heldOutTasks: 5, maxTurns: 60 },
   });
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(honest());
   await calibrate(judging.services, key);
   const { counts, agreement, dropped } = await newest(key.campaignId);
   expect(dropped).toBeLessThan(10);
@@ -48,7 +57,7 @@ test('bfcl is calibrated like intercode-sql', async () => {
 
 test('a repeated calibration changes nothing and calls no judge', async () => {
   const { key } = await judging.start({ judge });
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(honest());
   await calibrate(judging.services, key);
   const items = await judging.services.store.judgeCalibrations.listItems(key);
   const [callCount, stored] = [judging.model.log.length, await newest(key.campaignId)];
@@ -63,14 +72,14 @@ test('a repeated calibration changes nothing and calls no judge', async () => {
 test("the judge's prompt does not contain the environment's verdict or the kind of corruption", async () => {
   const { key, spec } = await judging.start({ judge: { calibrationTasks: 5 } });
   const from = judging.model.log.length;
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(honest());
   await calibrate(judging.services, key);
   const calls = judging.model.log.slice(from);
   expect(calls).toHaveLength(10);
   for (const { messages, body, id } of calls) {
     const text = messages.map(({ content }) => content).join('\n');
     expect(text).not.toMatch(/corrupt|broken|reward|dropped-call|changed-|other-task|gold/i);
-    expect(judgeQuestion({ messages })!.reference.length).toBeGreaterThan(1);
+    expect(judgeQuestion({ messages })).toMatchObject({ solvedOnce: [], end: 'completed' });
     expect(body).toMatchObject({ temperature: 0 });
     expect(id).toContain(`${spec.name}/judge/calibration/1/calibration/`);
   }
@@ -84,7 +93,7 @@ test.each([
   async (errors) => {
     const { key } = await judging.start({ judge });
     const from = judging.model.log.length;
-    judging.model.answerBy(judgeByReference(errors));
+    judging.model.answerBy(honest(errors));
     await calibrate(judging.services, key);
 
     const counted = { references: { completed: 0, n: 0 }, corrupted: { completed: 0, n: 0 } };
@@ -125,11 +134,10 @@ test.each([
 
 test('answers that are malformed after a repair are unusable and give no verdict', async () => {
   const { key } = await judging.start({ judge: { calibrationTasks: 4 } });
-  const honest = judgeByReference();
-  judging.model.answerBy((request) => {
+  judging.model.answerBy(async (request) => {
     const question = judgeQuestion(request);
-    const isGold = question && JSON.stringify(question.reference) === JSON.stringify(question.played);
-    return isGold ? 'I think it went well.' : honest(request);
+    const isGold = question && isCompleted(question, await answers(question));
+    return isGold ? 'I think it went well.' : honest()(request);
   });
   await calibrate(judging.services, key);
   const { counts, agreement, recall } = await newest(key.campaignId);
@@ -155,7 +163,7 @@ test('the verdict "completed" with a failed criterion is rejected as malformed',
 
 test('a changed judge raises one drift event with the reason', async () => {
   const { key } = await judging.start({ judge });
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(honest());
   await calibrate(judging.services, key);
   const second = await nextIteration(judging.services, key);
   await calibrate(judging.services, second);
@@ -179,7 +187,7 @@ test('a changed judge raises one drift event with the reason', async () => {
 
 test('a calibration with an item without judgement cannot be closed', async () => {
   const { key } = await judging.start({ judge: { calibrationTasks: 2 } });
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(honest());
   await inActivity(() => planCalibration(judging.services)(key));
   await inActivity(() => playCalibration(judging.services)(key));
   await inActivity(() => judgeCalibration(judging.services)({ ...key, from: 0, to: 1 }));

@@ -5,7 +5,7 @@ import { toTask } from '../../../src/activities/plan/seed-tasks';
 import { judgeVersion } from '../../../src/llm/prompts/judge';
 import type { NewTask } from '../../../src/store/tasks/tasks';
 import { listJudgeAgreement } from '../../../src/report/sections/judge/query';
-import { judgeAnswer, judgeByReference, judgeQuestion } from '../../support/models/reference-judge';
+import { judgeAnswer, judgeByAnswers, judgeQuestion, seedAnswers } from '../../support/models/reference-judge';
 import { attempt } from '../../store/support/new-campaign';
 import { inActivity } from '../base/in-activity';
 import { startJudging, type JudgedCampaign, type JudgedCampaigns } from '../rollout/judged-campaign';
@@ -15,6 +15,11 @@ beforeAll(async () => {
   judging = await startJudging();
 });
 afterAll(() => judging.stop());
+
+/** The candidates below are seed tasks whose goals have a prefix. */
+const honest = judgeByAnswers((question) =>
+  seedAnswers(() => judging.pool)({ ...question, goal: question.goal.replace(/^Candidate \d+: /, '') }),
+);
 
 /** Creates a campaign with candidates that were composed and executed, but not judged. */
 async function executedCandidates(
@@ -60,12 +65,17 @@ const judge = ({ key }: JudgedCampaign, from: number, to: number) =>
 test('every executed candidate of a range is judged once, with its query and actions', async () => {
   const campaign = await executedCandidates(12);
   const before = judging.model.log.length;
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(honest);
   expect(await judge(campaign, 0, 10)).toEqual({ judged: 10 });
   expect(await judge(campaign, 0, 12)).toEqual({ judged: 12 });
   const calls = judging.model.log.slice(before);
   expect(calls).toHaveLength(12);
-  expect(new Set(calls.map(({ messages }) => judgeQuestion({ messages })!.goal)).size).toBe(12);
+  const questions = calls.map((request) => judgeQuestion(request)!);
+  expect(new Set(questions.map(({ goal }) => goal)).size).toBe(12);
+  for (const { solvedOnce, played } of questions) {
+    expect(solvedOnce).toEqual([]);
+    expect(played.at(-1)).toBe('submit');
+  }
 
   const stored = await judging.services.store.judgements.list(campaign.key, 'candidate');
   expect(stored.map(({ id }) => id)).toContain('1/candidate/synthesized/1/rare/7.0');
@@ -80,13 +90,13 @@ test('every executed candidate of a range is judged once, with its query and act
       ['apiMatching', 'finalResult', 'logicalFlow', 'parameters', 'skippedSteps'].sort(),
     );
   }
-  expect(judgeVersion(campaign.spec)).toBe('judge@1 scripted/small-1 at 0');
+  expect(judgeVersion(campaign.spec)).toBe('judge@2 scripted/small-1 at 0');
 });
 
 test('a candidate that could not be executed is not judged', async () => {
   const campaign = await executedCandidates(3, (task) => task, 'synthesized/1/rare/1.0');
   const before = judging.model.log.length;
-  judging.model.answerBy(judgeByReference());
+  judging.model.answerBy(honest);
   expect(await judge(campaign, 0, 3)).toEqual({ judged: 2 });
   expect(judging.model.log).toHaveLength(before + 2);
   const judged = await judging.services.store.judgements.list(campaign.key, 'candidate');
@@ -113,7 +123,6 @@ test('the report counts agreements and disagreements of judge and environment', 
 
 test('an unavailable model fails the activity, and a retry only judges the remaining candidates', async () => {
   const campaign = await executedCandidates(8);
-  const honest = judgeByReference();
   judging.model.answerBy((request) =>
     /Candidate [56]:/.test(judgeQuestion(request)!.goal) ? { status: 503 } : honest(request),
   );

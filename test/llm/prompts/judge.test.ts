@@ -1,5 +1,5 @@
 import { campaignSpecSchema } from '../../../src/spec/campaign-spec';
-import { judgePrompt, judgeVersion } from '../../../src/llm/prompts/judge';
+import { judgeAttemptPrompt, judgePrompt, judgeVersion } from '../../../src/llm/prompts/judge';
 import { isCompleted, judgeAnswer, judgeQuestion } from '../../support/models/reference-judge';
 
 const turns = [
@@ -9,29 +9,43 @@ const turns = [
 const input = {
   goal: 'Who sings? {{criterion}}',
   criterion: 'all names are listed',
-  referenceActions: ['select name from singer', 'submit'],
   opening: [{ role: 'user', content: 'Database: singer' }],
   turns,
   stopReason: 'completed',
 };
 
-const system = judgePrompt.template[0]!.content;
+const referenceActions = ['select name from singer', 'submit'];
 
-test('the prompt contains the five criteria of the paper and its rules for completion and timeouts', () => {
-  for (const criterion of ['apiMatching', 'parameters', 'logicalFlow', 'finalResult', 'skippedSteps'])
-    for (const text of [`- ${criterion}: `, `"${criterion}": {"ok": `]) expect(system).toContain(text);
-  expect(system).toMatch(/Never completed when a needed operation was not called, or was called with wrong parameters/);
-  expect(system).toMatch(/connection timed out is no fault/);
+test.each([judgePrompt, judgeAttemptPrompt])(
+  'the prompt $name contains the five criteria of the paper and its rules for completion and timeouts',
+  ({ template }) => {
+    const system = template[0]!.content;
+    for (const criterion of ['apiMatching', 'parameters', 'logicalFlow', 'finalResult', 'skippedSteps'])
+      for (const text of [`- ${criterion}: `, `"${criterion}": {"ok": `]) expect(system).toContain(text);
+    expect(system).toMatch(
+      /Never completed when a needed operation was not called, or was called with wrong parameters/,
+    );
+    expect(system).toMatch(/connection timed out is no fault/);
+  },
+);
+
+test('the question about a candidate claims of no action that it is right, whatever the task names', () => {
+  const messages = judgePrompt.render({ ...input, referenceActions } as typeof input);
+  const text = messages.map(({ content }) => content).join('\n');
+  expect(text).not.toMatch(/reference|solved|known|gold|correct/i);
+  expect(text.match(/select name/g)).toHaveLength(1);
 });
 
 test('a rendered prompt contains request, criterion, reference, attempt and stop reason unchanged', () => {
-  const messages = judgePrompt.render(input);
+  const messages = judgeAttemptPrompt.render({ ...input, referenceActions });
   const text = messages.map(({ content }) => content).join('\n');
   for (const piece of [input.goal, input.criterion, 'Database: singer', "[('Joe',)]"]) expect(text).toContain(piece);
   expect(judgeQuestion({ messages })).toEqual({
-    ...{ goal: input.goal, reference: input.referenceActions, played: input.referenceActions, end: 'completed' },
+    ...{ goal: input.goal, solvedOnce: referenceActions, played: referenceActions, end: 'completed' },
   });
-  expect(isCompleted(judgeQuestion({ messages })!)).toBe(true);
+  const candidate = judgeQuestion({ messages: judgePrompt.render(input) })!;
+  expect(candidate).toEqual({ ...judgeQuestion({ messages }), solvedOnce: [] });
+  expect(isCompleted(candidate, [['submit'], referenceActions])).toBe(true);
 });
 
 test.each([
@@ -41,7 +55,7 @@ test.each([
   { name: 'no end', changes: { stopReason: 'turn-limit' } },
 ])('the scripted judge detects $name', ({ changes }) => {
   const messages = judgePrompt.render({ ...input, ...changes });
-  expect(isCompleted(judgeQuestion({ messages })!)).toBe(false);
+  expect(isCompleted(judgeQuestion({ messages })!, [referenceActions])).toBe(false);
 });
 
 const answer = (completed: boolean) => JSON.parse(judgeAnswer(completed, 'seen')) as Record<string, unknown>;
@@ -80,6 +94,7 @@ test('a judge version consists of prompt, provider, model and temperature', () =
   const spec = campaignSpecSchema.parse({
     ...{ name: 'c', seed: 1, recipe: 'combined', environment: { name: 'intercode-sql' }, llm: { models } },
   });
-  expect(judgeVersion(spec)).toBe('judge@1 far/large at 0.2');
+  expect(judgeVersion(spec)).toBe('judge@2 far/large at 0.2');
+  expect(judgeVersion(spec, judgeAttemptPrompt)).toBe('judge-attempt@1 far/large at 0.2');
   expect(() => judgeVersion({ llm: null })).toThrow(expect.objectContaining({ code: 'NoJudge' }));
 });

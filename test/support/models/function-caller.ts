@@ -1,3 +1,4 @@
+import type { KnownAnswers } from './reference-judge';
 import { requestKind } from './sql-explorer';
 import type { ModelRequest, Rule } from './scripted-model';
 
@@ -44,6 +45,12 @@ function abstract({ messages, model }: ModelRequest): string {
   }));
   return JSON.stringify({ candidates });
 }
+
+/** Known answers to the queries of `functionCaller`: the calls that a query names, and the end of the turn. */
+export const calledAnswers: KnownAnswers = ({ goal }) => {
+  const calls = goal.startsWith('Please do [') ? (goal.match(/\[[^\]]*\]/g) ?? []) : [];
+  return calls.length > 0 ? [[...calls, 'Done.']] : [];
+};
 
 const reflect = (): string =>
   JSON.stringify({

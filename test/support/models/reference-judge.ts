@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { Pool } from 'pg';
 import type { ModelRequest, Rule } from './scripted-model';
 
-export type JudgeQuestion = { goal: string; reference: string[]; played: string[]; end: string };
+/** `solvedOnce` is empty in questions about candidates and in calibrations, which show no reference. */
+export type JudgeQuestion = { goal: string; solvedOnce: string[]; played: string[]; end: string };
 
 /** Returns the question of a judge request, null for other requests; repair requests also contain it. */
 export function judgeQuestion({ messages }: Pick<ModelRequest, 'messages'>): JudgeQuestion | null {
@@ -10,7 +12,7 @@ export function judgeQuestion({ messages }: Pick<ModelRequest, 'messages'>): Jud
   const between = (tag: string): string => new RegExp(`<${tag}>\\n([^]*?)\\n</${tag}>`).exec(text)?.[1] ?? '';
   return {
     goal: between('request'),
-    reference: between('reference-actions')
+    solvedOnce: between('solved-once')
       .split(/^\[\d+\] /m)
       .slice(1)
       .map(plain),
@@ -21,25 +23,44 @@ export function judgeQuestion({ messages }: Pick<ModelRequest, 'messages'>): Jud
   };
 }
 
-/** Returns whether the attempt ended regularly with the actions of the reference, except for white space. */
-export const isCompleted = ({ reference, played, end }: JudgeQuestion): boolean =>
-  end === 'completed' && JSON.stringify(reference) === JSON.stringify(played);
+/** Table of right answers: returns the action sequences that fulfil the request of a question. */
+export type KnownAnswers = (question: JudgeQuestion) => ActionLists | Promise<ActionLists>;
+type ActionLists = readonly (readonly string[])[];
+
+/** Known answers to the requests of stored seed tasks: their reference actions. */
+export const seedAnswers =
+  (pool: () => Pool): KnownAnswers =>
+  async ({ goal }) => {
+    const { rows } = await pool().query<{ actions: string[] }>(
+      `select distinct reference_actions as actions from tasks where origin = 'seed' and goal = $1`,
+      [goal],
+    );
+    return rows.map(({ actions }) => actions);
+  };
+
+/** Returns whether the attempt ended regularly with one of these action sequences, except for white space. */
+export const isCompleted = ({ played, end }: JudgeQuestion, answers: ActionLists): boolean =>
+  end === 'completed' && answers.some((actions) => JSON.stringify(actions.map(plain)) === JSON.stringify(played));
 
 /** Probabilities in [0, 1] of a wrong verdict. */
 export type JudgeErrors = { ofCompleted: number; ofNotCompleted: number };
 
 /**
- * Judge that compares the played actions with the reference and errs with the given probabilities; each error is a
- * function of the question. Other requests go to `others`.
+ * Judge that compares the played actions with the reference of its question, or with `known` answers if it shows none. It
+ * errs with the given probabilities; each error is a function of the question. Other requests go to `others`.
  */
-export const judgeByReference =
-  (errors: JudgeErrors = { ofCompleted: 0, ofNotCompleted: 0 }, others: Rule = () => undefined): Rule =>
-  (request) => {
+export const judgeByAnswers =
+  (
+    known: KnownAnswers,
+    errors: JudgeErrors = { ofCompleted: 0, ofNotCompleted: 0 },
+    others: Rule = () => undefined,
+  ): Rule =>
+  async (request) => {
     const question = judgeQuestion(request);
     if (!question) return others(request);
-    const truth = isCompleted(question);
+    const truth = isCompleted(question, question.solvedOnce.length > 0 ? [question.solvedOnce] : await known(question));
     const isWrong = uniformOf(question) < (truth ? errors.ofCompleted : errors.ofNotCompleted);
-    return judgeAnswer(truth !== isWrong, `${question.played.length} of ${question.reference.length} actions`);
+    return judgeAnswer(truth !== isWrong, `${question.played.length} actions`);
   };
 
 /** Returns an answer in the requested schema. */
@@ -51,7 +72,7 @@ export function judgeAnswer(completed: boolean, note: string): string {
       ...{ finalResult: finding, skippedSteps: finding },
     },
     completed,
-    reason: completed ? 'The same actions as the reference.' : 'Not the actions of the reference.',
+    reason: completed ? 'The actions of a known answer.' : 'Not the actions of a known answer.',
   });
 }
 

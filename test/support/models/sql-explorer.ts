@@ -1,4 +1,6 @@
+import type { Pool } from 'pg';
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
+import { judgeByAnswers, seedAnswers, type KnownAnswers } from './reference-judge';
 import type { ModelRequest, Rule } from './scripted-model';
 
 export type RequestKind = 'reflection' | 'exploration' | 'abstraction' | 'other';
@@ -109,6 +111,20 @@ const tuplesOf = (text: string): Tuple[] =>
       /^\[(\d+\.\d+)\] action:\n([^]*?)\n\[\1\] observation:\n([^]*?)(?=\n\n\[\d+\.\d+\] action:|\n<\/runs>)/gm,
     ),
   ].map(([, , action, observation]) => ({ action: action!, observation: observation! }));
+
+/** `sqlExplorer` that also judges: runs at its own goals, and runs at the stored seed tasks. */
+export const judgedSqlExplorer = (pool: () => Pool): Rule => {
+  const seeds = seedAnswers(pool);
+  return sqlExplorer(
+    judgeByAnswers(async (question) => [...(await exploredAnswers(question)), ...(await seeds(question))]),
+  );
+};
+
+/** Returns the played query if the goal describes it. */
+const exploredAnswers: KnownAnswers = ({ goal, played: [sql] }) => {
+  const database = /^In (\w+), report /.exec(goal)?.[1];
+  return database && sql && requestFor(sql, database) === goal ? [[sql, 'submit']] : [];
+};
 
 /** Returns a different goal per query, so that tasks with different answers have different goals. */
 function requestFor(sql: string, database: string): string {
