@@ -47,10 +47,10 @@ export const synthesisSettingsSchema = z.strictObject({
     .describe('`off` admits candidates without playing or judging them (table 11 of the paper).'),
   /** Only the judge detects a query that does not match its actions. */
   rule: z
-    .enum(['paper', 'strict', 'agreed'])
-    .default('paper')
+    .enum(['by-author', 'paper', 'strict', 'agreed'])
+    .default('by-author')
     .describe(
-      'Accepted candidates: completed or failed with a reward above 0 (paper), completed (strict), or completed in the replay and by the judge (agreed).',
+      "Accepted candidates: completed in the replay and by the judge (agreed), completed in the replay (strict), replayed with a reward above 0 (paper), or agreed for a model's queries and paper for the generator's (by-author).",
     ),
   grader: z
     .enum(['environment', 'judge'])

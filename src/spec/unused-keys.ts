@@ -71,7 +71,9 @@ function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
 /** A rule with a judge needs a language model, and a judge that grades attempts needs calibration. */
 function missingJudge({ synthesis, llm, judge }: Spec): string[] {
   if (synthesis.rule === 'agreed' && !llm)
-    return ['synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge'];
+    return [
+      'synthesis.rule: found "agreed", expected by-author, paper or strict: without an llm section there is no judge',
+    ];
   if (synthesis.grader !== 'judge') return [];
   if (!llm) return ['synthesis.grader: found "judge", expected environment: without an llm section there is no judge'];
   if (judge.calibrationTasks > 0) return [];

@@ -337,7 +337,7 @@ const wrongValues = [
   more(
     'an unknown rule of validation',
     'synthesis: { rule: lenient }',
-    'synthesis.rule: found "lenient", expected one of paper, strict, agreed',
+    'synthesis.rule: found "lenient", expected one of by-author, paper, strict, agreed',
   ),
   more(
     'RL steps in a recipe without RL',
@@ -352,7 +352,7 @@ const wrongValues = [
   more(
     'an agreement rule without a judge',
     'synthesis: { rule: agreed }',
-    'synthesis.rule: found "agreed", expected paper or strict: without an llm section there is no judge',
+    'synthesis.rule: found "agreed", expected by-author, paper or strict: without an llm section there is no judge',
   ),
   more(
     'a patience longer than the window',

@@ -86,6 +86,7 @@ async function toCandidates(
     goal: task.goal,
     contentKey: task.contentKey,
     actions: task.referenceActions,
+    author: task.contextId === null ? 'generator' : 'model',
     refusal: refusalOf(task),
     execution: executionOf(task, played.get(idOf(task.id))),
     judgement: judgementOf.get(task.id) ?? null,

@@ -10,8 +10,7 @@ const concurrency = 10;
 
 /**
  * Requests the judge's verdict on every executed candidate in a range of the validation plan (arXiv:2604.15840, section
- * 3.3), also on candidates with a verdict of the environment: admission then uses the environment's verdict, and both
- * can be compared.
+ * 3.3), under every acceptance rule: the report compares them with the environment's verdicts.
  *
  * Idempotent: a stored judgement is not requested again.
  */

@@ -8,7 +8,7 @@ import { resolveSpec } from '../../../src/spec/read-spec';
 import { createStore } from '../../../src/store';
 import type { IterationKey } from '../../../src/store/base/epoch';
 import type { NewTask } from '../../../src/store/tasks/tasks';
-import { addPolicy, attempt, candidate, hash, type NewCampaign } from '../../store/support/new-campaign';
+import { addPolicy, attempt, candidate, hash, step, type NewCampaign } from '../../store/support/new-campaign';
 
 export type TaskCampaign = NewCampaign & { services: Dependencies; spec: CampaignSpec };
 
@@ -32,18 +32,17 @@ export async function taskCampaign(
   return { store, pool, campaignId, name, key, services, spec };
 }
 
-/** Stores candidates with a scored validation attempt each; a candidate with reward null has no attempt. */
+/** Stores candidates with a scored run of their actions each; a candidate with reward null has no run. */
 export async function proposeValidated(
   { store, key }: NewCampaign,
   candidates: readonly { id: string; reward?: number | null; changes?: Partial<NewTask> }[],
 ): Promise<void> {
-  await store.tasks.propose(
-    key,
-    candidates.map(({ id, changes }) => candidate(id, { goal: `How is ${id} used?`, ...changes })),
-  );
-  for (const { id, reward = 1 } of candidates)
-    if (reward !== null)
-      await store.trajectories.save(attempt(key, { purpose: 'validation', taskId: id, reward, rawScore: reward }));
+  const tasks = candidates.map(({ id, changes }) => candidate(id, { goal: `How is ${id} used?`, ...changes }));
+  await store.tasks.propose(key, tasks);
+  for (const [n, { id, reward = 1 }] of candidates.entries()) {
+    const run = { purpose: 'validation', taskId: id, turns: tasks[n]!.referenceActions.map(step) } as const;
+    if (reward !== null) await store.trajectories.save(attempt(key, { ...run, reward, rawScore: reward }));
+  }
 }
 
 /** Returns the verdict of every task by id, for rejected tasks the reason. */

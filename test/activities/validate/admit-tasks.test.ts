@@ -2,11 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { admitTasks } from '../../../src/activities/validate/admit-tasks';
 import { embedCandidates } from '../../../src/activities/validate/embed-candidates';
+import { judgeCandidates } from '../../../src/activities/validate/judge-candidates';
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';
 import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
 import { scriptedModels, scriptedProviders } from '../../support/models/scripted-provider';
-import { startScriptedModel } from '../../support/models/scripted-model';
+import { judgeByAnswers } from '../../support/models/reference-judge';
+import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';
 import { candidate, task } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { inActivity } from '../base/in-activity';
@@ -135,7 +137,7 @@ describe('the verdict of a candidate', () => {
       ...{ completed, reason: 'judge reason', criteria: null, failure: completed === null ? 'malformed' : null },
     });
 
-  test('the verdict comes from the environment if it has a checker, otherwise from the judge', async () => {
+  test("the verdict on a generator's candidate comes from the environment if it has a checker, otherwise from the judge", async () => {
     const llm = { models: { explorer: scriptedModels.models.explorer } };
     const campaign = await taskCampaign(database.pool, { llm });
     const byJudge = { grader: 'judge' } as const;
@@ -186,6 +188,51 @@ describe('the verdict of a candidate', () => {
     });
     expect(trails.get('refused')!.at(-1)).toMatchObject({ stage: 'valid', passed: false, reason: 'empty-result' });
   });
+});
+
+describe('ten candidates of a language model, of which two do not answer their query', () => {
+  const actionOf = (n: number): string => `select count(*) from visits where museum = ${n}`;
+  const isWrong = (n: number): boolean => n % 5 === 0;
+  const candidates = Array.from({ length: 10 }, (_, n) => ({
+    id: idOf('random', n),
+    changes: {
+      ...{ goal: `Count the visitors of museum ${n}.`, contextId: '1/random/0' },
+      referenceActions: [actionOf(isWrong(n) ? n + 1 : n)], // the replay scores 1 for either
+    },
+  }));
+  const known = new Map(candidates.map(({ changes }, n) => [changes.goal, [[actionOf(n)]]]));
+
+  let model: ScriptedModel;
+  beforeAll(async () => {
+    model = await startScriptedModel(judgeByAnswers(({ goal }) => known.get(goal) ?? []));
+  });
+  afterAll(() => model.stop());
+
+  /** Stores the candidates of an exploration, judges and admits them. Returns their verdicts. */
+  async function decide(synthesis: Record<string, unknown>) {
+    const llm = { models: { explorer: scriptedModels.models.explorer } };
+    const campaign = await taskCampaign(database.pool, { llm, synthesis }, { providers: scriptedProviders(model.url) });
+    const { store, key, services } = campaign;
+    await store.tasks.seed(key, [task('parent')]);
+    await store.exploration.planContexts(key, 'random', [{ taskId: 'parent', signalId: null, trajectoryId: null }]);
+    await proposeValidated(campaign, candidates);
+    await planValidation(services)(key);
+    await inActivity(() => judgeCandidates(services)({ ...key, from: 0, to: candidates.length }));
+    await admit(campaign);
+    const verdicts = await verdictsOf(campaign);
+    return candidates.map(({ id }) => verdicts[id]);
+  }
+
+  test('by default these two are rejected, although the replay of each scores 1', async () => {
+    expect(await decide({})).toEqual(candidates.map((_, n) => (isWrong(n) ? 'not-completed' : 'admitted')));
+  });
+
+  test.each([{ validation: 'off' }, { rule: 'strict' }, { rule: 'paper' }])(
+    'with %p all are admitted',
+    async (synthesis) => {
+      expect(await decide(synthesis)).toEqual(candidates.map(() => 'admitted'));
+    },
+  );
 });
 
 describe('with approval by an operator', () => {

@@ -6,6 +6,8 @@ export type Candidate = {
   goal: string;
   contentKey: string;
   actions: readonly string[];
+  /** `model`: a language model wrote the query; `generator`: the environment derived query and actions from one another. */
+  author: 'generator' | 'model';
   /** Why it was rejected at synthesis, before it became a task of the environment; null: it is a valid task. */
   refusal: string | null;
   execution: Execution;
@@ -46,8 +48,16 @@ export type AdmissionRules = {
   approval: null | 'pending' | { rejected: ReadonlySet<string> };
 };
 
-/** `paper`: completed, or failed with a reward above 0 (arXiv:2604.15840, section 3.3); `strict`: completed. */
-export type AcceptanceRule = 'paper' | 'strict' | 'agreed';
+/**
+ * Verdicts that accept a candidate which the environment can score; all others need the judge's approval. The reward of its
+ * own actions is 1 for any query where the checker was made from them.
+ *
+ *   by-author  `agreed` for queries of a language model, `paper` for those of the environment's generator
+ *   agreed     a reward of 1 and the judge's approval
+ *   strict     a reward of 1
+ *   paper      a reward of 1, or of more than 0 (arXiv:2604.15840, section 3.3: failed with a positive reward)
+ */
+export type AcceptanceRule = 'by-author' | 'paper' | 'strict' | 'agreed';
 
 export const admissionStages = [
   'executed',

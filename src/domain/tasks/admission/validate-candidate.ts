@@ -18,22 +18,22 @@ export function valid({ refusal, goal, actions }: Candidate, { maxActions }: Adm
 }
 
 /**
- * Passes if the reference actions reach the goal. The environment's checker has priority over the judge, which decides
- * only for tasks without a checker. In arXiv:2604.15840, section 3.3, the judge always decides, but judges separate good
- * runs from bad ones with an AUROC of at most 0.65 (arXiv:2606.09863). A task whose checker was made from its reference
- * actions passes its replay for any query, so the rule `agreed` also requires the judge's approval.
+ * Passes if the reference actions answer the query, by the votes that the rule demands. A task whose checker was made from
+ * its reference actions passes its replay for any query, so the replay is a verdict on the query only where the
+ * environment's generator wrote both (decision 40). The judge decides on tasks without a checker.
  */
 export function judged(candidate: Candidate, { validation, rule }: AdmissionRules): Finding {
   if (validation === 'off') return pass('validation is off');
   const { reward } = candidate.execution;
   if (reward === null) return judgedByModel(candidate);
-  const byEnvironment = judgedByEnvironment(reward, rule);
-  return byEnvironment.passed && rule === 'agreed' ? judgedByModel(candidate) : byEnvironment;
+  const votes = rule === 'by-author' ? (candidate.author === 'model' ? 'agreed' : 'paper') : rule;
+  const byEnvironment = judgedByEnvironment(reward, votes);
+  return byEnvironment.passed && votes === 'agreed' ? judgedByModel(candidate) : byEnvironment;
 }
 
-function judgedByEnvironment(reward: number, rule: AcceptanceRule): Finding {
+function judgedByEnvironment(reward: number, votes: Exclude<AcceptanceRule, 'by-author'>): Finding {
   if (isSuccess(reward)) return pass('completed', { reward });
-  return rule === 'paper' && reward > 0 ? pass('rewarded', { reward }) : fail('reference-fails', { reward });
+  return votes === 'paper' && reward > 0 ? pass('rewarded', { reward }) : fail('reference-fails', { reward });
 }
 
 function judgedByModel({ judgement }: Candidate): Finding {

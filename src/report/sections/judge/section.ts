@@ -15,7 +15,8 @@ export const judgeSection = defineSection({
     return [
       lead(
         'A calibration gives the judge trajectories with known verdicts: reference actions, and reference actions that were ' +
-          'corrupted on purpose. Where the environment verifies a task by replay, its verdict overrides the judge’s.',
+          'corrupted on purpose; no prompt names actions that are right. `synthesis.rule` decides which verdicts admit a ' +
+          'candidate: the environment’s replay, the judge’s, or both.',
       ),
       ...(calibrations.length > 0 ? [calibrationTable(calibrations)] : []),
       ...(agreements.length > 0 ? [agreementTable(agreements)] : []),

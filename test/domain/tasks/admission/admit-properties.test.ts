@@ -1,6 +1,10 @@
 import * as fc from 'fast-check';
 import { admit, type Decision } from '../../../../src/domain/tasks/admission/admit';
-import { admissionReasons, type AdmissionRules } from '../../../../src/domain/tasks/admission/candidate';
+import {
+  admissionReasons,
+  type AdmissionRules,
+  type Candidate,
+} from '../../../../src/domain/tasks/admission/candidate';
 import { hashedNgrams } from '../../../../src/domain/tasks/admission/sentence-encoder';
 import { ngramsOf, tokenize } from '../../../../src/domain/tasks/admission/ngrams';
 import { anyGoal, candidate, known, rules } from './candidates';
@@ -21,13 +25,14 @@ describe('for any candidates, admission', () => {
       played: fc.boolean(),
       reward: fc.constantFrom(null, 0, 0.5, 1, 1, 1),
       completed: fc.constantFrom(true, false, null),
+      author: fc.constantFrom('generator', 'model'),
     }),
     { maxLength: 25 },
   );
   const candidatesOf = anyCandidates.map((made) =>
-    made.map(({ task, aim, refusal, played, reward, completed }, n) =>
+    made.map(({ task, aim, refusal, played, reward, completed, author }, n) =>
       candidate(`synthesized/1/${aim}/${n}`, {
-        ...{ ...task, aim, refusal, execution: { played, reward }, judgement: { completed, reason: '' } },
+        ...{ ...task, aim, author, refusal, execution: { played, reward }, judgement: { completed, reason: '' } },
         vector: hashedNgrams.encode(task.goal),
       }),
     ),
@@ -35,7 +40,7 @@ describe('for any candidates, admission', () => {
   const anyRules: fc.Arbitrary<AdmissionRules> = fc
     .record({
       validation: fc.constantFrom('on', 'off'),
-      rule: fc.constantFrom('paper', 'strict'),
+      rule: fc.constantFrom('by-author', 'paper', 'strict', 'agreed'),
       similarity: fc.constantFrom(0.5, 0.9, 1),
       share: fc.constantFrom(0, 0.5, 1),
       floor: fc.constantFrom(0, 0.2),
@@ -132,13 +137,27 @@ describe('for any candidates, admission', () => {
     });
   });
 
-  test('ignores the judge if the environment scored the candidate', () => {
+  test('ignores the judge if the environment scored a candidate whose replay is enough', () => {
     property(({ candidates, pool, heldOut, settings, decisions }) => {
-      const verified = new Set(candidates.filter(({ execution }) => execution.reward !== null).map(({ id }) => id));
       const denied = candidates.map((each) =>
-        verified.has(each.id) ? { ...each, judgement: { completed: false, reason: 'no' } } : each,
+        each.execution.reward === null || needsJudge(each, settings)
+          ? each
+          : { ...each, judgement: { completed: false, reason: 'no' } },
       );
       expect(outcomes(admit(denied, pool, heldOut, settings))).toEqual(outcomes(decisions));
     });
   });
+
+  test('admits no candidate whose rule needs a judge without its approval and, if there is a checker, a reward of 1', () => {
+    property(({ admitted, settings }) => {
+      for (const each of admitted)
+        if (settings.validation === 'on' && needsJudge(each, settings)) {
+          expect(each.judgement!.completed).toBe(true);
+          expect([1, null]).toContain(each.execution.reward);
+        }
+    });
+  });
+
+  const needsJudge = ({ author }: Candidate, { rule }: AdmissionRules): boolean =>
+    rule === 'agreed' || (rule === 'by-author' && author === 'model');
 });

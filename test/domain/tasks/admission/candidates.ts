@@ -8,6 +8,7 @@ export const candidate = (id: string, changes: Partial<Candidate> = {}): Candida
   goal: `How many ${id}?`,
   contentKey: `key of ${id}`,
   actions: ['select 1'],
+  author: 'generator',
   refusal: null,
   execution: { played: true, reward: 1 },
   judgement: null,
@@ -26,7 +27,7 @@ export const known = (id: string, changes: Partial<KnownTask> = {}): KnownTask =
 /** Default rules without limits. */
 export const rules = (changes: Partial<AdmissionRules> = {}): AdmissionRules => ({
   validation: 'on',
-  rule: 'paper',
+  rule: 'by-author',
   maxActions: 6,
   duplicates: { similarity: 0.9, cosine: 0.97 },
   decontamination: { ngram: 8, share: 0.5, cosine: 0.97 },

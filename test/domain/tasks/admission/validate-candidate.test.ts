@@ -1,4 +1,5 @@
 import { executed, judged, valid } from '../../../../src/domain/tasks/admission/validate-candidate';
+import { synthesisSettingsSchema } from '../../../../src/spec/synthesis-settings';
 import { candidate, rules } from './candidates';
 
 const verdictOf = (completed: boolean | null) => ({ completed, reason: 'judge reason' });
@@ -24,6 +25,32 @@ test.each([
     expect(judged(candidateRun, rules({ rule }))).toMatchObject({ passed, reason });
   },
 );
+
+test.each([
+  { author: 'model', reward: 1, judge: false, passed: false, reason: 'not-completed' },
+  { author: 'model', reward: 1, judge: null, passed: false, reason: 'not-judged' },
+  { author: 'model', reward: 1, judge: true, passed: true, reason: 'completed' },
+  { author: 'model', reward: 0.4, judge: true, passed: false, reason: 'reference-fails' },
+  { author: 'model', reward: null, judge: true, passed: true, reason: 'completed' },
+  { author: 'model', reward: null, judge: false, passed: false, reason: 'not-completed' },
+  { author: 'generator', reward: 1, judge: false, passed: true, reason: 'completed' },
+  { author: 'generator', reward: 0.4, judge: null, passed: true, reason: 'rewarded' },
+  { author: 'generator', reward: 0, judge: true, passed: false, reason: 'reference-fails' },
+  { author: 'generator', reward: null, judge: false, passed: false, reason: 'not-completed' },
+] as const)(
+  'the rule by-author gives $reason at reward $reward and judge verdict $judge for a query of the $author',
+  ({ author, reward, judge, passed, reason }) => {
+    const candidateRun = candidate('a', { author, execution: ran(reward), judgement: verdictOf(judge) });
+    expect(judged(candidateRun, rules({ rule: 'by-author' }))).toMatchObject({ passed, reason });
+  },
+);
+
+test('by default a flight that is booked by listing a folder is rejected', () => {
+  const { rule } = synthesisSettingsSchema.parse({});
+  const made = { author: 'model', goal: 'Book a flight to Paris', actions: ['[ls()]'] } as const;
+  const flight = candidate('a', { ...made, execution: ran(1), judgement: verdictOf(false) });
+  expect(judged(flight, rules({ rule }))).toMatchObject({ passed: false, reason: 'not-completed' });
+});
 
 test('a candidate without reward and judgement is not admitted', () => {
   expect(judged(candidate('a', { execution: ran(null) }), rules())).toMatchObject({
