@@ -307,6 +307,7 @@ create table feedback_signals (
   ordinal       integer not null,
   task_id       text not null,
   trajectory_id text not null,
+  strength      double precision not null check (strength between 0 and 1), -- comparable within a kind
   detail        jsonb not null,
   epoch         integer not null,
   recorded_at   timestamptz not null default now(),

@@ -18,9 +18,18 @@ export const signalSettingsSchema = z.strictObject({
         .default(forgetting.window)
         .describe('Iterations of the history, of those in which the task was played (W).'),
       score: z
-        .enum(['rollout', 'mean', 'max'])
+        .enum(['drop', 'rollout', 'mean', 'max'])
         .default(forgetting.score)
-        .describe("An iteration's part of the history: the reward of each attempt, their mean or their maximum."),
+        .describe(
+          'Comparison of the history: an exact test of the successes (drop), or the reward of each attempt (the formula), ' +
+            'their mean or their maximum.',
+        ),
+      maxP: z
+        .number()
+        .positive()
+        .max(1)
+        .default(forgetting.maxP)
+        .describe('For drop: largest probability of such a drop if nothing had changed.'),
       history: z
         .enum(['before-current-iteration', 'running'])
         .default(forgetting.history)
@@ -60,6 +69,16 @@ export const signalSettingsSchema = z.strictObject({
         .enum(['patterns', 'trajectories'])
         .default(rare.countUnit)
         .describe('Unit in which a pattern and the total are counted.'),
+      among: z
+        .enum(['rewarded', 'all'])
+        .default(rare.among)
+        .describe('Patterns that count: those that occurred with a reward of at least 0.5, or all (the formula).'),
+      measure: z
+        .enum(['tail', 'share'])
+        .default(rare.measure)
+        .describe(
+          'Rare is the rarest part of all patterns, thetaPercent of them (tail), or each below thetaPercent (the formula).',
+        ),
     })
     .prefault({})
     .describe('Attempts with a rare pattern of actions.'),

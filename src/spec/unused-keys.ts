@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { defaultForgettingSettings } from '../domain/signals/detect-forgetting';
 import { isReinforcement, recipes } from '../domain/campaign/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
 
@@ -19,6 +20,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['recipe', 'synthesis'], find: idleMatch },
   { reads: ['synthesis', 'llm', 'judge'], find: missingJudge },
   { reads: ['pool'], find: idlePool },
+  { reads: ['signals'], find: idleForgetting },
   { reads: ['policy', 'start'], find: idlePolicy },
   { reads: ['compute'], find: idleCompute },
 ];
@@ -61,6 +63,18 @@ function idleModels({ recipe, llm, budget, synthesis, compute }: Spec): string[]
     .map(
       ([key, limit]) => `budget.${key}: found ${limit}, expected nothing: without an llm section no model costs money`,
     );
+}
+
+function idleForgetting({ signals: { forgetting } }: Spec): string[] {
+  const { score, history, maxP } = forgetting;
+  if (score === 'drop')
+    return history === 'running'
+      ? [
+          'signals.forgetting.history: found "running", expected before-current-iteration: score drop compares iterations',
+        ]
+      : [];
+  if (maxP === defaultForgettingSettings.maxP) return [];
+  return [`signals.forgetting.maxP: found ${maxP}, expected nothing: only score drop tests`];
 }
 
 function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {

@@ -272,7 +272,7 @@ const wrongValues = [
   more(
     'an unknown choice',
     'signals: { forgetting: { score: median } }',
-    'signals.forgetting.score: found "median", expected one of rollout, mean, max',
+    'signals.forgetting.score: found "median", expected one of drop, rollout, mean, max',
   ),
   more('a section without a value', 'rollouts:', 'rollouts: found nothing, expected keys with values: attempts'),
   more(

@@ -120,9 +120,9 @@ test('a spec of four lines resolves to the documented defaults', () => {
     iterations: 2,
     rollouts: { attempts: 4, temperature: 0.9, maxTokens: 64, tasksPerIteration: null },
     signals: {
-      forgetting: { enabled: true, score: 'rollout' },
+      forgetting: { enabled: true, score: 'drop', maxP: 0.05 },
       boundary: { enabled: true },
-      rare: { enabled: true, pattern: 'bigram' },
+      rare: { enabled: true, pattern: 'bigram', among: 'rewarded', measure: 'tail' },
     },
     synthesis: { candidatesPerSignal: 100, growthCap: null },
     pairs: { dropSameActions: true, hardNegativeReward: 0.6, expertBeaten: 'flip', failureCandidates: 'cross-only' },

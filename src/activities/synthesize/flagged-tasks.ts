@@ -7,7 +7,10 @@ import type { Dependencies } from '../base/dependencies';
 
 export type FlaggedTask = { task: TaskRow; signal: FeedbackSignalRow };
 
-/** Returns one entry per flagged task of the pool, shuffled by the seed so that the order does not depend on ids. */
+/**
+ * Returns one entry per flagged task of the pool with its strongest signal, the strongest first. Equal strengths are in
+ * an order by the seed, which does not depend on ids.
+ */
 export async function flaggedTasks(
   { store }: Dependencies,
   key: IterationKey,
@@ -17,10 +20,13 @@ export async function flaggedTasks(
   const signals = await store.feedbackSignals.list(key.campaignId, key.iteration);
   const tasks = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'train' });
   const byId = new Map(tasks.map((task) => [task.id, task]));
-  const first = new Map<string, FlaggedTask>();
+  const strongest = new Map<string, FlaggedTask>();
   for (const signal of signals.filter((found) => found.kind === kind)) {
     const task = byId.get(signal.taskId);
-    if (task && !first.has(task.id)) first.set(task.id, { task, signal });
+    const known = task && strongest.get(task.id);
+    if (task && !(known && known.signal.strength >= signal.strength)) strongest.set(task.id, { task, signal });
   }
-  return createRandom(seed).shuffle([...first.values()]);
+  return createRandom(seed)
+    .shuffle([...strongest.values()])
+    .sort((a, b) => b.signal.strength - a.signal.strength);
 }

@@ -82,19 +82,41 @@ export function exactMcNemar(onlyA: number, onlyB: number): number {
  * @throws DomainError `InvalidSampleSize` unless 0 <= hits <= n are integers in both samples
  */
 export function fisherExact(first: Sample, second: Sample): number {
+  const tables = tablesOf(first, second);
+  const observed = tables.get(first.hits)!;
+  const unlikely = [...tables.values()].filter((probability) => probability <= observed * (1 + 1e-9)); // ties differ in the last bits
+  return Math.min(
+    1,
+    unlikely.reduce((sum, probability) => sum + probability, 0),
+  );
+}
+
+/**
+ * Fisher's exact one-sided test that a share did not fall: the probability, given both margins, of at most as many hits
+ * in the second sample.
+ *
+ * @returns p value in (0, 1]; 1 when a sample is empty
+ * @throws DomainError `InvalidSampleSize` unless 0 <= hits <= n are integers in both samples
+ */
+export function fisherDrop(before: Sample, now: Sample): number {
+  const fewer = [...tablesOf(now, before)].filter(([hits]) => hits <= now.hits);
+  return Math.min(
+    1,
+    fewer.reduce((sum, [, probability]) => sum + probability, 0),
+  );
+}
+
+/** Returns the probability of each possible number of hits in the first sample, given both margins. */
+function tablesOf(first: Sample, second: Sample): Map<number, number> {
   for (const { hits, n } of [first, second])
     if (!Number.isInteger(hits) || !Number.isInteger(n) || hits < 0 || hits > n)
       throw new DomainError('InvalidSampleSize', `hits must be an integer in 0..n, got ${hits} of ${n}`);
   const total = first.hits + second.hits;
-  const from = Math.max(0, total - second.n);
-  const to = Math.min(first.n, total);
-  const logTable = (x: number): number => logChoose(first.n, x) + logChoose(second.n, total - x);
-  const observed = logTable(first.hits);
   const scale = logChoose(first.n + second.n, total);
-  const isAsUnlikely = (log: number): boolean => log <= observed + 1e-9; // ties differ in the last bits
-  let p = 0;
-  for (let x = from; x <= to; x++) if (isAsUnlikely(logTable(x))) p += Math.exp(logTable(x) - scale);
-  return Math.min(1, p);
+  const tables = new Map<number, number>();
+  for (let x = Math.max(0, total - second.n); x <= Math.min(first.n, total); x++)
+    tables.set(x, Math.exp(logChoose(first.n, x) + logChoose(second.n, total - x) - scale));
+  return tables;
 }
 
 /**

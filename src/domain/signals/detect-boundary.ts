@@ -41,10 +41,12 @@ function markMixed(group: readonly ScoredAttempt[], threshold: number): Feedback
   const above = group.filter(({ reward }) => reward > threshold).length;
   const below = group.filter(({ reward }) => reward < threshold).length;
   if (above === 0 || below === 0) return [];
+  const strength = 1 - Math.abs(above - below) / (above + below); // 1 where half of the attempts succeed
   return group.map(({ taskId, trajectoryId, reward }) => ({
     kind: 'boundary',
     taskId,
     trajectoryId,
+    strength,
     detail: { reward, above, below, attempts: group.length },
   }));
 }

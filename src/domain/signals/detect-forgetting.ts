@@ -3,7 +3,7 @@ import { DomainError, requireSetting } from '../base/errors';
 import type { FeedbackSignal } from './feedback-signal';
 import { groupBy } from '../base/group-by';
 import { compareText } from '../base/compare-text';
-import { mean } from '../evaluation/statistics';
+import { fisherDrop, mean, type Sample } from '../evaluation/statistics';
 
 export type ForgettingSettings = {
   enabled: boolean;
@@ -14,10 +14,14 @@ export type ForgettingSettings = {
    */
   window: number;
   /**
-   * Scores that an iteration contributes to H and to the comparison: every attempt's reward (`rollout`, as in the formula),
-   * or the `mean` or `max` of its attempts. With `mean` and `max`, the failed attempts are marked when the score fell.
+   * `drop`: the failed attempts are marked when the share of successes fell more than chance explains (`maxP`). Otherwise
+   * the scores that an iteration contributes to H and to the comparison: every attempt's reward (`rollout`, as in the
+   * formula), or the `mean` or `max` of its attempts; with these two, the failed attempts are marked when the score fell.
+   * By the formula an unchanged policy that sometimes succeeds has forgotten nearly every task that it fails.
    */
-  score: 'rollout' | 'mean' | 'max';
+  score: 'drop' | 'rollout' | 'mean' | 'max';
+  /** In (0, 1]: for `drop`, the largest probability of such a drop if nothing had changed. An unchanged task is marked no more often. */
+  maxP: number;
   /**
    * `before-current-iteration`: H ends before the current iteration and does not depend on the order of attempts.
    * `running`: H is {s_(t-W+1), ..., s_t}, the W-1 iterations before plus the earlier attempts of the current one, in the
@@ -33,7 +37,8 @@ export type ForgettingSettings = {
 export const defaultForgettingSettings: ForgettingSettings = {
   enabled: true,
   window: 3,
-  score: 'rollout',
+  score: 'drop',
+  maxP: 0.05,
   history: 'before-current-iteration',
   scope: 'task',
   threshold: 0.5,
@@ -44,7 +49,8 @@ export const defaultForgettingSettings: ForgettingSettings = {
  *
  *   exists s_i in H : s_i >= 0.5   and   s_now < 0.5
  *
- * Source: arXiv:2604.15840, section 3.1. Each agent has its own history.
+ * Source: arXiv:2604.15840, section 3.1. Each agent has its own history. The policies of the steps of reinforcement learning
+ * count as iterations of their own. The strength is 1 - p, with p the probability of such a drop if nothing had changed.
  *
  * @param current attempts to mark, in any order
  * @param history attempts stored so far, in any order; may contain `current` and later attempts, which are ignored
@@ -56,16 +62,17 @@ export function detectForgetting(
   history: readonly ScoredAttempt[],
   settings: ForgettingSettings,
 ): FeedbackSignal[] {
-  const { enabled, window, threshold, scope } = settings;
+  const { enabled, window, threshold, scope, maxP } = settings;
   requireSetting(Number.isInteger(window) && window >= 1, 'forgetting.window', 'an integer >= 1', window);
   requireSetting(threshold >= 0 && threshold <= 1, 'forgetting.threshold', 'in [0, 1]', threshold);
+  requireSetting(maxP > 0 && maxP <= 1, 'forgetting.maxP', 'in (0, 1]', maxP);
   if (!enabled) return [];
 
   const currentIds = new Set(current.map(({ trajectoryId }) => trajectoryId));
   const groups = groupBy(distinctAttempts([...history, ...current]), (attempt) => scopeOf(attempt, scope));
   return [...groups.values()]
     .flatMap((attempts) =>
-      splitIterations(attempts).flatMap((_, i, iterations) => markIteration(iterations, i, settings)),
+      splitByPolicy(attempts).flatMap((_, i, iterations) => markIteration(iterations, i, settings)),
     )
     .filter(({ trajectoryId }) => currentIds.has(trajectoryId))
     .sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
@@ -81,19 +88,21 @@ function scopeOf({ role, taskId, taskType, trajectoryId }: ScoredAttempt, scope:
   return JSON.stringify([role, taskType]);
 }
 
-/** Returns one group per iteration, oldest first, with attempts in the order of their numbers. */
-function splitIterations(attempts: readonly ScoredAttempt[]): ScoredAttempt[][] {
+/** Returns one group per iteration and policy, oldest first, with attempts in the order of their numbers. */
+function splitByPolicy(attempts: readonly ScoredAttempt[]): ScoredAttempt[][] {
   const ordered = attempts.toSorted((a, b) => a.iteration - b.iteration || a.attempt - b.attempt);
-  return [...groupBy(ordered, ({ iteration }) => iteration).values()];
+  return [...groupBy(ordered, ({ iteration, policyId }) => JSON.stringify([iteration, policyId])).values()];
 }
 
 /** Returns the signals of iteration `i`, given the iterations before it. */
 function markIteration(
   iterations: readonly ScoredAttempt[][],
   i: number,
-  { window, score, history, threshold }: ForgettingSettings,
+  settings: ForgettingSettings,
 ): FeedbackSignal[] {
+  const { window, score, history, threshold } = settings;
   const group = iterations[i] ?? [];
+  if (score === 'drop') return markDrop(iterations.slice(Math.max(0, i - window), i).flat(), group, settings);
   const running = history === 'running';
   const earlier = iterations.slice(Math.max(0, i - (running ? window - 1 : window)), i);
   const bestEarlier = Math.max(...earlier.flatMap((attempts) => scoresOf(attempts, score)));
@@ -104,11 +113,35 @@ function markIteration(
     const scoreNow = Math.max(...scoresOf(now, score));
     if (bestBefore < threshold || scoreNow >= threshold || attempt.reward >= threshold) return [];
     const { taskId, trajectoryId, reward } = attempt;
-    return [{ kind: 'forgetting', taskId, trajectoryId, detail: { reward, scoreNow, bestBefore, window } }];
+    const strength = 1 - fisherDrop(successesIn(earlier.flat(), threshold), successesIn(group, threshold));
+    return [{ kind: 'forgetting', taskId, trajectoryId, strength, detail: { reward, scoreNow, bestBefore, window } }];
   });
 }
 
-function scoresOf(attempts: readonly ScoredAttempt[], score: ForgettingSettings['score']): number[] {
+/** Returns signals for the failed attempts of `group` if its share of successes is improbably low after `earlier`. */
+function markDrop(
+  earlier: readonly ScoredAttempt[],
+  group: readonly ScoredAttempt[],
+  { window, threshold, maxP }: ForgettingSettings,
+): FeedbackSignal[] {
+  const [before, now] = [successesIn(earlier, threshold), successesIn(group, threshold)];
+  const p = fisherDrop(before, now);
+  if (p > maxP) return [];
+  const detail = { before: before.hits, attemptsBefore: before.n, now: now.hits, attempts: now.n, p, window };
+  return group
+    .filter(({ reward }) => reward < threshold)
+    .map(({ taskId, trajectoryId, reward }) => ({
+      ...{ kind: 'forgetting', taskId, trajectoryId, strength: 1 - p },
+      detail: { reward, ...detail },
+    }));
+}
+
+const successesIn = (attempts: readonly ScoredAttempt[], threshold: number): Sample => ({
+  hits: attempts.filter(({ reward }) => reward >= threshold).length,
+  n: attempts.length,
+});
+
+function scoresOf(attempts: readonly ScoredAttempt[], score: Exclude<ForgettingSettings['score'], 'drop'>): number[] {
   const rewards = attempts.map(({ reward }) => reward);
   if (score === 'rollout' || rewards.length === 0) return rewards;
   return [score === 'mean' ? mean(rewards) : Math.max(...rewards)];

@@ -2,6 +2,7 @@ import { actionPatterns, type PatternExtractor } from './action-pattern';
 import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
 import type { FeedbackSignal } from './feedback-signal';
 import { compareText } from '../base/compare-text';
+import { groupBy } from '../base/group-by';
 import { requireSetting } from '../base/errors';
 
 export type RareSettings = {
@@ -25,7 +26,19 @@ export type RareSettings = {
    * trajectories with p among all trajectories.
    */
   countUnit: 'patterns' | 'trajectories';
+  /**
+   * Patterns that count: those that occurred in an attempt with a reward of at least 0.5 (`rewarded`), because a rare
+   * mistake is not worth practising, or `all`, as in the formula.
+   */
+  among: 'rewarded' | 'all';
+  /**
+   * `tail`: a pattern is rare if all rarer ones together make less than theta of N, so that about theta of N is rare.
+   * `share`: c_p / N < theta, as in the formula; where many patterns occur, nearly every one of them is that rare.
+   */
+  measure: 'tail' | 'share';
 };
+
+const rewardedFrom = 0.5;
 
 export const defaultRareSettings: RareSettings = {
   enabled: true,
@@ -34,6 +47,8 @@ export const defaultRareSettings: RareSettings = {
   minCount: 1,
   pattern: 'bigram',
   countUnit: 'patterns',
+  among: 'rewarded',
+  measure: 'tail',
 };
 
 /**
@@ -43,7 +58,7 @@ export const defaultRareSettings: RareSettings = {
  *
  * Source: arXiv:2604.15840, section 3.1. c_p and N are cumulative over the campaign and are counted at each call, from
  * all attempts up to the current iteration: no counts are stored, so a repeated call cannot count twice. The attempts of
- * all agents are counted together.
+ * all agents are counted together. The strength is the share of N that is more common, with half of the equally common.
  *
  * @param current attempts to mark, in any order
  * @param history attempts stored so far, in any order; may contain `current`; attempts of later iterations do not count
@@ -67,38 +82,60 @@ export function detectRare(
 }
 
 type PatternCount = { count: number; trajectories: number };
-type PatternCounts = { total: number; byPattern: ReadonlyMap<string, PatternCount> };
+type PatternCounts = {
+  /** N. */
+  total: number;
+  byPattern: ReadonlyMap<string, PatternCount>;
+  /** Sum of the counts of all patterns with a lower count, and of those with this count. */
+  massOf: ReadonlyMap<number, { rarer: number; equal: number }>;
+  /** Sum of all counts. */
+  mass: number;
+};
 
-function countPatterns(attempts: readonly ScoredAttempt[], { pattern, countUnit }: RareSettings): PatternCounts {
+function countPatterns(attempts: readonly ScoredAttempt[], settings: RareSettings): PatternCounts {
+  const { pattern, countUnit, among } = settings;
+  const patterns = attempts.map(({ actions, reward }) => ({ all: actionPatterns(actions, pattern), reward }));
+  const rewarded = new Set(patterns.flatMap(({ all, reward }) => (reward >= rewardedFrom ? all : [])));
   const byPattern = new Map<string, PatternCount>();
   let total = 0;
-  for (const { actions } of attempts) {
-    const all = actionPatterns(actions, pattern);
-    const distinct = new Set(all);
-    total += countUnit === 'patterns' ? all.length : 1;
-    for (const p of distinct) {
+  for (const { all } of patterns) {
+    const counted = among === 'all' ? all : all.filter((p) => rewarded.has(p));
+    total += countUnit === 'patterns' ? counted.length : 1;
+    for (const p of new Set(counted)) {
       const { count, trajectories } = byPattern.get(p) ?? { count: 0, trajectories: 0 };
-      const added = countUnit === 'patterns' ? all.filter((other) => other === p).length : 1;
+      const added = countUnit === 'patterns' ? counted.filter((other) => other === p).length : 1;
       byPattern.set(p, { count: count + added, trajectories: trajectories + 1 });
     }
   }
-  return { total, byPattern };
+  const counts = [...byPattern.values()].map(({ count }) => count).sort((a, b) => a - b);
+  const massOf = new Map<number, { rarer: number; equal: number }>();
+  let mass = 0;
+  for (const [count, same] of groupBy(counts, (value) => value)) {
+    massOf.set(count, { rarer: mass, equal: count * same.length });
+    mass += count * same.length;
+  }
+  return { total, byPattern, massOf, mass };
 }
 
 function markRare(
   attempt: ScoredAttempt,
-  { total, byPattern }: PatternCounts,
+  { total, byPattern, massOf, mass }: PatternCounts,
   settings: RareSettings,
 ): FeedbackSignal[] {
+  const isRare = ({ count }: PatternCount): boolean =>
+    settings.measure === 'share'
+      ? count * 100 < settings.thetaPercent * total
+      : massOf.get(count)!.rarer * 100 < settings.thetaPercent * mass;
   const rare = [...new Set(actionPatterns(attempt.actions, settings.pattern))]
-    .map((pattern) => ({ pattern, ...(byPattern.get(pattern) ?? { count: 0, trajectories: 0 }) }))
-    .filter(({ trajectories }) => trajectories >= settings.minCount)
-    .filter(({ count }) => count * 100 < settings.thetaPercent * total)
+    .flatMap((pattern) => (byPattern.has(pattern) ? [{ pattern, ...byPattern.get(pattern)! }] : []))
+    .filter((found) => found.trajectories >= settings.minCount && isRare(found))
     .sort((a, b) => a.count - b.count || compareText(a.pattern, b.pattern));
   const [rarest] = rare;
   if (!rarest) return [];
   const { taskId, trajectoryId } = attempt;
-  return [{ kind: 'rare', taskId, trajectoryId, detail: { ...rarest, total, rarePatterns: rare.length } }];
+  const { rarer, equal } = massOf.get(rarest.count)!;
+  const strength = 1 - (rarer + equal / 2) / mass;
+  return [{ kind: 'rare', taskId, trajectoryId, strength, detail: { ...rarest, total, rarePatterns: rare.length } }];
 }
 
 function requireRareSettings({ thetaPercent, minTotal, minCount }: RareSettings): void {

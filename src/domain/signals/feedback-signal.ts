@@ -11,6 +11,8 @@ export type FeedbackSignal = {
   kind: FeedbackSignalKind;
   taskId: string;
   trajectoryId: string;
+  /** In [0, 1]; a task with a stronger signal is explored first. Comparable within a kind only. */
+  strength: number;
   /** Numbers behind the signal, without nesting, for reports and prompts. */
   detail: Record<string, number | string>;
 };

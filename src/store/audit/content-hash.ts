@@ -61,7 +61,7 @@ const parts = {
     from trajectories where campaign_id = $1::integer`,
   turns: `select trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs
     from trajectory_turns where campaign_id = $1::integer`,
-  signals: `select id, iteration, kind, ordinal, task_id, trajectory_id, detail from feedback_signals
+  signals: `select id, iteration, kind, ordinal, task_id, trajectory_id, strength, detail from feedback_signals
     where campaign_id = $1::integer`,
   explorations: `select id, iteration, aim, ordinal, signal_id, trajectory_id, task_id, status, context, failure
     from exploration_contexts where campaign_id = $1::integer`,

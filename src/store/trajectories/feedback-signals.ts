@@ -14,10 +14,12 @@ export const feedbackSignalStore = (pool: Pool) => ({
   async save(key: IterationKey, found: readonly FeedbackSignal[]): Promise<void> {
     const { campaignId, iteration, epoch } = key;
     await pool.query(
-      `insert into feedback_signals (campaign_id, id, iteration, kind, ordinal, task_id, trajectory_id, detail, epoch)
-       select $1::integer, s.id, $2::smallint, s.kind, s.ordinal, s."taskId", s."trajectoryId", s.detail, $3::integer
+      `insert into feedback_signals (campaign_id, id, iteration, kind, ordinal, task_id, trajectory_id, strength,
+         detail, epoch)
+       select $1::integer, s.id, $2::smallint, s.kind, s.ordinal, s."taskId", s."trajectoryId", s.strength,
+         s.detail, $3::integer
        from jsonb_to_recordset($4::jsonb)
-         as s (id text, kind text, ordinal integer, "taskId" text, "trajectoryId" text, detail jsonb)
+         as s (id text, kind text, ordinal integer, "taskId" text, "trajectoryId" text, strength float8, detail jsonb)
        where exists (select from iterations i
          where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
        on conflict do nothing`,
@@ -28,7 +30,7 @@ export const feedbackSignalStore = (pool: Pool) => ({
 
   async list(campaignId: number, iteration: number): Promise<FeedbackSignalRow[]> {
     const { rows } = await pool.query<FeedbackSignalRow>(
-      `select id, iteration, kind, task_id as "taskId", trajectory_id as "trajectoryId", detail
+      `select id, iteration, kind, task_id as "taskId", trajectory_id as "trajectoryId", strength, detail
        from feedback_signals where campaign_id = $1::integer and iteration = $2::smallint
        order by kind, ordinal`,
       [campaignId, iteration],

@@ -59,7 +59,13 @@ export async function flaggedCampaign(
   await store.feedbackSignals.save(
     key,
     kinds.flatMap((kind) =>
-      failures.map(({ task, trajectoryId }) => ({ kind, taskId: task.id, trajectoryId, detail: { reward: 0 } })),
+      failures.map(({ task, trajectoryId }) => ({
+        kind,
+        taskId: task.id,
+        trajectoryId,
+        strength: 1,
+        detail: { reward: 0 },
+      })),
     ),
   );
   return { services, key, spec, pool };

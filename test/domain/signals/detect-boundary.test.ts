@@ -11,9 +11,19 @@ test('all attempts of a group with a success and a failure are marked', () => {
       kind: 'boundary',
       taskId: 'task-1',
       trajectoryId: `1/target/task-1/${attempt}`,
+      strength: 1,
       detail: { reward, above: 1, below: 1, attempts: 3 },
     })),
   );
+});
+
+test.each([
+  { rewards: [1, 1, 0, 0], strength: 1 },
+  { rewards: [1, 0, 0, 0], strength: 0.5 },
+  { rewards: [1, 1, 1, 0], strength: 0.5 },
+  { rewards: [1, 0, 0, 0, 0, 0, 0, 0.5], strength: 2 / 7 },
+])('the rewards $rewards have the strength $strength: closeness of the pass rate to one half', (group) => {
+  expect(detectBoundary(groupOf(group.rewards), literal)[0]!.strength).toBeCloseTo(group.strength, 12);
 });
 
 test.each([
@@ -30,7 +40,7 @@ test.each([
 test('at a reward of exactly 0.5 boundary and forgetting differ', () => {
   const [before, now] = [groupOf([0.5], { iteration: 1 }), groupOf([0.4, 0.5], { iteration: 2 })];
 
-  expect(detectForgetting(now, before, defaultForgettingSettings)).toHaveLength(1);
+  expect(detectForgetting(now, before, { ...defaultForgettingSettings, score: 'rollout' })).toHaveLength(1);
   expect(detectBoundary(now, literal)).toEqual([]);
 });
 

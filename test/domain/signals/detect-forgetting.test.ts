@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { createRandom } from '../../../src/domain/base/seeded-random';
 import {
   defaultForgettingSettings,
   detectForgetting,
@@ -6,7 +7,8 @@ import {
 } from '../../../src/domain/signals/detect-forgetting';
 import { attemptLists, attemptOf, groupOf, reordered } from '../rollout/attempts';
 
-const literal = defaultForgettingSettings;
+/** The paper's letter. */
+const literal: ForgettingSettings = { ...defaultForgettingSettings, score: 'rollout' };
 const idsOf = (signals: readonly { trajectoryId: string }[]) => signals.map(({ trajectoryId }) => trajectoryId);
 
 const everySettings: fc.Arbitrary<ForgettingSettings> = fc.record({
@@ -16,6 +18,7 @@ const everySettings: fc.Arbitrary<ForgettingSettings> = fc.record({
   history: fc.constantFrom('before-current-iteration', 'running'),
   scope: fc.constantFrom('task', 'task-type'),
   threshold: fc.constant(0.5),
+  maxP: fc.constant(0.05),
 });
 
 test('a failure at a task that was solved before is forgetting, with both scores', () => {
@@ -27,6 +30,7 @@ test('a failure at a task that was solved before is forgetting, with both scores
       kind: 'forgetting',
       taskId: 'task-1',
       trajectoryId: now.trajectoryId,
+      strength: 0.5, // of the two orders of one success and one failure, one is as bad
       detail: { reward: 0.2, scoreNow: 0.2, bestBefore: 0.9, window: 3 },
     },
   ]);
@@ -196,6 +200,86 @@ test('a longer window marks at least the same attempts when every reward counts'
   );
 });
 
+describe('the test of a drop', () => {
+  const drop = defaultForgettingSettings;
+
+  test('marks the failures of a group whose successes fell more than chance explains, with the numbers', () => {
+    const now = groupOf([0, 0, 0, 0.4], { iteration: 2 });
+    const signals = detectForgetting(now, groupOf([1, 1, 1, 0.5], { iteration: 1 }), drop);
+    expect(idsOf(signals)).toEqual(now.map(({ trajectoryId }) => trajectoryId));
+    const numbers = { before: 4, attemptsBefore: 4, now: 0, attempts: 4, window: 3 };
+    expect(signals[3]).toMatchObject({ detail: { ...numbers, reward: 0.4 } });
+    expect(signals[3]!.detail.p).toBeCloseTo(1 / 70, 12);
+    expect(signals[3]!.strength).toBeCloseTo(69 / 70, 12);
+  });
+
+  test.each([
+    { before: [1, 1, 1, 0], now: [0, 0, 0, 0], maxP: 0.05, marked: 0 }, // p = 5 / 70
+    { before: [1, 1, 1, 0], now: [0, 0, 0, 0], maxP: 0.08, marked: 4 },
+    { before: [1, 1, 1, 1], now: [0, 0, 0, 1], maxP: 0.3, marked: 3 }, // p = 5 / 56
+    { before: [], now: [0, 0, 0, 0], maxP: 1, marked: 4 },
+    { before: [], now: [0, 0, 0, 0], maxP: 0.9, marked: 0 },
+  ])('$before then $now at p <= $maxP marks $marked attempts', ({ before, now, maxP, marked }) => {
+    const earlier = groupOf(before, { iteration: 1 });
+    expect(detectForgetting(groupOf(now, { iteration: 2 }), earlier, { ...drop, maxP })).toHaveLength(marked);
+  });
+
+  test('counts only the iterations of the window', () => {
+    const solved = [1, 2, 3].flatMap((iteration) => groupOf([1, 1, 1, 1], { iteration }));
+    const failed = groupOf([0, 0, 0, 0], { iteration: 4 });
+    const now = groupOf([0, 0, 0, 0], { iteration: 5 });
+    expect(detectForgetting(now, [...solved, ...failed], { ...drop, window: 1 })).toEqual([]);
+    expect(detectForgetting(now, [...solved, ...failed], { ...drop, window: 4 })).toHaveLength(4);
+  });
+
+  test('counts the policies of the steps of an iteration apart', () => {
+    const first = groupOf([1, 1, 1, 1], { iteration: 1, policyId: 'step-1' });
+    const second = groupOf([0, 0, 0, 0], { iteration: 1, policyId: 'step-2' }).map((attempt, i) => ({
+      ...attempt,
+      ...{ attempt: 4 + i, trajectoryId: `second/${i}` },
+    }));
+    expect(idsOf(detectForgetting([...first, ...second], [], drop))).toEqual(second.map((one) => one.trajectoryId));
+  });
+
+  test('an unchanged policy is marked at no more than five percent of the tasks, and far more often by the formula', () => {
+    const { current, history } = campaignOf(2_000, () => null);
+    const flagged = (settings: ForgettingSettings) =>
+      new Set(detectForgetting(current, history, settings).map(({ taskId }) => taskId)).size;
+    expect(flagged(drop)).toBeLessThanOrEqual(100);
+    expect(flagged(literal)).toBeGreaterThan(1_000);
+  });
+
+  test('of 100 tasks of which 10 are forgotten, most of the 10 strongest signals are of these', () => {
+    const { current, history } = campaignOf(100, (task) => (task < 10 ? { before: 0.8, now: 0.05 } : null));
+    const strongest = new Map<string, number>();
+    for (const { taskId, strength } of detectForgetting(current, history, { ...drop, maxP: 1 }))
+      strongest.set(taskId, Math.max(strength, strongest.get(taskId) ?? 0));
+    const first = [...strongest].sort(([, a], [, b]) => b - a).slice(0, 10);
+    const forgotten = first.filter(([taskId]) => Number(taskId.slice('task-'.length)) < 10);
+    expect(forgotten.length).toBeGreaterThanOrEqual(7);
+  });
+
+  /** Plays each task 4 times in 4 iterations, with a success rate drawn per task, or with those that `changed` returns. */
+  function campaignOf(tasks: number, changed: (task: number) => { before: number; now: number } | null) {
+    const random = createRandom(7);
+    const uniform = (): number => random.integer(2 ** 20) / 2 ** 20;
+    const attempts = Array.from({ length: tasks }, (_, task) => {
+      const rate = uniform();
+      const { before, now } = changed(task) ?? { before: rate, now: rate };
+      return [1, 2, 3, 4].flatMap((iteration) =>
+        groupOf(
+          [0, 1, 2, 3].map(() => (uniform() < (iteration === 4 ? now : before) ? 1 : 0)),
+          { taskId: `task-${task}`, iteration },
+        ),
+      );
+    }).flat();
+    return {
+      current: attempts.filter(({ iteration }) => iteration === 4),
+      history: attempts.filter(({ iteration }) => iteration < 4),
+    };
+  }
+});
+
 test('no attempt is marked when the signal is disabled', () => {
   const [before, now] = [groupOf([1], { iteration: 1 }), groupOf([0], { iteration: 2 })];
 
@@ -206,13 +290,13 @@ test.each([{ window: 1 }, { threshold: 0 }, { threshold: 1 }])('the settings %p 
   expect(detectForgetting([], [], { ...literal, ...limit })).toEqual([]);
 });
 
-test.each([{ window: 0 }, { window: 1.5 }, { threshold: 1.1 }, { threshold: -0.1 }])(
+test.each([{ window: 0 }, { window: 1.5 }, { threshold: 1.1 }, { threshold: -0.1 }, { maxP: 0 }, { maxP: 1.1 }])(
   'the settings %p are rejected with the name of the setting and its range',
   (wrong) => {
     expect(() => detectForgetting([], [], { ...literal, ...wrong })).toThrow(
       expect.objectContaining({
         code: 'InvalidSetting',
-        message: expect.stringMatching(new RegExp(`forgetting\\.${Object.keys(wrong)[0]}.*(>= 1|\\[0, 1\\])`)),
+        message: expect.stringMatching(new RegExp(`forgetting\\.${Object.keys(wrong)[0]}.*(>= 1|[[(]0, 1\\])`)),
       }),
     );
   },

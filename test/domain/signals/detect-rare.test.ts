@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { defaultRareSettings, detectRare, type RareSettings } from '../../../src/domain/signals/detect-rare';
 import { attemptLists, attemptOf, reordered } from '../rollout/attempts';
 
-const settings: RareSettings = { ...defaultRareSettings, pattern: 'name-set' };
+/** The paper's letter. */
+const settings: RareSettings = { ...defaultRareSettings, pattern: 'name-set', among: 'all', measure: 'share' };
 
 /** Returns `count` attempts that each call one function, at different tasks. */
 const callers = (name: string, count: number, iteration = 1) =>
@@ -16,6 +17,7 @@ test('every trajectory with a pattern in less than five percent of all occurrenc
       kind: 'rare',
       taskId,
       trajectoryId,
+      strength: 0.98, // 96 of 100 are more common, and half of the 4
       detail: { pattern: 'odd', count: 4, trajectories: 4, total: 100, rarePatterns: 1 },
     })),
   );
@@ -67,6 +69,8 @@ test('repeated attempts and later iterations do not change the counts or the mar
     minCount: fc.constantFrom(1, 2),
     pattern: fc.constantFrom<RareSettings['pattern']>('whole', 'bigram', 'trigram', 'name-set'),
     countUnit: fc.constantFrom<RareSettings['countUnit']>('patterns', 'trajectories'),
+    among: fc.constantFrom<RareSettings['among']>('rewarded', 'all'),
+    measure: fc.constantFrom<RareSettings['measure']>('tail', 'share'),
   });
   fc.assert(
     fc.property(
@@ -77,14 +81,49 @@ test('repeated attempts and later iterations do not change the counts or the mar
         const earlier = all.filter(({ iteration }) => iteration < 2);
         const signals = detectRare(current, earlier, chosen);
         expect(detectRare(current.toReversed(), [...other, ...earlier], chosen)).toEqual(signals);
-        for (const { detail } of signals) {
-          expect((Number(detail.count) / Number(detail.total)) * 100).toBeLessThan(chosen.thetaPercent);
+        for (const { detail, strength } of signals) {
+          expect(strength).toBeGreaterThan(0);
+          expect(strength).toBeLessThan(1);
+          if (chosen.measure === 'share')
+            expect((Number(detail.count) / Number(detail.total)) * 100).toBeLessThan(chosen.thetaPercent);
           expect(detail.trajectories).toBeGreaterThanOrEqual(chosen.minCount);
           expect(detail.total).toBeGreaterThanOrEqual(chosen.minTotal);
         }
       },
     ),
   );
+});
+
+test('the tail holds the rarest patterns that together make five percent, however many patterns there are', () => {
+  const names = Array.from({ length: 100 }, (_, i) => `f${String(i).padStart(2, '0')}`);
+  const common = names.flatMap((name, i) => callers(name, i + 1)); // 5,050 occurrences
+  const current = names.map((name) => attemptOf({ taskId: `now-${name}`, iteration: 2, actions: [`${name}()`] }));
+  const tail: RareSettings = { ...settings, measure: 'tail' };
+
+  expect(detectRare(current, common, settings)).toHaveLength(100);
+  const marked = detectRare(current, common, tail);
+  expect(marked.length).toBeGreaterThan(15);
+  expect(marked.length).toBeLessThan(30);
+  expect(marked.map(({ detail }) => detail.pattern)).toEqual(names.slice(0, marked.length));
+  expect(marked.map(({ strength }) => strength)).toEqual(
+    marked.map(({ strength }) => strength).toSorted((a, b) => b - a),
+  );
+});
+
+test('the rarest pattern is in the tail also where it makes more than five percent', () => {
+  const tail: RareSettings = { ...settings, measure: 'tail' };
+  expect(detectRare(callers('odd', 20, 2), callers('usual', 80), tail)).toHaveLength(20);
+  expect(detectRare(callers('odd', 20, 2), callers('usual', 80), settings)).toEqual([]);
+});
+
+test('among rewarded patterns, a rare mistake is neither marked nor counted', () => {
+  const rewarded: RareSettings = { ...settings, among: 'rewarded', minTotal: 1 };
+  const usual = callers('usual', 200).map((attempt) => ({ ...attempt, reward: 1 }));
+  const [mistake] = callers('mistake', 1, 2);
+  const found = { ...callers('found', 1, 2)[0]!, reward: 0.5 };
+  expect(detectRare([mistake!, found], usual, rewarded)).toMatchObject([
+    { taskId: found.taskId, detail: { pattern: 'found', count: 1, total: 201 } },
+  ]);
 });
 
 test('no signal is raised without attempts, or for an attempt without actions', () => {

@@ -1,5 +1,16 @@
-import { defaultFeedbackSettings, detectSignals } from '../../../src/domain/signals/detect-signals';
+import {
+  defaultFeedbackSettings,
+  detectSignals,
+  type FeedbackSettings,
+} from '../../../src/domain/signals/detect-signals';
 import { attemptOf, groupOf } from '../rollout/attempts';
+
+/** The paper's letter. */
+const literal: FeedbackSettings = {
+  forgetting: { ...defaultFeedbackSettings.forgetting, score: 'rollout' },
+  boundary: defaultFeedbackSettings.boundary,
+  rare: { ...defaultFeedbackSettings.rare, among: 'all', measure: 'share' },
+};
 
 test('signals are independent: one trajectory may have all three', () => {
   const before = [
@@ -9,7 +20,7 @@ test('signals are independent: one trajectory may have all three', () => {
   const odd = attemptOf({ iteration: 2, attempt: 0, reward: 0, actions: ['odd()'] });
   const solved = attemptOf({ iteration: 2, attempt: 1, reward: 1 });
 
-  const signals = detectSignals([odd, solved], before, defaultFeedbackSettings);
+  const signals = detectSignals([odd, solved], before, literal);
 
   expect(signals.filter(({ trajectoryId }) => trajectoryId === odd.trajectoryId).map(({ kind }) => kind)).toEqual([
     'forgetting',
@@ -22,7 +33,7 @@ test('signals are independent: one trajectory may have all three', () => {
 test('each kind of signal can be disabled alone', () => {
   const before = groupOf([1], { iteration: 1 });
   const now = groupOf([0, 1], { iteration: 2 });
-  const off = { ...defaultFeedbackSettings, boundary: { enabled: false, threshold: 0.5 } };
+  const off = { ...literal, boundary: { enabled: false, threshold: 0.5 } };
 
   expect(detectSignals(now, before, off).map(({ kind }) => kind)).toEqual(['forgetting']);
 });

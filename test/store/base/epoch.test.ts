@@ -71,7 +71,7 @@ const writers: Writer[] = [
     writes: 'feedback signals',
     write: ({ store, key }) =>
       store.feedbackSignals.save(key, [
-        { kind: 'rare', taskId: 'known', trajectoryId: '1/expert/reference/known/0', detail: {} },
+        { kind: 'rare', taskId: 'known', trajectoryId: '1/expert/reference/known/0', strength: 1, detail: {} },
       ]),
   },
   {
@@ -225,7 +225,9 @@ async function startedCampaign(): Promise<Started> {
   const job = { jobKey: `campaign/${name}/open`, epoch: key.epoch };
   await store.trainingRuns.save(key, trainingRun(job.jobKey, { gpus: 1, steps: 2 }), []);
   await store.rlSteps.save(key, { ...batch, jobKey: job.jobKey }, [expert]);
-  await store.feedbackSignals.save(key, [{ kind: 'boundary', taskId: 'known', trajectoryId: expert, detail: {} }]);
+  await store.feedbackSignals.save(key, [
+    { kind: 'boundary', taskId: 'known', trajectoryId: expert, strength: 1, detail: {} },
+  ]);
   await store.exploration.planContexts(key, 'boundary', [context('1/boundary/0')]);
   await store.judgeCalibrations.plan(key, [item]);
   await store.turnJournal.record({ ...key, trajectoryId: 'open' }, turn(1));

@@ -56,7 +56,7 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   await store.turnJournal.record(open, turn(1));
   await store.turnJournal.recordResume(open, { outcome: 'resumed', turns: 1, detail: null });
   await store.feedbackSignals.save(key, [
-    { kind: 'forgetting', taskId: 'seed', trajectoryId: ids.failed, detail: { before: 1 } },
+    { kind: 'forgetting', taskId: 'seed', trajectoryId: ids.failed, strength: 1, detail: { before: 1 } },
   ]);
   const made = { contentKey: 'made', parentTaskId: 'seed', parentSignalId: ids.signal };
   await store.tasks.propose(key, [candidate('made', made)]);

@@ -41,7 +41,9 @@ export async function finishedCampaign(pool: Pool): Promise<TaskCampaign> {
     play(campaign, key, { purpose: 'train', taskId: 'seed', policyId: hash('a') }, [0, 1]),
   );
   await phase(campaign, key, ['detect', 'rollout'], () =>
-    store.feedbackSignals.save(key, [{ kind: 'boundary', taskId: 'seed', trajectoryId: attemptIds.lost, detail: {} }]),
+    store.feedbackSignals.save(key, [
+      { kind: 'boundary', taskId: 'seed', trajectoryId: attemptIds.lost, strength: 1, detail: {} },
+    ]),
   );
   await phase(campaign, key, ['pair', 'detect'], () => pairUp(campaign, key));
   await phase(campaign, key, ['train', 'pair'], async () => {

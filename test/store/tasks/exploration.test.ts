@@ -40,7 +40,7 @@ async function flagged() {
   await store.tasks.seed(key, [task('a')]);
   const policyId = await addPolicy(campaign, { id: hash('a') });
   const { id } = await store.trajectories.save(attempt(key, { taskId: 'a', purpose: 'train', policyId, reward: 0 }));
-  await store.feedbackSignals.save(key, [{ kind: 'rare', taskId: 'a', trajectoryId: id, detail: {} }]);
+  await store.feedbackSignals.save(key, [{ kind: 'rare', taskId: 'a', trajectoryId: id, strength: 1, detail: {} }]);
   await store.exploration.planContexts(key, 'rare', [{ taskId: 'a', signalId: '1/rare/0', trajectoryId: id }]);
   return campaign;
 }

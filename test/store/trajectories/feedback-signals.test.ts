@@ -13,8 +13,8 @@ beforeAll(async () => {
   for (let n = 0; n < 12; n++)
     ids.push((await campaign.store.trajectories.save(attempt(campaign.key, { taskId: 't', attempt: n }))).id);
   found = ids.flatMap((trajectoryId, n): FeedbackSignal[] => [
-    { kind: 'rare', taskId: 't', trajectoryId, detail: { count: n } },
-    ...(n < 2 ? [{ kind: 'boundary', taskId: 't', trajectoryId, detail: {} } as const] : []),
+    { kind: 'rare', taskId: 't', trajectoryId, strength: 1, detail: { count: n } },
+    ...(n < 2 ? [{ kind: 'boundary', taskId: 't', trajectoryId, strength: 1, detail: {} } as const] : []),
   ]);
 });
 afterAll(() => database.drop());
