@@ -210,13 +210,15 @@ create table feedback_signals (
   ordinal integer not null,
   task_id text not null,
   trajectory_id text not null,
+  strength double precision not null,
   detail jsonb not null,
   epoch integer not null,
   recorded_at timestamp with time zone not null default now(),
   constraint feedback_signals_campaign_id_iteration_kind_ordinal_key UNIQUE (campaign_id, iteration, kind, ordinal),
   constraint feedback_signals_campaign_id_iteration_kind_trajectory_id_key UNIQUE (campaign_id, iteration, kind, trajectory_id),
   constraint feedback_signals_pkey PRIMARY KEY (campaign_id, id),
-  constraint feedback_signals_kind_check CHECK (kind = ANY (ARRAY['forgetting'::text, 'boundary'::text, 'rare'::text]))
+  constraint feedback_signals_kind_check CHECK (kind = ANY (ARRAY['forgetting'::text, 'boundary'::text, 'rare'::text])),
+  constraint feedback_signals_strength_check CHECK (strength >= 0::double precision AND strength <= 1::double precision)
 ) partition by LIST (campaign_id);
 create table function_lists (
   campaign_id integer not null,
