@@ -45,7 +45,7 @@ const guided = {
     },
   },
   rollouts: { ...small.rollouts, tasksPerStep: 4, stepsPerIteration: 2 },
-  signals: { rare: { minTotal: 2, thetaPercent: 40 } }, // a barely trained policy has many rare failures
+  signals: { rare: { minTotal: 2, thetaPercent: 40, among: 'all', measure: 'share' } }, // a barely trained policy has many rare failures
   synthesis: {
     ...{ initialTasks: 6, candidatesPerSignal: 6 },
     exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 },

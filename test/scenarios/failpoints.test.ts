@@ -30,7 +30,7 @@ const shared = {
 };
 
 /** An untrained policy fails in many ways. */
-const signals = { rare: { minTotal: 2, thetaPercent: 40 } };
+const signals = { rare: { minTotal: 2, thetaPercent: 40, among: 'all', measure: 'share' } };
 
 const brief = { dpo: { epochs: 1 }, target: { epochs: 1 } };
 

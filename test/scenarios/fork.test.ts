@@ -22,7 +22,7 @@ const tiny = (name: string, recipe: string, changes: object): Spec => ({
     ...{ name: 'intercode-sql', options: { databases: ['poker_player'], max_difficulty: 2 } },
     ...{ trainTasks: 10, heldOutTasks: 6, maxTurns: 2 },
   },
-  signals: { rare: { minTotal: 2, thetaPercent: 50 } },
+  signals: { rare: { minTotal: 2, thetaPercent: 50, among: 'all', measure: 'share' } },
   pool: { retirement: { above: 0.9, below: 0.1, patience: 1 } },
   training: {
     init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 },

@@ -31,7 +31,7 @@ const spec = {
     },
   },
   rollouts: { attempts: 2, maxTokens: 32, tasksPerStep: 4, stepsPerIteration: 2 },
-  signals: { rare: { minTotal: 2, thetaPercent: 40 } }, // a barely trained policy fails in many ways
+  signals: { rare: { minTotal: 2, thetaPercent: 40, among: 'all', measure: 'share' } }, // a barely trained policy fails in many ways
   synthesis: {
     ...{ initialTasks: 6, candidatesPerSignal: 6, approval: true },
     exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 },
