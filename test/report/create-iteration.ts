@@ -94,7 +94,13 @@ function addSignals({ random }: World, iteration: number, tables: Record<string,
     marked.forEach((row, ordinal) =>
       tables['feedback_signals']!.push({
         ...{ id: `${iteration}/${kind}/${ordinal}`, iteration, kind, ordinal, task_id: row['task_id'] },
-        ...{ trajectory_id: row['id'], detail: { reward: row['reward'] }, epoch: 1, recorded_at: at(iteration, 65) },
+        ...{
+          trajectory_id: row['id'],
+          strength: 1,
+          detail: { reward: row['reward'] },
+          epoch: 1,
+          recorded_at: at(iteration, 65),
+        },
       }),
     );
   }
