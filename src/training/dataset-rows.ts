@@ -1,5 +1,6 @@
 import { DomainError } from '../domain/base/errors';
 import { withFunctionsAsText } from '../domain/rollout/functions';
+import { conversationOf } from '../domain/rollout/turn';
 import type { PreferencePairRow } from '../store/trajectories/preference-pairs';
 import type { RolloutRow } from '../store/trajectories/rollouts';
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
@@ -9,14 +10,13 @@ import type { TrajectoryRow } from '../store/trajectories/trajectories';
  * trainer encodes like the policy server encodes prompts.
  */
 export function trajectoryRow(trajectory: TrajectoryRow): object {
-  const { id, opening, turns } = trajectory;
+  const { id, turns } = trajectory;
   if (turns.every(({ tokenIds }) => tokenIds))
     return {
       trajectory_id: id,
       turns: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
     };
-  const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
-  return { trajectory_id: id, messages: withFunctionsAsText([...opening, ...messages]) };
+  return { trajectory_id: id, messages: withFunctionsAsText(conversationOf(trajectory)) };
 }
 
 export function pairRow(pair: PreferencePairRow, chosen: TrajectoryRow, rejected: TrajectoryRow): object {

@@ -1,7 +1,7 @@
 import { withFunctionsAsText } from '../domain/rollout/functions';
 import type { TrainingDemonstration, TrainingPair } from '../store/training/training-examples';
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
-import type { ChatMessage } from '../domain/rollout/turn';
+import { conversationOf, type ChatMessage } from '../domain/rollout/turn';
 
 /** Float columns are always written with a decimal point, because readers infer column types from the first rows. */
 type Floats = Record<string, number>;
@@ -57,11 +57,7 @@ export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: Tr
   );
 }
 
-const conversation = ({ opening, turns }: TrajectoryRow): ChatMessage[] =>
-  withFunctionsAsText([
-    ...opening,
-    ...turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]),
-  ]);
+const conversation = (trajectory: TrajectoryRow): ChatMessage[] => withFunctionsAsText(conversationOf(trajectory));
 
 const untilLastAction = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
   messages.slice(0, messages.findLastIndex(({ role }) => role === 'assistant') + 1);

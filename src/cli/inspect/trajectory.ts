@@ -1,5 +1,6 @@
 import { UsageError } from '../../base/errors';
 import { functionsRole, summarizeFunctions } from '../../domain/rollout/functions';
+import { conversationOf } from '../../domain/rollout/turn';
 import type { Command } from 'commander';
 import type { Resume } from '../../store/trajectories/turn-journal';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
@@ -29,11 +30,10 @@ export function addTrajectory(program: Command): void {
 
 /** Formats the result, the interruptions and the messages of an attempt. */
 export function transcript(trajectory: TrajectoryRow, resumes: readonly Resume[]): string {
-  const { id, outcome, reward, stopReason, seed, opening, turns } = trajectory;
-  const messages = turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]);
+  const { id, outcome, reward, stopReason, seed } = trajectory;
   return [
     [`${id}: ${outcome}, reward ${reward ?? '-'}, ${stopReason}, seed ${seed}`, ...resumes.map(toLine)].join('\n'),
-    ...[...opening, ...messages].map(({ role, content }) => {
+    ...conversationOf(trajectory).map(({ role, content }) => {
       const text = role === functionsRole ? summarizeFunctions(content) : content;
       return `${role}:\n  ${text.replaceAll('\n', '\n  ')}`;
     }),

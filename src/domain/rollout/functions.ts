@@ -47,8 +47,9 @@ export function withFunctionsAsText(conversation: readonly ChatMessage[]): ChatM
 
 /** Returns null if the functions are those of the list before. */
 function describe(listed: readonly string[], known: readonly string[]): string | null {
-  const added = listed.filter((one) => !known.includes(one));
-  if (known.every((one) => listed.includes(one)))
+  const [now, before] = [new Set(listed), new Set(known)]; // a server may list thousands
+  const added = listed.filter((one) => !before.has(one));
+  if (known.every((one) => now.has(one)))
     return added.length === 0 ? null : withLines(known.length > 0 ? 'You may also call' : 'You may call', added);
   return listed.length === 0 ? 'You may call no function any more.' : withLines('You may now call only', listed);
 }

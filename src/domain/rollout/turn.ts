@@ -9,6 +9,18 @@ export type StoredTurn = {
   logprobs: number[] | null;
 };
 
+/** Returns all messages of a trajectory in their order. */
+export const conversationOf = ({
+  opening,
+  turns,
+}: {
+  opening: readonly ChatMessage[];
+  turns: readonly Pick<StoredTurn, 'action' | 'observation'>[];
+}): ChatMessage[] => [
+  ...opening,
+  ...turns.flatMap(({ action, observation }) => [{ role: 'assistant', content: action }, ...observation]),
+];
+
 /** One action as sampled by the policy server. Training uses these ids and never tokenizes the text again. */
 export type SampledAction = {
   content: string;

@@ -102,30 +102,30 @@ function markIteration(
 ): FeedbackSignal[] {
   const { window, score, history, threshold } = settings;
   const group = iterations[i] ?? [];
-  if (score === 'drop') return markDrop(iterations.slice(Math.max(0, i - window), i).flat(), group, settings);
-  const running = history === 'running';
+  const running = score !== 'drop' && history === 'running';
   const earlier = iterations.slice(Math.max(0, i - (running ? window - 1 : window)), i);
+  const [before, now] = [successesIn(earlier.flat(), threshold), successesIn(group, threshold)];
+  const p = fisherDrop(before, now);
+  if (score === 'drop') return markDrop(group, { before, now, p }, settings);
   const bestEarlier = Math.max(...earlier.flatMap((attempts) => scoresOf(attempts, score)));
 
   return group.flatMap((attempt, k) => {
     const bestBefore = Math.max(bestEarlier, ...scoresOf(running ? group.slice(0, k) : [], score));
-    const now = score === 'rollout' ? [attempt] : running ? group.slice(0, k + 1) : group;
-    const scoreNow = Math.max(...scoresOf(now, score));
+    const compared = score === 'rollout' ? [attempt] : running ? group.slice(0, k + 1) : group;
+    const scoreNow = Math.max(...scoresOf(compared, score));
     if (bestBefore < threshold || scoreNow >= threshold || attempt.reward >= threshold) return [];
     const { taskId, trajectoryId, reward } = attempt;
-    const strength = 1 - fisherDrop(successesIn(earlier.flat(), threshold), successesIn(group, threshold));
-    return [{ kind: 'forgetting', taskId, trajectoryId, strength, detail: { reward, scoreNow, bestBefore, window } }];
+    const detail = { reward, scoreNow, bestBefore, window };
+    return [{ kind: 'forgetting', taskId, trajectoryId, strength: 1 - p, detail }];
   });
 }
 
-/** Returns signals for the failed attempts of `group` if its share of successes is improbably low after `earlier`. */
+/** Returns signals for the failed attempts of a group if the drop of its successes is too improbable. */
 function markDrop(
-  earlier: readonly ScoredAttempt[],
   group: readonly ScoredAttempt[],
+  { before, now, p }: { before: Sample; now: Sample; p: number },
   { window, threshold, maxP }: ForgettingSettings,
 ): FeedbackSignal[] {
-  const [before, now] = [successesIn(earlier, threshold), successesIn(group, threshold)];
-  const p = fisherDrop(before, now);
   if (p > maxP) return [];
   const detail = { before: before.hits, attemptsBefore: before.n, now: now.hits, attempts: now.n, p, window };
   return group

@@ -94,19 +94,19 @@ type PatternCounts = {
 
 function countPatterns(attempts: readonly ScoredAttempt[], settings: RareSettings): PatternCounts {
   const { pattern, countUnit, among } = settings;
-  const patterns = attempts.map(({ actions, reward }) => ({ all: actionPatterns(actions, pattern), reward }));
-  const rewarded = new Set(patterns.flatMap(({ all, reward }) => (reward >= rewardedFrom ? all : [])));
   const byPattern = new Map<string, PatternCount>();
-  let total = 0;
-  for (const { all } of patterns) {
-    const counted = among === 'all' ? all : all.filter((p) => rewarded.has(p));
-    total += countUnit === 'patterns' ? counted.length : 1;
-    for (const p of new Set(counted)) {
+  const rewarded = new Set<string>();
+  for (const { actions, reward } of attempts) {
+    const all = actionPatterns(actions, pattern);
+    for (const p of new Set(all)) {
       const { count, trajectories } = byPattern.get(p) ?? { count: 0, trajectories: 0 };
-      const added = countUnit === 'patterns' ? counted.filter((other) => other === p).length : 1;
+      const added = countUnit === 'patterns' ? all.filter((other) => other === p).length : 1;
       byPattern.set(p, { count: count + added, trajectories: trajectories + 1 });
+      if (reward >= rewardedFrom) rewarded.add(p);
     }
   }
+  if (among === 'rewarded') for (const p of byPattern.keys()) if (!rewarded.has(p)) byPattern.delete(p);
+
   const counts = [...byPattern.values()].map(({ count }) => count).sort((a, b) => a - b);
   const massOf = new Map<number, { rarer: number; equal: number }>();
   let mass = 0;
@@ -114,7 +114,7 @@ function countPatterns(attempts: readonly ScoredAttempt[], settings: RareSetting
     massOf.set(count, { rarer: mass, equal: count * same.length });
     mass += count * same.length;
   }
-  return { total, byPattern, massOf, mass };
+  return { total: countUnit === 'patterns' ? mass : attempts.length, byPattern, massOf, mass };
 }
 
 function markRare(

@@ -1,5 +1,11 @@
 import { withoutThinking } from '../../domain/rollout/thinking';
-import type { ChatMessage, RecordedTurn, SampledAction, StoredTurn } from '../../domain/rollout/turn';
+import {
+  conversationOf,
+  type ChatMessage,
+  type RecordedTurn,
+  type SampledAction,
+  type StoredTurn,
+} from '../../domain/rollout/turn';
 import type { EnvironmentSession, Observation, ResetRequest } from '../base/environment';
 import { digestAfter, digestOf, replayTurns, type ReplayChecks, type Replayed } from './replay-turns';
 
@@ -58,7 +64,7 @@ export async function playJournaledEpisode(
   if (recorded.length > 0) await journal?.replayed(recorded.length);
   const { opening, turns } = resumed;
   const record = journal && turnRecorder(journal, resumed);
-  const conversation = [...opening, ...turns.flatMap(toMessages)];
+  const conversation = conversationOf({ opening, turns });
   const tokens = { promptTokens: 0, completionTokens: 0 };
   for (const turn of recorded) addTokens(tokens, turn);
 
@@ -71,7 +77,7 @@ export async function playJournaledEpisode(
     latest = await session.step(withoutThinking(action.action));
     const shown = turns.at(-1)?.observation ?? opening;
     turns.push(toTurn(action, latest.messages));
-    conversation.push(...toMessages(turns.at(-1)!));
+    conversation.push(...conversationOf({ opening: [], turns: turns.slice(-1) }));
     if (!latest.done && turns.length < maxTurns) await record?.({ ...action, ordinal: turns.length }, shown, latest);
   }
   return {
@@ -94,11 +100,6 @@ function turnRecorder(journal: EpisodeJournal, { digest, latest }: Replayed) {
     return journal.record({ ...action, shown: kept, score: answer.score, beforeSha256, afterSha256 });
   };
 }
-
-const toMessages = ({ action, observation }: StoredTurn): ChatMessage[] => [
-  { role: 'assistant', content: action },
-  ...observation,
-];
 
 /** Counts the sampled token ids; reference actions have none. */
 function withTokens(action: SampledAction | string): ActionWithTokens {

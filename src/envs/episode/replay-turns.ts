@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../base/sha256';
 import { CoevolveError } from '../../domain/base/errors';
 import { canonicalJson } from '../../domain/base/canonical-json';
 import { withoutThinking } from '../../domain/rollout/thinking';
@@ -79,5 +79,3 @@ export const digestOf = ({ messages, done }: Observation): string => sha256(cano
 /** Returns the sha256 (hex) of the episode up to an action's answer: equal only if everything before it is equal. */
 export const digestAfter = (action: string, answer: Observation, before: string): string =>
   sha256(canonicalJson([before, action, digestOf(answer)]));
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

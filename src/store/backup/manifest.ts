@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../base/sha256';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -63,5 +63,3 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
 
 export const invalidBackup = (folder: string, problem: string): DomainError =>
   new DomainError('InvalidBackup', `${folder}: ${problem}`);
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/base/errors';
 import { functionsRole } from '../../domain/rollout/functions';
 import type { ChatMessage } from '../../domain/rollout/turn';
+import { sha256 } from '../../base/sha256';
 
 type Conversation = { opening: ChatMessage[]; turns: { observation: ChatMessage[] }[] };
 
@@ -15,15 +15,15 @@ export async function storeFunctions<T extends Conversation>(
   campaignId: number,
   conversation: T,
 ): Promise<T> {
-  const lists = new Map(contentsOf([conversation]).map((content) => [sha256(content), content]));
-  if (lists.size === 0) return conversation;
+  const hashes = new Map([...new Set(contentsOf([conversation]))].map((content) => [content, sha256(content)]));
+  if (hashes.size === 0) return conversation;
   await pool.query(
     `insert into function_lists (campaign_id, sha256, functions)
      select $1::integer, l.sha256, l.functions from unnest($2::text[], $3::text[]) as l (sha256, functions)
      on conflict do nothing`,
-    [campaignId, [...lists.keys()], [...lists.values()]],
+    [campaignId, [...hashes.values()], [...hashes.keys()]],
   );
-  return replaceContents(conversation, sha256);
+  return replaceContents(conversation, (content) => hashes.get(content)!);
 }
 
 /**
@@ -67,5 +67,3 @@ function replaceContents<T extends Conversation>(conversation: T, replaced: (con
     turns: conversation.turns.map((turn) => ({ ...turn, observation: inMessages(turn.observation) })),
   };
 }
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
