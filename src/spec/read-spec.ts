@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../base/sha256';
 import type { z } from 'zod';
 import { canonicalJson } from '../domain/base/canonical-json';
 import { DomainError } from '../domain/base/errors';
@@ -82,7 +82,7 @@ const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec
 });
 
 /** SHA-256 of the canonical JSON: independent of the order of keys. */
-export const specHash = (spec: CampaignSpec): string => createHash('sha256').update(canonicalJson(spec)).digest('hex');
+export const specHash = (spec: CampaignSpec): string => sha256(canonicalJson(spec));
 
 function invalid(source: string, problems: readonly string[], next: string): DomainError {
   const list = problems.map((problem) => `  ${problem}`).join('\n');

@@ -1,5 +1,5 @@
+import { sha256 } from '../base/sha256';
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -55,7 +55,7 @@ function chooseDirectory(home: string, user: PostgresUser, password: string): st
     return inside;
   }
   // The password makes the name unique, also among later homes at the same path.
-  const name = createHash('sha256').update(`${home}\n${password}`).digest('hex').slice(0, 16);
+  const name = sha256(`${home}\n${password}`).slice(0, 16);
   return path.join(outsideFolder(user), name);
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../base/sha256';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,8 +6,7 @@ import { listCommands } from '../process/list-processes';
 import { isAlive, sendSignal, startTimeOf } from '../process/processes';
 
 /** Postgres writes this name into the title of each of its processes. */
-export const clusterName = (home: string): string =>
-  `coevolve-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`;
+export const clusterName = (home: string): string => `coevolve-${sha256(home).slice(0, 12)}`;
 
 /**
  * Kills the backends of a killed server. Each backend has its own process group and, during a query, detects late that

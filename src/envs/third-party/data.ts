@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../base/sha256';
 import { createRandom } from '../../domain/base/seeded-random';
 import type { EnvironmentData, TaskRecord, TaskRequest } from '../server/environment-data';
 import { EnvironmentError } from '../base/environment-error';
@@ -67,4 +67,4 @@ function drawn<Item>(all: readonly Item[], { count, seed }: TaskRequest): Item[]
   return chosen.sort((a, b) => a - b).map((index) => all[index]!);
 }
 
-const keyOf = (parts: unknown): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+const keyOf = (parts: unknown): string => sha256(JSON.stringify(parts));

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../base/sha256';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { parseYaml } from '../../base/parse-yaml';
@@ -24,7 +24,7 @@ export type JobManifest = Record<string, unknown>;
 
 export const specAnnotation = 'coevolve.dev/spec-sha256';
 
-export const specHash = (jobFile: string): string => createHash('sha256').update(jobFile).digest('hex');
+export const specHash = (jobFile: string): string => sha256(jobFile);
 
 /**
  * Name that Kubernetes accepts (RFC 1123, at most 63 characters): unique per key, and with the end of the key to
@@ -32,7 +32,7 @@ export const specHash = (jobFile: string): string => createHash('sha256').update
  */
 export function jobName(jobKey: string): string {
   const slug = jobKey.toLowerCase().replace(/[^a-z0-9]+/g, '-');
-  const hash = createHash('sha256').update(jobKey).digest('hex').slice(0, 12);
+  const hash = sha256(jobKey).slice(0, 12);
   return `coevolve-${slug.slice(-38).replace(/^-+|-+$/g, '')}-${hash}`.replace(/-+/g, '-');
 }
 
