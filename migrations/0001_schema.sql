@@ -318,6 +318,18 @@ create table feedback_signals (
   foreign key (campaign_id, trajectory_id) references trajectories (campaign_id, id)
 ) partition by list (campaign_id);
 
+-- Tasks with a signal in an iteration, beside those that a policy without a change would have.
+create table signal_rates (
+  campaign_id  integer not null references campaigns (id) on delete cascade,
+  iteration    smallint not null,
+  kind         text not null check (kind in ('forgetting', 'boundary', 'rare')),
+  played       integer not null,          -- tasks with a scored attempt
+  flagged      integer not null,          -- of them, with a signal
+  unchanged    double precision not null, -- mean number of flagged tasks over the permutations
+  permutations integer not null,
+  primary key (campaign_id, iteration, kind)
+);
+
 -- Chosen and rejected attempt of one task, with the weights of the two loss terms (arXiv:2511.22254, eq. 9).
 create table preference_pairs (
   campaign_id     integer not null references campaigns (id) on delete cascade,

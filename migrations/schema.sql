@@ -439,6 +439,17 @@ create table rl_steps (
   constraint rl_steps_check CHECK ((policy_id IS NULL) = (finished_at IS NULL)),
   constraint rl_steps_step_check CHECK (step > 0)
 );
+create table signal_rates (
+  campaign_id integer not null,
+  iteration smallint not null,
+  kind text not null,
+  played integer not null,
+  flagged integer not null,
+  unchanged double precision not null,
+  permutations integer not null,
+  constraint signal_rates_pkey PRIMARY KEY (campaign_id, iteration, kind),
+  constraint signal_rates_kind_check CHECK (kind = ANY (ARRAY['forgetting'::text, 'boundary'::text, 'rare'::text]))
+);
 create table task_retirements (
   campaign_id integer not null,
   task_id text not null,
@@ -659,6 +670,7 @@ alter table promotion_approvals add constraint promotion_approvals_campaign_id_f
 alter table promotion_approvals add constraint promotion_approvals_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number) ON DELETE CASCADE;
 alter table promotions add constraint promotions_campaign_id_candidate_id_fkey FOREIGN KEY (campaign_id, candidate_id) REFERENCES policies(campaign_id, id) ON DELETE CASCADE;
 alter table rl_steps add constraint rl_steps_job_key_fkey FOREIGN KEY (job_key) REFERENCES training_runs(job_key) ON DELETE CASCADE;
+alter table signal_rates add constraint signal_rates_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table task_retirements add constraint task_retirements_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table task_retirements add constraint task_retirements_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table tasks add constraint tasks_campaign_id_created_iteration_fkey FOREIGN KEY (campaign_id, created_iteration) REFERENCES iterations(campaign_id, number);

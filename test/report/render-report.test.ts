@@ -123,6 +123,10 @@ test('the page counts signals, candidates and pairs by kind', () => {
     ]),
   );
 
+  expect(tableOf(page, 'Flagged tasks and those of an unchanged policy').map((cells) => cells.slice(-1))).toEqual(
+    Array.from({ length: 9 }, () => ['75 %']),
+  );
+
   const candidates = tasksOf(rows).filter(({ origin }) => origin === 'synthesized');
   const admitted = candidates.filter(({ verdict }) => verdict === 'admitted');
   const rejected = tableOf(page, 'Candidates by verdict and signal');

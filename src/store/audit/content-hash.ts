@@ -63,6 +63,8 @@ const parts = {
     from trajectory_turns where campaign_id = $1::integer`,
   signals: `select id, iteration, kind, ordinal, task_id, trajectory_id, strength, detail from feedback_signals
     where campaign_id = $1::integer`,
+  signalRates: `select iteration, kind, played, flagged, unchanged, permutations from signal_rates
+    where campaign_id = $1::integer`,
   explorations: `select id, iteration, aim, ordinal, signal_id, trajectory_id, task_id, status, context, failure
     from exploration_contexts where campaign_id = $1::integer`,
   explorationRuns: `select id, context_id, round, seed, outcome, opening, reward from exploration_runs

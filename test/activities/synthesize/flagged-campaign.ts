@@ -22,7 +22,7 @@ export type FlaggedCampaign = { services: Dependencies; key: IterationKey; spec:
 type Servers = { pool: Pool; environment: EnvironmentServer; modelUrl: string };
 
 /** Actions of a flagged attempt: a failing query, a wrong query, and the submission. */
-const flaggedActions = ['select nothing_of_this_name', 'select 1', 'submit'];
+const flaggedActions = ['select nothing_of_this_name', 'select -1', 'submit'];
 
 /**
  * Creates a campaign in iteration 1 with real seed tasks. Its policy has failed at `flagged` of them, each failure was

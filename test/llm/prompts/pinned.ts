@@ -1,6 +1,6 @@
 /** SHA-256 of each prompt's template and schema. A changed text needs a new version and a new line here. */
 export const pinned: Record<string, string> = {
-  'reflection@1': 'b12f51713315b0405bd7fbe72f618018106db246538bb2478dbc8f43397ababf',
+  'reflection@2': 'e11d77f258d3613a86d4180ef35be0bd18cad475e78195915b95f3a16f8f3b42',
   'explore-forgetting@1': '52932d0c41c55c061ea9b8b37d89c04b88862a1f1e234f21a3931c0e168b5c81',
   'explore-boundary@1': '29b08670fb9a71504716482c0e9c859cf1ce28f7b344ae2d45e85962b50068c4',
   'explore-rare@1': '8ffcc4deaf5ac8c15f3ce3bb31467f2c0508812836f5b84358f3adbc0d3e9889',
