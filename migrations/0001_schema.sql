@@ -98,7 +98,7 @@ create index tasks_by_iteration on tasks (campaign_id, created_iteration, verdic
 create table planned_tasks (
   campaign_id integer not null references campaigns (id) on delete cascade,
   iteration   smallint not null,
-  purpose     text not null check (purpose in ('train', 'evaluation', 'expert', 'validation')),
+  purpose     text not null check (purpose in ('train', 'evaluation', 'expert', 'validation', 'solving')),
   ordinal     integer not null check (ordinal >= 0),
   task_id     text not null,
   step        smallint not null default 0, -- RL step, from 1; 0 for other training
@@ -211,9 +211,9 @@ create table trajectories (
   campaign_id       integer not null references campaigns (id) on delete cascade,
   id                text not null,    -- derived from the columns of the unique key below: src/domain/campaign/ids.ts
   iteration         smallint not null,
-  purpose           text not null check (purpose in ('train', 'evaluation', 'expert', 'validation')),
+  purpose           text not null check (purpose in ('train', 'evaluation', 'expert', 'validation', 'solving')),
   task_id           text not null,
-  policy_id         text,             -- null: the reference actions of the task were played
+  policy_id         text,             -- null: the reference actions of the task were played, or a language model played (solving)
   attempt           smallint not null check (attempt >= 0),
   epoch             integer not null,
   seed              bigint not null,
@@ -235,7 +235,7 @@ create table trajectories (
   foreign key (campaign_id, task_id) references tasks (campaign_id, id),
   foreign key (campaign_id, policy_id) references policies (campaign_id, id),
   check ((outcome = 'scored') = (reward is not null)), -- a fault has no reward, not a reward of 0
-  check ((policy_id is null) = (purpose in ('expert', 'validation')))
+  check ((policy_id is null) = (purpose in ('expert', 'validation', 'solving')))
 ) partition by list (campaign_id);
 create index trajectories_by_task on trajectories (campaign_id, task_id, iteration);
 create index trajectories_by_policy on trajectories (campaign_id, policy_id, purpose);
@@ -622,7 +622,7 @@ create table model_calls (
   id                text not null,
   iteration         smallint not null,
   epoch             integer not null,
-  purpose           text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'embedding')),
+  purpose           text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'solver', 'embedding')),
   provider          text not null,
   model             text not null,
   prompt            text not null,     -- name and version of the prompt
@@ -647,7 +647,7 @@ create table model_requests (
   ordinal     smallint not null check (ordinal > 0),
   iteration   smallint not null,
   epoch       integer not null,
-  purpose     text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'embedding')),
+  purpose     text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'solver', 'embedding')),
   provider    text not null,
   model       text not null,
   reserved_at timestamptz not null default now(),

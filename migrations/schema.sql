@@ -308,7 +308,7 @@ create table model_calls (
   seconds real not null,
   recorded_at timestamp with time zone not null default now(),
   constraint model_calls_pkey PRIMARY KEY (campaign_id, id),
-  constraint model_calls_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text]))
+  constraint model_calls_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'solver'::text, 'embedding'::text]))
 ) partition by LIST (campaign_id);
 create table model_requests (
   campaign_id integer not null,
@@ -329,7 +329,7 @@ create table model_requests (
   constraint model_requests_check1 CHECK ((NOT outcome IS DISTINCT FROM 'answered'::text) = (seconds IS NOT NULL AND estimated IS NOT NULL)),
   constraint model_requests_ordinal_check CHECK (ordinal > 0),
   constraint model_requests_outcome_check CHECK (outcome = ANY (ARRAY['answered'::text, 'not-charged'::text, 'unconfirmed'::text])),
-  constraint model_requests_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text]))
+  constraint model_requests_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'solver'::text, 'embedding'::text]))
 );
 create table phases (
   campaign_id integer not null,
@@ -353,7 +353,7 @@ create table planned_tasks (
   constraint planned_tasks_campaign_id_iteration_purpose_step_task_id_key UNIQUE (campaign_id, iteration, purpose, step, task_id),
   constraint planned_tasks_pkey PRIMARY KEY (campaign_id, iteration, purpose, ordinal),
   constraint planned_tasks_ordinal_check CHECK (ordinal >= 0),
-  constraint planned_tasks_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'expert'::text, 'validation'::text]))
+  constraint planned_tasks_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'expert'::text, 'validation'::text, 'solving'::text]))
 ) partition by LIST (campaign_id);
 create table policies (
   campaign_id integer not null,
@@ -566,9 +566,9 @@ create table trajectories (
   constraint trajectories_pkey PRIMARY KEY (campaign_id, id),
   constraint trajectories_attempt_check CHECK (attempt >= 0),
   constraint trajectories_check CHECK ((outcome = 'scored'::text) = (reward IS NOT NULL)),
-  constraint trajectories_check1 CHECK ((policy_id IS NULL) = (purpose = ANY (ARRAY['expert'::text, 'validation'::text]))),
+  constraint trajectories_check1 CHECK ((policy_id IS NULL) = (purpose = ANY (ARRAY['expert'::text, 'validation'::text, 'solving'::text]))),
   constraint trajectories_outcome_check CHECK (outcome = ANY (ARRAY['scored'::text, 'environment-fault'::text, 'policy-fault'::text, 'time-limit'::text, 'cancelled'::text])),
-  constraint trajectories_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'expert'::text, 'validation'::text])),
+  constraint trajectories_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'expert'::text, 'validation'::text, 'solving'::text])),
   constraint trajectories_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision)
 ) partition by LIST (campaign_id);
 create table trajectory_turns (

@@ -3,7 +3,7 @@ import { enabledAims, enabledSignals } from './iteration-plan';
 
 export type ModelEstimate = { calls: number; tokens: number; usd: number };
 
-type Purpose = 'reflector' | 'explorer' | 'abstractor' | 'judge';
+type Purpose = 'reflector' | 'explorer' | 'abstractor' | 'judge' | 'solver';
 
 /** Estimated prompt and completion tokens per call; an explorer's prompt grows with every turn. */
 const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
@@ -11,6 +11,7 @@ const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
   explorer: { input: 1500, output: 80 },
   abstractor: { input: 6000, output: 900 },
   judge: { input: 1200, output: 200 },
+  solver: { input: 1500, output: 80 },
 };
 
 /**
@@ -40,11 +41,13 @@ function callsOf(spec: CampaignSpec): Record<Purpose, number> {
     synthesis.initialTasks === null ? 0 : Math.max(contextsPerSignal, Math.ceil(synthesis.initialTasks / 4));
   const contexts = guided + unguided + initial;
   const candidates = enabledSignals(spec) * synthesis.candidatesPerSignal * (aims.length > 0 ? iterations : 0);
+  const made = candidates + 2 * (synthesis.initialTasks ?? 0);
   const calibrated = 2 * judge.calibrationTasks * Math.ceil((iterations + 1) / judge.calibrateEvery);
   return {
     reflector: guided,
     explorer: contexts * rounds * maxTurns,
     abstractor: contexts,
-    judge: candidates + 2 * (synthesis.initialTasks ?? 0) + calibrated,
+    judge: made + calibrated,
+    solver: made * synthesis.solverAttempts * (spec.environment.maxTurns ?? maxTurns),
   };
 }

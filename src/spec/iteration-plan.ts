@@ -17,6 +17,7 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
     rlJob: start ? null : updatesOf(recipe, spec),
     providers: providersOf(spec),
     explorationRounds: spec.synthesis.exploration.rounds,
+    solves: spec.llm !== null && spec.synthesis.solverAttempts > 0 && phases.includes('validate'),
     calibrates: phases.includes('validate') && calibratesIn(spec, iteration),
   };
 }
@@ -50,12 +51,13 @@ function startPhases({ synthesis }: CampaignSpec): readonly Phase[] {
 
 function providersOf({ llm }: CampaignSpec): IterationPlan['providers'] {
   if (!llm) return null;
-  const { explorer, reflector, abstractor, judge, embedding } = llm.models;
+  const { explorer, reflector, abstractor, judge, solver, embedding } = llm.models;
   return {
     explorer: explorer.provider,
     reflector: reflector.provider,
     abstractor: abstractor.provider,
     judge: judge.provider,
+    solver: solver.provider,
     embedding: embedding?.provider ?? null,
   };
 }

@@ -47,11 +47,15 @@ export const synthesisSettingsSchema = z.strictObject({
     .describe('`off` admits candidates without playing or judging them (table 11 of the paper).'),
   /** Only the judge detects a query that does not match its actions. */
   rule: z
-    .enum(['by-author', 'paper', 'strict', 'agreed'])
+    .enum(['by-author', 'paper', 'strict', 'agreed', 'solvable'])
     .default('by-author')
     .describe(
-      "Accepted candidates: completed in the replay and by the judge (agreed), completed in the replay (strict), replayed with a reward above 0 (paper), or agreed for a model's queries and paper for the generator's (by-author).",
+      'Votes that accept a candidate: a replay with reward 1 (strict), also the judge (agreed) or the solver (solvable); a replay with a reward above 0 (paper); by the author of its query (by-author).',
     ),
+  solverAttempts: whole
+    .max(16)
+    .default(0)
+    .describe('Attempts of `llm.models.solver` at each candidate of a model, whose query alone it sees; 0 plays none.'),
   grader: z
     .enum(['environment', 'judge'])
     .default('environment')

@@ -19,6 +19,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['recipe', 'llm', 'budget', 'synthesis', 'compute'], find: idleModels },
   { reads: ['recipe', 'synthesis'], find: idleMatch },
   { reads: ['synthesis', 'llm', 'judge'], find: missingJudge },
+  { reads: ['synthesis', 'llm'], find: idleSolver },
   { reads: ['pool'], find: idlePool },
   { reads: ['signals'], find: idleForgetting },
   { reads: ['policy', 'start'], find: idlePolicy },
@@ -84,14 +85,27 @@ function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
 
 /** A rule with a judge needs a language model, and a judge that grades attempts needs calibration. */
 function missingJudge({ synthesis, llm, judge }: Spec): string[] {
-  if (synthesis.rule === 'agreed' && !llm)
+  const { rule } = synthesis;
+  if ((rule === 'agreed' || rule === 'solvable') && !llm)
     return [
-      'synthesis.rule: found "agreed", expected by-author, paper or strict: without an llm section there is no judge',
+      `synthesis.rule: found "${rule}", expected by-author, paper or strict: without an llm section there is no model`,
     ];
   if (synthesis.grader !== 'judge') return [];
   if (!llm) return ['synthesis.grader: found "judge", expected environment: without an llm section there is no judge'];
   if (judge.calibrationTasks > 0) return [];
   return ['judge.calibrationTasks: found 0, expected at least 1: a judge must be calibrated before it grades attempts'];
+}
+
+/** Attempts of the solver are votes under two rules, and `solvable` needs them. */
+function idleSolver({ synthesis: { rule, solverAttempts: found, validation }, llm }: Spec): string[] {
+  if (rule === 'solvable' && found === 0)
+    return ['synthesis.solverAttempts: found 0, expected at least 1: rule solvable accepts what an attempt solves'];
+  if (found === 0) return [];
+  const why =
+    (!llm && 'without an llm section there is no solver') ||
+    (validation === 'off' && 'synthesis.validation is off') ||
+    (rule !== 'solvable' && rule !== 'by-author' && `rule ${rule} does not read them`);
+  return why ? [`synthesis.solverAttempts: found ${found}, expected 0: ${why}`] : [];
 }
 
 function idlePool({ pool: { strategy, band, retirement, window } }: Spec): string[] {

@@ -337,7 +337,7 @@ const wrongValues = [
   more(
     'an unknown rule of validation',
     'synthesis: { rule: lenient }',
-    'synthesis.rule: found "lenient", expected one of by-author, paper, strict, agreed',
+    'synthesis.rule: found "lenient", expected one of by-author, paper, strict, agreed, solvable',
   ),
   more(
     'RL steps in a recipe without RL',
@@ -352,7 +352,22 @@ const wrongValues = [
   more(
     'an agreement rule without a judge',
     'synthesis: { rule: agreed }',
-    'synthesis.rule: found "agreed", expected by-author, paper or strict: without an llm section there is no judge',
+    'synthesis.rule: found "agreed", expected by-author, paper or strict: without an llm section there is no model',
+  ),
+  more(
+    'a rule of attempts without a model',
+    'synthesis: { rule: solvable, solverAttempts: 3 }',
+    'synthesis.rule: found "solvable", expected by-author, paper or strict: without an llm section there is no model',
+  ),
+  more(
+    'a rule of attempts without attempts',
+    'synthesis: { rule: solvable }',
+    'synthesis.solverAttempts: found 0, expected at least 1: rule solvable accepts what an attempt solves',
+  ),
+  more(
+    'attempts that no rule reads',
+    'synthesis: { solverAttempts: 3 }',
+    'synthesis.solverAttempts: found 3, expected 0: without an llm section there is no solver',
   ),
   more(
     'a patience longer than the window',

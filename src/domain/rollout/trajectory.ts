@@ -7,8 +7,8 @@ export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-li
 
 export type TaskSplit = 'train' | 'held-out';
 
-/** Purpose of an attempt. */
-export type Purpose = 'train' | 'evaluation' | 'expert' | 'validation';
+/** Purpose of an attempt; in `solving` a language model plays a candidate of which it sees the query alone. */
+export type Purpose = 'train' | 'evaluation' | 'expert' | 'validation' | 'solving';
 
 /** Stored, scored attempt, as signals and pairs read it. */
 export type ScoredAttempt = {

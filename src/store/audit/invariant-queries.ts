@@ -46,9 +46,11 @@ const planned = `planned as (
     select from training_runs r where r.campaign_id = p.campaign_id and r.iteration = p.iteration
       and r.role = 'target' and r.policy_id is not null)
   union all
-  select p.iteration, p.purpose, 'reference', p.task_id, 0
+  select p.iteration, p.purpose, 'reference', p.task_id, n - 1
   from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
-  where p.campaign_id = $1::integer and p.purpose in ('expert', 'validation')
+    join campaigns c on c.id = p.campaign_id, lateral generate_series(1, case p.purpose
+      when 'solving' then (c.spec #>> '{synthesis,solverAttempts}')::integer else 1 end) n
+  where p.campaign_id = $1::integer and p.purpose in ('expert', 'validation', 'solving')
     and jsonb_array_length(t.reference_actions) > 0)`;
 
 /**
@@ -75,8 +77,8 @@ const played = `acting as (
   where t.campaign_id = $1::integer
   group by 1, 2, 3, 4, 5)`;
 
-const phaseOfPurpose = `case purpose when 'evaluation' then array['evaluate'] when 'validation' then array['validate']
-  else array['rollout', 'optimize'] end`;
+const phaseOfPurpose = `case when purpose = 'evaluation' then array['evaluate'] when purpose in ('validation', 'solving')
+  then array['validate'] else array['rollout', 'optimize'] end`;
 const attemptText = `iteration || '/' || purpose || '/' || player || '/' || task_id || '/' || attempt`;
 
 const order = phases.map((phase, index) => `('${phase}', ${index})`).join(', ');

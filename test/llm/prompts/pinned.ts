@@ -9,5 +9,6 @@ export const pinned: Record<string, string> = {
   'judge@1': 'aa504f7844bf2f889dc113f90a7efe99a2de7d7848818d0f6824f52952d5ba02',
   'judge@2': '7fae0462f0221c6a74e2657c45058e192b89fbe7b5467f235610470e57a79d36',
   'judge-attempt@1': 'd295446d6c91170efee2f1b8de1384846c503c682b8cfcb899f653eca21cca0f',
+  'solve@1': 'cb25bf930b819f35decba72e635ee4eef59379e4f18b6f1200494a0ab9291ed8',
   'repair@1': 'f27889ce65952bc26393a83d793894984041bb4a42899d8d71fff1c5740d616a',
 };

@@ -12,6 +12,8 @@ export type Candidate = {
   refusal: string | null;
   execution: Execution;
   judgement: Judgement | null;
+  /** Attempts of the solver that were scored, and those of them with a reward of 1; null if none was planned. */
+  attempts: { solved: number; scored: number } | null;
   /** Unit sentence embedding of the goal; null if no stage compares embeddings. */
   vector: readonly number[] | null;
 };
@@ -52,12 +54,14 @@ export type AdmissionRules = {
  * Verdicts that accept a candidate which the environment can score; all others need the judge's approval. The reward of its
  * own actions is 1 for any query where the checker was made from them.
  *
- *   by-author  `agreed` for queries of a language model, `paper` for those of the environment's generator
+ *   by-author  for queries of a language model `agreed`, with attempts of the solver also `solvable`; `paper` for those of
+ *              the environment's generator
  *   agreed     a reward of 1 and the judge's approval
+ *   solvable   a reward of 1, and of an attempt that sees a model's query alone
  *   strict     a reward of 1
  *   paper      a reward of 1, or of more than 0 (arXiv:2604.15840, section 3.3: failed with a positive reward)
  */
-export type AcceptanceRule = 'by-author' | 'paper' | 'strict' | 'agreed';
+export type AcceptanceRule = 'by-author' | 'paper' | 'strict' | 'agreed' | 'solvable';
 
 export const admissionStages = [
   'executed',
@@ -76,6 +80,7 @@ export type AdmissionStage = (typeof admissionStages)[number];
 /** Reasons for which admission rejects a candidate. Any other reason of a rejected task is from its synthesis. */
 export const admissionReasons = [
   ...['not-executable', 'no-query', 'no-action', 'too-many-actions', 'reference-fails', 'not-completed', 'not-judged'],
+  ...['not-solved', 'not-attempted'],
   ...['duplicate', 'held-out', 'too-near', 'quota', 'growth-cap', 'operator'],
 ] as const;
 

@@ -12,6 +12,7 @@ export const candidate = (id: string, changes: Partial<Candidate> = {}): Candida
   refusal: null,
   execution: { played: true, reward: 1 },
   judgement: null,
+  attempts: null,
   vector: null,
   ...changes,
 });
