@@ -5,6 +5,7 @@ import re
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.remote.client import RemoteFault
 from coevolve_environments.plugins.remote.episode import RemoteEpisode
+from coevolve_environments.plugins.webshop.instructions import Instructions
 from coevolve_environments.plugins.webshop.shop import Page, Shop, ShopSession
 from coevolve_environments.protocol import Json, Observation, StopReason
 
@@ -24,18 +25,19 @@ class WebShopEpisode(RemoteEpisode):
     As in ETO, an invalid action costs a step, and an episode without a purchase has reward 0.
     """
 
-    def __init__(self, shop: Shop, definition: Json) -> None:
+    def __init__(self, shop: Shop, instructions: Instructions, definition: Json) -> None:
         super().__init__()
         self.task_id = definition["task_id"]
         self.split = definition["split"]
         self._goal: int = definition["goal"]
         self._limit: int = definition["max_turns"]
-        self._shop = shop
+        self._instruction: str | None = definition.get("instruction")
+        self._shop, self._instructions = shop, instructions
         self._session: ShopSession | None = None
         self._steps = 0
 
     def _begin(self) -> Observation:
-        self._session, page = self._shop.enter(self._goal)
+        self._session, page = self._instructions.enter(self._goal, self._instruction)
         messages = [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": page.text}]
         return Observation(messages, turn=0)
 
