@@ -125,7 +125,7 @@ def test_an_unreachable_shop_is_a_fault_of_the_reset(serve: Serve, tmp_path: Pat
         "--environments", "webshop", "--settings", str(settings_file(tmp_path, "http://127.0.0.1:9"))
     )
     with client.session("webshop") as session:
-        failed = session.reset(task=task_of(client))
+        failed = session.reset(task_id="webshop/0")
     assert failed["data"]["code"] == "EXECUTION_ERROR"
     assert "http://127.0.0.1:9/create" in failed["data"]["message"]
 

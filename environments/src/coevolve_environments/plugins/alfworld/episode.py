@@ -3,7 +3,7 @@
 import re
 
 from coevolve_environments.plugins.alfworld.games import Game, Games
-from coevolve_environments.plugins.react import command_of
+from coevolve_environments.plugins.command import command_of
 from coevolve_environments.plugins.validation import integer_in_range, require_fields
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild

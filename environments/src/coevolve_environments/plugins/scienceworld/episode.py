@@ -1,6 +1,6 @@
 """One attempt at one variation: its reward is the best score, and a negative score ends it (ETO)."""
 
-from coevolve_environments.plugins.react import command_of
+from coevolve_environments.plugins.command import command_of
 from coevolve_environments.plugins.scienceworld.tasks import read_definition
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild

@@ -1,6 +1,6 @@
 """One attempt at one game: its reward is the final score, clamped to [0, 1]."""
 
-from coevolve_environments.plugins.react import command_of
+from coevolve_environments.plugins.command import command_of
 from coevolve_environments.plugins.textworld_express.games import GAMES
 from coevolve_environments.plugins.textworld_express.tasks import generated_of, read_definition
 from coevolve_environments.processes.child_pool import ChildPool
