@@ -57,7 +57,8 @@ async function candidatesFor(deps: Dependencies, key: IterationKey, aim: Synthes
     const records = await drawInActivity(() => deps.environmentData.variants(name, request));
     for (const record of records) {
       const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
-      candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));
+      const id = candidateTaskId(key.iteration, aim, candidates.length);
+      candidates.push({ ...toCandidate(record, name, id, parent), relation });
     }
   }
   return candidates;

@@ -1,3 +1,4 @@
+import { deriveSeed } from '../../domain/base/seed-tree';
 import type { AdmissionRules } from '../../domain/tasks/admission/candidate';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { enabledSignals } from '../../spec/iteration-plan';
@@ -16,6 +17,7 @@ export function admissionRulesOf(
   const { synthesis, admission } = spec;
   const quota = iteration === 0 ? null : synthesis.quotaPerSignal;
   return {
+    seed: deriveSeed(spec.seed, iteration, 'admission'),
     validation: synthesis.validation,
     rule: synthesis.rule,
     maxActions: spec.environment.maxTurns ?? Number.POSITIVE_INFINITY,
