@@ -44,6 +44,9 @@ async function renderPrompt({ store }: Dependencies, key: IterationKey, context:
   const signal = signals.find(({ id }) => id === context.signalId);
   if (!signal) throw new DomainError('UnknownSignal', `${context.id} cannot be explored: its signal is not stored`);
   const task = await store.tasks.get(key.campaignId, context.taskId);
-  const { opening, turns, reward } = await store.trajectories.get(key.campaignId, signal.trajectoryId);
+  const { opening, turns, reward } = await store.trajectories.get(
+    key.campaignId,
+    context.trajectoryId ?? signal.trajectoryId,
+  );
   return reflectionPrompt.render({ goal: task.goal, opening, turns, reward, signal });
 }

@@ -23,7 +23,7 @@ export function admissionRulesOf(
     maxActions: spec.environment.maxTurns ?? Number.POSITIVE_INFINITY,
     ...admission,
     embedded: hasEmbeddings(spec),
-    quotaOf: (aim) => quota && quota * (aim === 'random' ? enabledSignals(spec) : 1),
+    quotaOf: (aim) => quota && quota * (aim === 'random' ? enabledSignals(spec).length : 1),
     growthCap: matched ?? (iteration === 0 ? synthesis.initialTasks : synthesis.growthCap),
     approval: synthesis.approval ? (approval ?? 'pending') : null,
   };

@@ -104,9 +104,9 @@ describe('1,000 candidates with 200 duplicates, 100 leaks and 100 that are not e
   });
 });
 
-test('the quota of a random control is the total of all signals', async () => {
-  const synthesis = { quotaPerSignal: 2 };
-  const campaign = await taskCampaign(database.pool, { recipe: 'random-synthesis', synthesis });
+test('the quota without signals is the total of all signals', async () => {
+  const synthesis = { quotaPerSignal: 2, aims: 'random' };
+  const campaign = await taskCampaign(database.pool, { recipe: 'coevolve', synthesis });
   await proposeValidated(
     campaign,
     Array.from({ length: 9 }, (_, n) => ({ id: idOf('random', n) })),
