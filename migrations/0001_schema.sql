@@ -76,6 +76,7 @@ create table tasks (
   parent_task_id       text,
   parent_signal_id     text,
   context_id           text,
+  relation             text,             -- to the parent, if the environment's generator made the task
   verdict              text not null check (verdict in ('admitted', 'candidate', 'rejected')),
   reason               text,
   description          text,             -- written by the abstractor, as are the next two; null for tasks without a model

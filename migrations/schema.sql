@@ -473,6 +473,7 @@ create table tasks (
   parent_task_id text,
   parent_signal_id text,
   context_id text,
+  relation text,
   verdict text not null,
   reason text,
   description text,

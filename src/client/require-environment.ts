@@ -1,9 +1,9 @@
 import { DomainError } from '../domain/base/errors';
 import { didYouMean } from '../base/did-you-mean';
-import { recipes } from '../domain/campaign/recipe';
 import type { Environments } from '../envs/environments';
 import type { Capabilities } from '../envs/server/environment-data';
 import type { CampaignSpec } from '../spec/campaign-spec';
+import { synthesizes } from '../spec/iteration-plan';
 
 /**
  * Checks that the environment exists, is available on its server, and has the capabilities that the recipe needs.
@@ -42,6 +42,3 @@ function requireStartWithoutReference({ environment: { name, experts }, start }:
       `(policy: { source: imported, model: ... }), or import experts: \`coevolve experts import <file> --environment ${name}\``,
   );
 }
-
-const synthesizes = (spec: CampaignSpec): boolean =>
-  spec.synthesis.initialTasks !== null || recipes[spec.recipe].aims.length > 0;

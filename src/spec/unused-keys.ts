@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { defaultForgettingSettings } from '../domain/signals/detect-forgetting';
-import { isReinforcement, recipes } from '../domain/campaign/recipe';
+import { growsPool, isReinforcement, recipes } from '../domain/campaign/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
+import { synthesizes } from './iteration-plan';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
@@ -17,7 +18,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['recipe', 'pairs'], find: idleWeights },
   { reads: ['recipe', 'rollouts'], find: idleRollouts },
   { reads: ['recipe', 'llm', 'budget', 'synthesis', 'compute'], find: idleModels },
-  { reads: ['recipe', 'synthesis'], find: idleMatch },
+  { reads: ['recipe', 'synthesis'], find: idleAims },
   { reads: ['synthesis', 'llm', 'judge'], find: missingJudge },
   { reads: ['synthesis', 'llm'], find: idleSolver },
   { reads: ['pool'], find: idlePool },
@@ -57,8 +58,10 @@ const unusedRollouts = (keys: Record<string, number | null>, why: string): strin
     .map(([key, found]) => `rollouts.${key}: found ${found}, expected nothing: ${why}`);
 
 function idleModels({ recipe, llm, budget, synthesis, compute }: Spec): string[] {
-  const synthesizes = recipes[recipe].aims.length > 0 || synthesis.initialTasks !== null;
-  if (llm) return synthesizes ? [] : [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`];
+  if (llm)
+    return synthesizes({ recipe, synthesis })
+      ? []
+      : [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`];
   return Object.entries(budget)
     .filter(([key, limit]) => limit !== null && !(key === 'usd' && compute.pricePerGpuHour > 0)) // GPUs are paid
     .map(
@@ -78,9 +81,15 @@ function idleForgetting({ signals: { forgetting } }: Spec): string[] {
   return [`signals.forgetting.maxP: found ${maxP}, expected nothing: only score drop tests`];
 }
 
-function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
-  if (match === null || recipe === 'random-synthesis') return [];
-  return [`synthesis.match: found "${match}", expected nothing: only random-synthesis is a control`];
+/** Settings of a growing pool have no effect on a pool that does not grow. */
+function idleAims({ name, recipe, synthesis: { aims, when, match } }: Spec): string[] {
+  if (match === name) return [`synthesis.match: found "${match}", expected the name of another campaign`];
+  const grows = growsPool(recipes[recipe]);
+  if (grows && aims !== 'none') return [];
+  const why = grows ? 'with aims none the pool does not grow' : `the pool of ${recipe} does not grow`;
+  return Object.entries({ ...(!grows && { aims }), when, match })
+    .filter(([, found]) => ![null, 'signals', 'every'].includes(found))
+    .map(([key, found]) => `synthesis.${key}: found "${found}", expected nothing: ${why}`);
 }
 
 /** A rule with a judge needs a language model, and a judge that grades attempts needs calibration. */

@@ -52,7 +52,16 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
       ...{ unchanged: num(row!['unchanged']), permutations: num(row!['permutations']) },
     })),
     taskGroups: expectedTaskGroups(rows),
-    ...{ stages: [], diversity: [], steps: [], contexts: [], explorationRuns: [], modelSpending: [], budget: null },
+    ...{
+      stages: [],
+      limitCuts: [],
+      diversity: [],
+      steps: [],
+      contexts: [],
+      explorationRuns: [],
+      modelSpending: [],
+      budget: null,
+    },
     ...{ calibrations: [], agreements: [], scenarios: [] },
     waste: { confirmed: { calls: 0, tokens: 0, usd: 0 }, unconfirmed: { calls: 0, tokens: 0, usd: 0 } },
     pairs: grouped(rowsOf(rows, 'preference_pairs'), ['iteration', 'for_role', 'kind']).map((group) => ({

@@ -84,6 +84,9 @@ async function toCandidates(
   return tasks.map((task) => ({
     id: task.id,
     aim: aimOfTask(task.id),
+    source: task.contextId ?? task.parentTaskId,
+    relation: task.relation,
+    confidence: task.confidence,
     goal: task.goal,
     contentKey: task.contentKey,
     actions: task.referenceActions,

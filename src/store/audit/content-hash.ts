@@ -46,7 +46,7 @@ const parts = {
       row_number() over (partition by iteration order by started_at, finished_at) as position
     from phases where campaign_id = $1::integer`,
   tasks: `select id, environment, split, origin, goal, definition, features, reference_actions, content_key,
-      created_iteration, parent_task_id, parent_signal_id, verdict, reason, description, confidence,
+      created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason, description, confidence,
       completion_criterion, context_id, grader
     from tasks where campaign_id = $1::integer`,
   admissions: `select task_id, ordinal, stage, passed, reason, detail from admission_verdicts

@@ -18,6 +18,8 @@ export type TaskRow = {
   createdIteration: number;
   parentTaskId: string | null;
   parentSignalId: string | null;
+  /** To the parent, if the environment's generator made the task. */
+  relation: string | null;
   verdict: 'admitted' | 'candidate' | 'rejected';
   reason: string | null;
   /** Source of the attempts' rewards. */
@@ -34,8 +36,11 @@ type ModelFields = {
   contextId: string | null;
 };
 
-export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason' | 'grader' | keyof ModelFields> &
-  Partial<ModelFields> & {
+export type NewTask = Omit<
+  TaskRow,
+  'createdIteration' | 'relation' | 'verdict' | 'reason' | 'grader' | keyof ModelFields
+> &
+  Partial<ModelFields & Pick<TaskRow, 'relation'>> & {
     /** Default: environment. */
     grader?: TaskRow['grader'];
     /** Reason to store the candidate as rejected: it is not a valid task of the environment. */
@@ -44,7 +49,7 @@ export type NewTask = Omit<TaskRow, 'createdIteration' | 'verdict' | 'reason' | 
 
 const columns = `id, environment, split, origin, goal, definition, features, reference_actions as "referenceActions",
   content_key as "contentKey", created_iteration as "createdIteration", parent_task_id as "parentTaskId",
-  parent_signal_id as "parentSignalId", verdict, reason, grader, description, confidence,
+  parent_signal_id as "parentSignalId", relation, verdict, reason, grader, description, confidence,
   completion_criterion as "completionCriterion", context_id as "contextId"`;
 
 export const taskStore = (pool: Pool) => ({
@@ -162,15 +167,15 @@ async function insertTasks(
 ): Promise<number> {
   const { rowCount } = await pool.query(
     `insert into tasks (campaign_id, id, environment, split, origin, goal, definition, features, reference_actions,
-       content_key, created_iteration, parent_task_id, parent_signal_id, verdict, reason, grader, description,
+       content_key, created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason, grader, description,
        confidence, completion_criterion, context_id, epoch)
      select $1::integer, t.id, t.environment, t.split, t.origin, t.goal, t.definition, t.features,
-       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId",
+       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId", t.relation,
        case when t.refusal is null then $5 else 'rejected' end, t.refusal, coalesce(t.grader, 'environment'),
        t.description, t.confidence, t."completionCriterion", t."contextId", $3::integer
      from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, origin text, goal text,
        definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
-       "parentSignalId" text, refusal text, grader text, description text, confidence real,
+       "parentSignalId" text, relation text, refusal text, grader text, description text, confidence real,
        "completionCriterion" text, "contextId" text)
      where exists (select from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)

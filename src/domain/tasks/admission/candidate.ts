@@ -1,10 +1,7 @@
-/** Synthesized task before its decision, with the data of every stage. */
-export type Candidate = {
-  id: string;
-  /** Feedback signal that it was synthesized for, or `random`. */
-  aim: string;
-  goal: string;
-  contentKey: string;
+import type { Rotating } from './rotation';
+
+/** Synthesized task before its decision, with the data of every stage. Its aim is a feedback signal, or `random`. */
+export type Candidate = Rotating & {
   actions: readonly string[];
   /** `model`: a language model wrote the query; `generator`: the environment derived query and actions from one another. */
   author: 'generator' | 'model';
@@ -32,6 +29,8 @@ export type Judgement = { completed: boolean | null; reason: string };
 export type KnownTask = { id: string; goal: string; contentKey: string; vector: readonly number[] | null };
 
 export type AdmissionRules = {
+  /** Breaks ties between candidates: an integer in [0, 2^31). */
+  seed: number;
   /** `off`: candidates are neither executed nor judged. */
   validation: 'on' | 'off';
   rule: AcceptanceRule;
