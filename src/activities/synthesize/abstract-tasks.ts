@@ -3,6 +3,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { abstractionCallId, executedActions, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
+import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { abstractionPrompt } from '../../llm/prompts/abstraction';
 import { promptId } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../spec/campaign-spec';
@@ -108,7 +109,8 @@ async function toCandidate(
   if ('unseen' in seen)
     return { ...refusedTask(candidate, name, 'actions-not-seen', `not in any run: ${seen.unseen}`), ...identity };
   const request = { parent: task.definition, query: candidate.query, actions: seen.actions, options, form };
-  const composed = await environmentData.compose(name, request);
+  const signal = cancellationSignal();
+  const composed = await retryWhenUnavailable(signal, () => environmentData.compose(name, request)); // it needs a session
   if ('refused' in composed) {
     const { reason, detail } = composed.refused;
     return { ...refusedTask(candidate, name, reason, detail), ...identity };

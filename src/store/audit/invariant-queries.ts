@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { phases } from '../../domain/campaign/phases';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { planOf } from '../../spec/iteration-plan';
+import { gradedReward } from '../trajectories/graded-reward';
 import { ledgerInvariants } from './ledger-invariants';
 
 /** `lost`: something is missing; `duplicated`: something was counted twice; `wrong`: rows contradict each other. */
@@ -129,10 +130,11 @@ export const invariants: readonly Invariant[] = [
     rows: `select p.id as example from preference_pairs p
       left join trajectories c on c.campaign_id = p.campaign_id and c.id = p.chosen_id
       left join trajectories r on r.campaign_id = p.campaign_id and r.id = p.rejected_id
+      left join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
       where p.campaign_id = $1::integer and (c.task_id = p.task_id and r.task_id = p.task_id
-        and c.outcome = 'scored' and r.outcome = 'scored' and c.reward = p.chosen_reward
-        and r.reward = p.rejected_reward and c.reward > r.reward and greatest(c.iteration, r.iteration) <= p.iteration)
-        is not true`,
+        and c.outcome = 'scored' and r.outcome = 'scored' and ${gradedReward('c', 'k')} = p.chosen_reward
+        and ${gradedReward('r', 'k')} = p.rejected_reward and p.chosen_reward > p.rejected_reward
+        and greatest(c.iteration, r.iteration) <= p.iteration) is not true`,
   },
   {
     name: 'every signal refers to a scored attempt of its iteration at its task',

@@ -29,7 +29,8 @@ class TextWorldExpressEpisode:
             {"role": "system", "content": "\n".join(lines)},
             {"role": "user", "content": f"{world['description']}\n\n{self._observation_text(world)}"},
         ]
-        return Observation(messages, turn=0, score=max(0.0, world["score"]))
+        score = max(0.0, world["score"])
+        return Observation(messages, turn=0, score=score, instruction=world["description"])
 
     def act(self, content: str) -> Observation:
         self._turn += 1

@@ -55,7 +55,6 @@ class WebShop(Environment):
         self.call_seconds = (1 + 2 * price_draws) * address.timeout_seconds + 2 * RELEASE_SECONDS
         self.capabilities = Capabilities(
             variants=False,
-            compose=False,
             replay="none",
             dense_reward=True,
             max_turns=settings.integer("max_turns", ETO_STEPS),

@@ -14,6 +14,8 @@ _ACTION = re.compile(r"(search|click)\s*\[(.+)\]", re.IGNORECASE)
 _MENTION = re.compile(r"\b(search|click)\s*\[([^\[\]\n]+)\]", re.IGNORECASE)
 _NAMES = ("search", "click")
 _ARGUMENTS = ("action", "command")
+_GOAL = re.compile(r"Instruction:\s*\[SEP\]\s*(.+?)\s*\[SEP\]", re.DOTALL)
+"""Every page repeats the instruction."""
 _INSTRUCTION = (
     "You shop in a web shop and buy the product that best fits the instruction. Each turn shows you a page, "
     "its parts divided by [SEP]. Answer with a thought and one action: search[keywords] where the page has a "
@@ -42,7 +44,8 @@ class WebShopEpisode(RemoteEpisode):
     def _begin(self) -> Observation:
         self._session, page = self._instructions.enter(self._goal, self._instruction)
         messages = [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": page.text}]
-        return Observation(messages, turn=0)
+        stated = _GOAL.search(page.text)
+        return Observation(messages, turn=0, instruction=stated[1] if stated else None)
 
     def _continue(self, content: str) -> Observation:
         self._steps += 1
