@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { defaultForgettingSettings } from '../domain/signals/detect-forgetting';
 import { isReinforcement, recipes } from '../domain/campaign/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
+import { wrongSets } from './evaluation-settings';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
@@ -23,6 +24,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['signals'], find: idleForgetting },
   { reads: ['policy', 'start'], find: idlePolicy },
   { reads: ['compute'], find: idleCompute },
+  { reads: ['environment', 'evaluation'], find: wrongSets },
 ];
 
 function idleWeights({ recipe, pairs }: Spec): string[] {

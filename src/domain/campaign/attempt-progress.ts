@@ -16,6 +16,7 @@ const phasesOf: Record<Purpose, readonly Phase[]> = {
   expert: ['rollout'],
   validation: ['validate'],
   evaluation: ['evaluate'],
+  test: ['evaluate'],
 };
 
 /** Returns the newer progress of the running phase; signals of several workers arrive in any order. */
