@@ -152,6 +152,7 @@ const readers = [
   'src/activities/campaign/phase-duties.ts', // counts and missing attempts of the phase
   'src/activities/evaluate/plan-test.ts', // whether a policy has been scored, not how well
   'src/activities/evaluate/score-test.ts',
+  'src/store/audit/compare.ts',
   'src/store/audit/evaluation-invariants.ts',
   'src/store/audit/invariant-queries.ts',
   'src/store/training/evaluations.ts',
