@@ -66,6 +66,7 @@ create table tasks (
   id                   text not null,
   environment          text not null,
   split                text not null check (split in ('train', 'held-out')),
+  evaluation_set       text,             -- of a held-out task: 'dev', which choices read, or a set that is only reported
   origin               text not null check (origin in ('seed', 'synthesized', 'random')),
   goal                 text not null,
   definition           jsonb not null,   -- input of the environment to open and score the task
@@ -88,7 +89,8 @@ create table tasks (
   primary key (campaign_id, id),
   foreign key (campaign_id, created_iteration) references iterations (campaign_id, number),
   check ((verdict = 'rejected') = (reason is not null)),
-  check (origin = 'seed' or split = 'train')
+  check (origin = 'seed' or split = 'train'),
+  check ((split = 'held-out') = (evaluation_set is not null))
 ) partition by list (campaign_id);
 
 -- Each content is admitted once, and no train task may equal a held-out task: the index enforces both.
@@ -99,7 +101,7 @@ create index tasks_by_iteration on tasks (campaign_id, created_iteration, verdic
 create table planned_tasks (
   campaign_id integer not null references campaigns (id) on delete cascade,
   iteration   smallint not null,
-  purpose     text not null check (purpose in ('train', 'evaluation', 'expert', 'validation', 'solving')),
+  purpose     text not null check (purpose in ('train', 'evaluation', 'test', 'expert', 'validation', 'solving')),
   ordinal     integer not null check (ordinal >= 0),
   task_id     text not null,
   step        smallint not null default 0, -- RL step, from 1; 0 for other training
@@ -212,7 +214,8 @@ create table trajectories (
   campaign_id       integer not null references campaigns (id) on delete cascade,
   id                text not null,    -- derived from the columns of the unique key below: src/domain/campaign/ids.ts
   iteration         smallint not null,
-  purpose           text not null check (purpose in ('train', 'evaluation', 'expert', 'validation', 'solving')),
+  purpose           text not null check (purpose in ('train', 'evaluation', 'test', 'expert', 'validation', 'solving')),
+                                      -- evaluation: on dev; test: on the sets that no choice reads
   task_id           text not null,
   policy_id         text,             -- null: the reference actions of the task were played, or a language model played (solving)
   attempt           smallint not null check (attempt >= 0),
@@ -570,12 +573,13 @@ create table promotion_approvals (
   foreign key (campaign_id, iteration) references iterations (campaign_id, number) on delete cascade
 );
 
--- A policy on the held-out tasks, paired with the incumbent task by task.
+-- A policy on an evaluation set; on dev paired with the incumbent task by task.
 create table evaluations (
   campaign_id     integer not null references campaigns (id) on delete cascade,
   iteration       smallint not null,
   policy_id       text not null,
-  incumbent_id    text,             -- null: there was none yet
+  evaluation_set  text not null default 'dev',
+  incumbent_id    text,             -- null: there was none yet, or the set is only reported
   tasks           integer not null,
   successes       integer not null,
   success_low     double precision not null,  -- Wilson interval
@@ -589,7 +593,7 @@ create table evaluations (
   difference_high double precision,
   epoch           integer not null,
   recorded_at     timestamptz not null default now(),
-  primary key (campaign_id, iteration, policy_id),
+  primary key (campaign_id, iteration, policy_id, evaluation_set),
   foreign key (campaign_id, policy_id) references policies (campaign_id, id)
 );
 

@@ -126,6 +126,7 @@ create table evaluations (
   campaign_id integer not null,
   iteration smallint not null,
   policy_id text not null,
+  evaluation_set text not null default 'dev'::text,
   incumbent_id text,
   tasks integer not null,
   successes integer not null,
@@ -140,7 +141,7 @@ create table evaluations (
   difference_high double precision,
   epoch integer not null,
   recorded_at timestamp with time zone not null default now(),
-  constraint evaluations_pkey PRIMARY KEY (campaign_id, iteration, policy_id)
+  constraint evaluations_pkey PRIMARY KEY (campaign_id, iteration, policy_id, evaluation_set)
 );
 create table events (
   id bigint not null generated always as identity,
@@ -353,7 +354,7 @@ create table planned_tasks (
   constraint planned_tasks_campaign_id_iteration_purpose_step_task_id_key UNIQUE (campaign_id, iteration, purpose, step, task_id),
   constraint planned_tasks_pkey PRIMARY KEY (campaign_id, iteration, purpose, ordinal),
   constraint planned_tasks_ordinal_check CHECK (ordinal >= 0),
-  constraint planned_tasks_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'expert'::text, 'validation'::text, 'solving'::text]))
+  constraint planned_tasks_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'test'::text, 'expert'::text, 'validation'::text, 'solving'::text]))
 ) partition by LIST (campaign_id);
 create table policies (
   campaign_id integer not null,
@@ -463,6 +464,7 @@ create table tasks (
   id text not null,
   environment text not null,
   split text not null,
+  evaluation_set text,
   origin text not null,
   goal text not null,
   definition jsonb not null,
@@ -485,6 +487,7 @@ create table tasks (
   constraint tasks_pkey PRIMARY KEY (campaign_id, id),
   constraint tasks_check CHECK ((verdict = 'rejected'::text) = (reason IS NOT NULL)),
   constraint tasks_check1 CHECK (origin = 'seed'::text OR split = 'train'::text),
+  constraint tasks_check2 CHECK ((split = 'held-out'::text) = (evaluation_set IS NOT NULL)),
   constraint tasks_confidence_check CHECK (confidence >= 0::double precision AND confidence <= 1::double precision),
   constraint tasks_grader_check CHECK (grader = ANY (ARRAY['environment'::text, 'judge'::text])),
   constraint tasks_origin_check CHECK (origin = ANY (ARRAY['seed'::text, 'synthesized'::text, 'random'::text])),
@@ -569,7 +572,7 @@ create table trajectories (
   constraint trajectories_check CHECK ((outcome = 'scored'::text) = (reward IS NOT NULL)),
   constraint trajectories_check1 CHECK ((policy_id IS NULL) = (purpose = ANY (ARRAY['expert'::text, 'validation'::text, 'solving'::text]))),
   constraint trajectories_outcome_check CHECK (outcome = ANY (ARRAY['scored'::text, 'environment-fault'::text, 'policy-fault'::text, 'time-limit'::text, 'cancelled'::text])),
-  constraint trajectories_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'expert'::text, 'validation'::text, 'solving'::text])),
+  constraint trajectories_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'test'::text, 'expert'::text, 'validation'::text, 'solving'::text])),
   constraint trajectories_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision)
 ) partition by LIST (campaign_id);
 create table trajectory_turns (

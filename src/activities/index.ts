@@ -8,6 +8,8 @@ import { skipPhase } from './campaign/skip-phase';
 import { writeReport } from './campaign/write-report';
 import { detectSignals } from './detect/detect-signals';
 import { evaluatePolicy } from './evaluate/evaluate-policy';
+import { planTest } from './evaluate/plan-test';
+import { scoreTest } from './evaluate/score-test';
 import { buildPreferencePairs } from './pair/build-preference-pairs';
 import { countPlanned } from './plan/count-planned';
 import { planIteration } from './plan/plan-iteration';
@@ -45,7 +47,7 @@ const byRole = {
     ...{ openIteration, beginPhase, commitPhase, skipPhase, closeCampaign, recordOperatorCommand, writeReport },
     ...{ planIteration, countPlanned, choosePolicies, detectSignals, planExploration, planValidation },
     ...{ planCalibration, closeCalibration, planSolving, admitTasks, buildPreferencePairs },
-    ...{ prepareTraining, registerPolicy, prepareStep, registerStep, evaluatePolicy },
+    ...{ prepareTraining, registerPolicy, prepareStep, registerStep, evaluatePolicy, planTest, scoreTest },
   },
   rollout: { seedTasks, collectRollouts, playCalibration, unloadPolicies },
   llm: {

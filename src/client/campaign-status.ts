@@ -1,11 +1,13 @@
 import { messageOf } from '../base/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
+import type { CampaignSpec } from '../spec/campaign-spec';
 import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
+import type { SetScore } from '../store/training/set-scores';
 import type { RunningJob } from '../store/training/training-progress';
 import { statusQuery } from '../workflows/base/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
@@ -25,6 +27,10 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     jobs: RunningJob[];
     training: TrainingCost;
     scenarios: ScenarioCompletion[];
+    /** Scores on the evaluation sets. No choice reads those on test. */
+    setScores: SetScore[];
+    /** Level of intervals. */
+    confidence: number;
   };
 
 export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> & Pick<CampaignDetails, 'status' | 'problem'>;
@@ -66,6 +72,8 @@ export async function readCampaignDetails(session: Session, name: string): Promi
     jobs: await store.trainingProgress.listRunning(id),
     training: await store.ledger.getTrainingCost(id),
     scenarios: await store.evaluations.listScenarios(id),
+    setScores: await store.evaluations.listSetScores(id),
+    confidence: (row.spec as Partial<CampaignSpec> | null)?.evaluation?.confidence ?? 0.95,
   };
 }
 

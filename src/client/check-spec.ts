@@ -13,6 +13,7 @@ import type { Capabilities } from '../envs/server/environment-data';
 import { readProviders, requireProviders } from '../llm/providers';
 import { findProcess } from '../process/processes';
 import type { CampaignSpec } from '../spec/campaign-spec';
+import { evaluationDraws } from '../spec/evaluation-settings';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
@@ -118,25 +119,25 @@ async function checkMatch({ unchecked }: SpecCheck, match: string | null, store:
 
 /** Draws the tasks as the plan phase does: the environment checks its options, and the number of tasks is counted. */
 async function checkTasks(check: SpecCheck, { data }: Environments, spec: CampaignSpec): Promise<void> {
-  const { name, options, trainTasks, heldOutTasks, form } = spec.environment;
+  const { name, options: own, trainTasks, form } = spec.environment;
   const seed = deriveSeed(spec.seed, 'tasks');
-  for (const [key, split, count] of [
-    ['trainTasks', 'train', trainTasks],
-    ['heldOutTasks', 'held-out', heldOutTasks],
-  ] as const) {
+  for (const { key, split, count, options } of [
+    { key: 'environment.trainTasks', split: 'train', count: trainTasks, options: own } as const,
+    ...evaluationDraws(spec).map((draw) => ({ ...draw, split: 'held-out' as const, count: draw.tasks })),
+  ]) {
     try {
       const { length } = await data.tasks(name, { split, count, seed, options, form });
       if (length < count)
         check.problems.push(
-          invalid(`environment.${key}: found ${count}, expected at most ${length}, the ${split} tasks of ${name}`),
+          invalid(`${key}: found ${count}, expected at most ${length}, the ${split} tasks of ${name}`),
         );
     } catch (error) {
       if (!(error instanceof EnvironmentError)) throw error;
       if (error.kind === 'rejected') {
         check.problems.push(invalid(`environment: ${name} rejects the spec: ${reasonOf(error)}`));
-        return; // the other split has the same options
+        return; // the other draws have nearly the same options
       }
-      check.unchecked.push(`environment.${key}: ${name} has not drawn the tasks within ${drawTimeoutMs / 1000} s`);
+      check.unchecked.push(`${key}: ${name} has not drawn the tasks within ${drawTimeoutMs / 1000} s`);
     }
   }
 }

@@ -1,63 +1,89 @@
+import { DomainError } from '../domain/base/errors';
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
-import { exactMcNemar, wilsonInterval } from '../domain/evaluation/statistics';
-import { isSuccess } from '../domain/rollout/trajectory';
+import { compareRewards, type PairedComparison } from '../domain/evaluation/compare-rewards';
 import { differencesOf } from '../spec/differences';
-import { listEffort, listHeldOutRewards, type HeldOutRewards, type IterationEffort } from '../store/audit/compare';
+import { listActiveRewards, listEffort, type ActiveRewards, type IterationEffort } from '../store/audit/compare';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import type { Session } from './session';
 
 export type Comparison = {
   campaigns: string[];
+  /** Root seed of each campaign. */
+  seeds: number[];
   forks: ForkOrigin[];
   /** Keys that differ between at least two specs, with the value in each; null for an absent key. */
   differences: { key: string; values: unknown[] }[];
   effort: IterationEffort[][];
-  /** The first campaign with each of the others. */
-  heldOut: PairedSuccess[];
+  /** The evaluation set of the scores. */
+  evaluationSet: string;
+  /** The compared policy of each campaign, its active target; null: it has none. */
+  policies: (string | null)[];
+  /** Meaning of the p values. */
+  meaning: string;
+  pairs: CampaignPair[];
 };
 
-/** Counts of held-out tasks that both campaigns' policies have played. */
-export type PairedSuccess = {
-  campaigns: readonly [string, string];
-  tasks: number;
-  /** Tasks that each campaign's policy has played. */
-  played: readonly [number, number];
-  both: number;
-  onlyFirst: number;
-  onlySecond: number;
-  neither: number;
-  /** Wilson intervals of the success of each campaign on the shared tasks. */
-  intervals: { low: number; high: number }[];
-  /** Exact McNemar test on the tasks that only one policy solves; null if the campaigns share too few tasks. */
-  mcnemarP: number | null;
+export type CampaignPair = PairedComparison & { campaigns: readonly [string, string] };
+
+export type ComparisonOptions = {
+  /** Default: test if the active policies of all campaigns have played it, otherwise dev. */
+  evaluationSet?: string;
+  /** Compares every campaign with every other, not only with the first. */
+  allPairs?: boolean;
 };
 
-/** Minimum share of the tasks of each campaign that must be shared: fewer say little about the others. */
-export const minSharedTasks = 0.5;
+const confidence = 0.95;
+
+const meaning =
+  'The p values compare these checkpoints on these tasks, not the methods: a method trains another checkpoint with another seed.';
 
 /**
- * Compares campaigns by their specs, their effort per iteration and, with the first one, their success on the same held-out
- * tasks.
+ * Compares campaigns by their specs, their effort per iteration, and the rewards and successes of their active policies on
+ * the same tasks of an evaluation set.
  *
- * @throws DomainError `UnknownCampaign`
+ * @throws DomainError `UnknownCampaign`; `UnknownSet` when no campaign has scores on the set
  */
-export async function compareCampaigns({ store, pool }: Session, names: readonly string[]): Promise<Comparison> {
+export async function compareCampaigns(
+  { store, pool }: Session,
+  names: readonly string[],
+  { evaluationSet, allPairs = false }: ComparisonOptions = {},
+): Promise<Comparison> {
   const rows: CampaignRow[] = [];
   for (const name of names) rows.push(await store.campaigns.getByName(name));
-  const [first, ...others] = rows;
+  const scoresOn = (set: string): Promise<ActiveRewards[]> =>
+    Promise.all(rows.map(({ id }) => listActiveRewards(pool, id, set)));
+  const onTest = await scoresOn('test');
+  const set = evaluationSet ?? (onTest.every(({ rewards }) => rewards.length > 0) ? 'test' : 'dev');
+  const scores = set === 'test' ? onTest : await scoresOn(set);
+  if (evaluationSet !== undefined && scores.every(({ rewards }) => rewards.length === 0))
+    throw new DomainError(
+      'UnknownSet',
+      `--set ${set}: the active policies of ${names.join(', ')} have no score on it; \`coevolve status ${names[0]!}\` lists the sets`,
+    );
+  const indices = pairsOf(rows.length, allPairs);
+  const byTask = scores.map(({ rewards }) => new Map(rewards.map(({ contentKey, reward }) => [contentKey, reward])));
+  const compared = compareRewards(
+    indices.map(([a, b]) => [byTask[a]!, byTask[b]!]),
+    confidence,
+  );
   return {
     campaigns: rows.map(({ name }) => name),
+    seeds: rows.map(({ seed }) => seed),
     forks: rows.map(({ forkedFrom, forkIteration }) => ({ forkedFrom, forkIteration })),
     differences: differingKeys(rows.map(({ spec }) => spec)),
     effort: await Promise.all(rows.map(({ id }) => listEffort(pool, id))),
-    heldOut: await Promise.all(
-      others.map(async ({ id, name }) => ({
-        campaigns: [first!.name, name] as const,
-        ...pairedSuccess(await listHeldOutRewards(pool, first!.id, id)),
-      })),
-    ),
+    evaluationSet: set,
+    policies: scores.map(({ policyId }) => policyId),
+    meaning,
+    pairs: compared.map((pair, n) => ({ campaigns: [names[indices[n]![0]]!, names[indices[n]![1]]!], ...pair })),
   };
 }
+
+/** The first with each of the others, or all pairs. */
+const pairsOf = (campaigns: number, all: boolean): [number, number][] =>
+  Array.from({ length: campaigns }, (_, a) => a)
+    .flatMap((a) => Array.from({ length: campaigns - a - 1 }, (_, n): [number, number] => [a, a + 1 + n]))
+    .filter(([a]) => all || a === 0);
 
 function differingKeys([first, ...others]: readonly unknown[]): Comparison['differences'] {
   const keys = new Set(others.flatMap((spec) => differencesOf(first, spec).map(({ key }) => key)));
@@ -66,18 +92,3 @@ function differingKeys([first, ...others]: readonly unknown[]): Comparison['diff
 
 const valueAt = (spec: unknown, key: string): unknown =>
   key.split('.').reduce<unknown>((section, part) => (section as Record<string, unknown> | null)?.[part], spec) ?? null;
-
-function pairedSuccess(rewards: HeldOutRewards): Omit<PairedSuccess, 'campaigns'> {
-  const paired = rewards.filter((pair): pair is { a: number; b: number } => pair.a !== null && pair.b !== null);
-  const count = (first: boolean, second: boolean): number =>
-    paired.filter(({ a, b }) => isSuccess(a) === first && isSuccess(b) === second).length;
-  const [both, onlyFirst, onlySecond] = [count(true, true), count(true, false), count(false, true)];
-  const tasks = paired.length;
-  const played = [rewards.filter(({ a }) => a !== null).length, rewards.filter(({ b }) => b !== null).length] as const;
-  const isComparable = tasks > 0 && tasks >= minSharedTasks * Math.max(...played);
-  return {
-    ...{ tasks, played, both, onlyFirst, onlySecond, neither: count(false, false) },
-    intervals: [both + onlyFirst, both + onlySecond].map((successes) => wilsonInterval(successes, tasks)),
-    mcnemarP: isComparable ? exactMcNemar(onlyFirst, onlySecond) : null,
-  };
-}

@@ -29,7 +29,7 @@ async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Pro
   return rows[0];
 }
 
-/** Lists evaluations in the order of iterations, the target's first. */
+/** Lists the evaluations on dev in the order of iterations, the target's first. */
 async function listEvaluations(client: pg.ClientBase, campaignId: number): Promise<Evaluation[]> {
   const { rows } = await client.query<Evaluation>(
     `select e.policy_id as "policyId", e.iteration, e.tasks, e.successes, e.success_low as "successLow",
@@ -49,10 +49,10 @@ async function listEvaluations(client: pg.ClientBase, campaignId: number): Promi
                              and m.candidate_id = e.policy_id and m.role = p.role
        left join lateral (
          select * from evaluations o
-          where o.campaign_id = e.campaign_id and o.policy_id = e.incumbent_id and o.iteration <= e.iteration
+          where o.evaluation_set = 'dev' and o.campaign_id = e.campaign_id and o.policy_id = e.incumbent_id and o.iteration <= e.iteration
           order by o.iteration desc
           limit 1) b on true
-      where e.campaign_id = $1::int
+      where e.campaign_id = $1::int and e.evaluation_set = 'dev'
       order by e.iteration, p.role <> 'target', p.role, e.policy_id`,
     [campaignId],
   );
@@ -60,7 +60,8 @@ async function listEvaluations(client: pg.ClientBase, campaignId: number): Promi
 }
 
 /**
- * Compares the active target policy with the supervised start, task by task.
+ * Compares the active target policy with the supervised start, task by task: on the test set if both have played it,
+ * otherwise on dev.
  *
  * The gate compares with the incumbent of its iteration, which is the start only once; here all pairs are counted again.
  */
@@ -75,11 +76,37 @@ async function compareWithStart(
   const activeId = await findActiveTarget(client, campaign.id);
   const active = later.findLast(({ policyId }) => policyId === activeId);
   const final = active ?? later.at(-1) ?? null;
-  if (!start || !final) return { start, final, isFinalActive: active !== undefined, pairedTasks: 0, paired: null };
+  const tested = await listTestScores(client, campaign.id);
+  const inTest = [start, final].every((policy) => policy === null || tested.has(policy.policyId));
+  const evaluationSet = inTest && start ? 'test' : 'dev';
+  const scored = (policy: Evaluation | null): Evaluation | null =>
+    policy && evaluationSet === 'test' ? { ...policy, ...tested.get(policy.policyId) } : policy;
+  const shown = {
+    start: scored(start),
+    final: scored(final),
+    isFinalActive: active !== undefined,
+    evaluationSet,
+  } as const;
+  if (!start || !final) return { ...shown, pairedTasks: 0, paired: null };
 
-  const pairs = await listRewardPairs(client, campaign.id, start.policyId, final.policyId);
+  const pairs = await listRewardPairs(client, campaign.id, [start.policyId, final.policyId], evaluationSet);
   const paired = pairs.length === 0 ? null : comparePairs(pairs, campaign);
-  return { start, final, isFinalActive: active !== undefined, pairedTasks: pairs.length, paired };
+  return { ...shown, pairedTasks: pairs.length, paired };
+}
+
+type TestScore = Pick<Evaluation, 'tasks' | 'successes' | 'successLow' | 'successHigh' | 'meanReward'>;
+
+/** Returns the scores on the test set by policy. */
+async function listTestScores(client: pg.ClientBase, campaignId: number): Promise<Map<string, TestScore>> {
+  const { rows } = await client.query<TestScore & { policyId: string }>(
+    `select policy_id as "policyId", tasks, successes, success_low as "successLow", success_high as "successHigh",
+            mean_reward as "meanReward"
+       from evaluations
+      where campaign_id = $1::int and evaluation_set = 'test'
+      order by iteration desc`,
+    [campaignId],
+  );
+  return new Map(rows.map(({ policyId, ...score }) => [policyId, score]));
 }
 
 async function findActiveTarget(client: pg.ClientBase, campaignId: number): Promise<string | null> {
@@ -93,29 +120,30 @@ async function findActiveTarget(client: pg.ClientBase, campaignId: number): Prom
 type RewardPair = { taskId: string; before: number; after: number };
 
 /**
- * Lists the rewards of two policies at the held-out tasks that both attempted; the mean where a task has several attempts.
+ * Lists the rewards of two policies at the tasks of a set that both attempted; the mean where a task has several attempts.
  *
  * Ordered by code unit: a bootstrap over the list must not depend on the database's collation.
  */
 async function listRewardPairs(
   client: pg.ClientBase,
   campaignId: number,
-  before: string,
-  after: string,
+  [before, after]: readonly [string, string],
+  evaluationSet: Outcome['evaluationSet'],
 ): Promise<RewardPair[]> {
   const { rows } = await client.query<RewardPair>(
     `with rewards as (
-       select policy_id, task_id, avg(reward) as reward
-         from trajectories
-        where campaign_id = $1::int and policy_id in ($2::text, $3::text)
-          and purpose = 'evaluation' and outcome = 'scored'
-        group by policy_id, task_id)
+       select t.policy_id, t.task_id, avg(t.reward) as reward
+         from trajectories t
+         join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = $4::text
+        where t.campaign_id = $1::int and t.policy_id in ($2::text, $3::text)
+          and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
+        group by t.policy_id, t.task_id)
      select b.task_id as "taskId", b.reward as before, a.reward as after
        from rewards b
        join rewards a on a.task_id = b.task_id and a.policy_id = $3::text
       where b.policy_id = $2::text
       order by b.task_id collate "C"`,
-    [campaignId, before, after],
+    [campaignId, before, after, evaluationSet],
   );
   return rows;
 }

@@ -3,6 +3,7 @@ import { defaultPromotionSettings } from '../domain/evaluation/promotion';
 import { recipeNames, recipes } from '../domain/campaign/recipe';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { actionForms } from '../domain/rollout/action-form';
+import { evaluationSettingsSchema } from './evaluation-settings';
 import { modelSettingsSchema } from './model-settings';
 import { pairSettingsSchema } from './pair-settings';
 import { signalSettingsSchema } from './signal-settings';
@@ -47,7 +48,10 @@ export const campaignSpecSchema = z
           .default({})
           .describe('Options of the environment, which rejects unknown ones; secrets are rejected.'),
         trainTasks: count.max(20_000).default(600).describe('Seed tasks of the pool.'),
-        heldOutTasks: count.max(5_000).default(200).describe('Tasks for evaluation only; they are never trained on.'),
+        heldOutTasks: count
+          .max(5_000)
+          .default(200)
+          .describe('Tasks for evaluation only, divided into the sets dev and test.'),
         /** With null an episode may have another limit per task, and it has the environment's own score at the limit. */
         maxTurns: count
           .max(1_000)
@@ -127,18 +131,7 @@ export const campaignSpecSchema = z
       ),
     compute: computeSettingsSchema.prefault({}).describe('Where training runs: local or kubernetes, cpu or cuda.'),
     training: trainingSettingsSchema.prefault({}).describe('Settings of the training methods.'),
-    evaluation: z
-      .strictObject({
-        temperature: z
-          .number()
-          .min(0)
-          .max(5)
-          .default(0)
-          .describe('Sampling temperature of the attempt at each held-out task.'),
-        confidence: z.number().min(0.5).max(0.999).default(0.95).describe('Level of the stored intervals.'),
-      })
-      .prefault({})
-      .describe('Evaluation on the held-out tasks.'),
+    evaluation: evaluationSettingsSchema.prefault({}).describe('Evaluation on held-out tasks.'),
     promotion: z
       .strictObject({
         rule: z

@@ -1,6 +1,7 @@
 import { recipes } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { plannedSize } from './iteration-plan';
+import { evaluationSets } from './evaluation-settings';
 import { estimateModels, type ModelEstimate } from './estimate-models';
 import { estimateTraining, measuredTraining, type TrainingEstimate } from './estimate-training';
 
@@ -34,7 +35,9 @@ const measured = {
  */
 export function estimate(spec: CampaignSpec, parameters: number | null = null): Estimate {
   const recipe = recipes[spec.recipe];
-  const { trainTasks, heldOutTasks } = spec.environment;
+  const { trainTasks } = spec.environment;
+  const sets = evaluationSets(spec);
+  const heldOutTasks = sets.reduce((total, { tasks }) => total + tasks, 0); // reported sets: if every candidate is promoted
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
   const agents = recipe.agents.length;
 

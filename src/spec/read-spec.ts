@@ -46,13 +46,20 @@ type Problems = { problems: string[] };
 function resolve(input: unknown): CampaignSpec | Problems {
   const parsed = campaignSpecSchema.safeParse(withRecipeDefaults(input), { reportInput: true });
   const idle = parsed.success
-    ? [...secretOptions(parsed.data.environment.options), ...unusedKeys(parsed.data)]
+    ? [...secretsIn(parsed.data), ...unusedKeys(parsed.data)]
     : unusedIntactKeys(input, parsed.error.issues);
   const wrong = parsed.success
     ? []
     : parsed.error.issues.flatMap((issue) => describeIssue(issue, campaignSpecSchema, input));
   return parsed.success && idle.length === 0 ? withIterations(parsed.data) : { problems: [...wrong, ...idle] };
 }
+
+const secretsIn = ({ environment, evaluation }: z.output<typeof campaignSpecSchema>): string[] => [
+  ...secretOptions(environment.options),
+  ...Object.entries(evaluation.sets).flatMap(([name, { options }]) =>
+    secretOptions(options, `evaluation.sets.${name}.options`),
+  ),
+];
 
 /** Finds the unused keys of the sections without mistakes, so that one error lists all problems. */
 function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): string[] {

@@ -3,6 +3,7 @@ import { defaultForgettingSettings } from '../domain/signals/detect-forgetting';
 import { growsPool, isReinforcement, recipes } from '../domain/campaign/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
 import { synthesizes } from './iteration-plan';
+import { wrongSets } from './evaluation-settings';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
@@ -25,6 +26,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['signals'], find: idleForgetting },
   { reads: ['policy', 'start'], find: idlePolicy },
   { reads: ['compute'], find: idleCompute },
+  { reads: ['environment', 'evaluation'], find: wrongSets },
 ];
 
 function idleWeights({ recipe, pairs }: Spec): string[] {

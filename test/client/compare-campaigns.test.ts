@@ -1,6 +1,8 @@
 import { readConfig } from '../../src/config';
 import { compareCampaigns } from '../../src/client/compare-campaigns';
 import type { Session } from '../../src/client/session';
+import { signFlipTest } from '../../src/domain/evaluation/paired-tests';
+import { exactMcNemar } from '../../src/domain/evaluation/statistics';
 import { createStore } from '../../src/store';
 import { campaignRows } from '../report/campaign-rows';
 import { insertCampaign } from '../report/insert-campaign';
@@ -23,25 +25,61 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const compare = (...names: string[]) => {
-  const { pool } = database;
-  return compareCampaigns({ pool, store: createStore(pool) } as unknown as Session, names);
-};
+const session = (): Session => ({ pool: database.pool, store: createStore(database.pool) }) as unknown as Session;
+
+const compare = (...names: string[]) => compareCampaigns(session(), names);
 
 test('many campaigns are compared with the first', async () => {
-  const { campaigns, differences, effort, heldOut } = await compare('light', 'dark', 'far');
+  const { campaigns, seeds, differences, effort, pairs, evaluationSet } = await compare('light', 'dark', 'far');
+  expect([seeds, evaluationSet]).toEqual([[7, 7, 7], 'dev']);
   expect(campaigns).toEqual(['light', 'dark', 'far']);
   expect(differences).toEqual([
     { key: 'iterations', values: [1, 2, 1] },
     { key: 'llm', values: [null, null, { models: {} }] },
   ]);
   expect(effort.map((iterations) => iterations.length)).toEqual([2, 2, 2]);
-  expect(heldOut).toMatchObject([
-    { campaigns: ['light', 'dark'], tasks: 60, played: [60, 60], mcnemarP: expect.any(Number) },
-    { campaigns: ['light', 'far'], tasks: 1, played: [60, 60], mcnemarP: null },
+  expect(pairs).toMatchObject([
+    { campaigns: ['light', 'dark'], tasks: 60, played: [60, 60], tests: { mcnemarP: expect.any(Number) } },
+    { campaigns: ['light', 'far'], tasks: 1, played: [60, 60], tests: null },
   ]);
-  const { both, onlyFirst, onlySecond, neither } = heldOut[0]!;
+  const { both, onlyFirst, onlySecond, neither } = pairs[0]!;
   expect(both + onlyFirst + onlySecond + neither).toBe(60);
+});
+
+test('graded rewards are compared by their paired differences, with an interval and a sign-flip test', async () => {
+  const [pair] = (await compare('light', 'dark')).pairs;
+  const rewards = await database.pool.query<{ first: number; second: number }>(
+    `with active as (
+       select c.name, k.content_key, t.reward from active_policies h
+       join campaigns c on c.id = h.campaign_id
+       join trajectories t on t.campaign_id = h.campaign_id and t.policy_id = h.policy_id and t.purpose = 'evaluation'
+       join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+       where h.role = 'target' and t.outcome = 'scored')
+     select a.reward as first, b.reward as second from active a join active b using (content_key)
+     where a.name = 'light' and b.name = 'dark' order by content_key collate "C"`,
+  );
+  const differences = rewards.rows.map(({ first, second }) => second - first);
+  const total = differences.reduce((sum, difference) => sum + difference, 0);
+  expect(pair!.tests).toMatchObject({
+    difference: { mean: expect.closeTo(total / 60, 12) as number },
+    signFlipP: signFlipTest(differences, { seed: 1 }),
+    mcnemarP: exactMcNemar(pair!.onlyFirst, pair!.onlySecond),
+  });
+  const { low, high } = pair!.tests!.difference;
+  expect(low).toBeLessThanOrEqual(total / 60);
+  expect(high).toBeGreaterThanOrEqual(total / 60);
+});
+
+test('all pairs are compared on request, and refused pairs do not count for the correction', async () => {
+  const { pairs } = await compareCampaigns(session(), ['light', 'dark', 'far'], { allPairs: true });
+  expect(pairs.map(({ campaigns }) => campaigns.join())).toEqual(['light,dark', 'light,far', 'dark,far']);
+  expect(pairs[0]!.tests!.signFlipHolm).toBe(pairs[0]!.tests!.signFlipP);
+  expect(pairs[0]!.tests!.mcnemarHolm).toBe(pairs[0]!.tests!.mcnemarP);
+});
+
+test('a set without a score is rejected', async () => {
+  const refused = compareCampaigns(session(), ['light', 'dark'], { evaluationSet: 'unseen' });
+  await expect(refused).rejects.toMatchObject({ code: 'UnknownSet', message: expect.stringContaining('--set unseen') });
 });
 
 test('the printed comparison warns of few shared tasks and has a dash for an absent key', async () => {
@@ -49,12 +87,16 @@ test('the printed comparison warns of few shared tasks and has a dash for an abs
   const { code, stdout, stderr } = await runCli(config, ['compare', 'light', 'dark', 'far']);
   expect(code).toBe(0);
   expect(stderr).toBe(
-    'warning: light and far share 1 of 60 held-out tasks, expected at least 50 %: their success is not compared; give both the same seed and environment\n',
+    'warning: light and far share 1 of 60 tasks of dev, expected at least 50 %: their scores are not compared; give both the same seed and environment\n',
   );
   expect(stdout).not.toContain('undefined');
   expect(stdout).toMatch(/^llm +- +- +\{"models":\{\}\}$/m);
-  expect(stdout).toMatch(/^held-out tasks, paired \(60\): both .*; exact McNemar p/m);
-  expect(stdout).toMatch(/^held-out tasks of light and far: too few are shared \(1\)$/m);
+  expect(stdout).toMatch(/^light +7 +[0-9a-f]{12}$/m);
+  expect(stdout).toMatch(/^light : dark +60 +\d+ +\d+ +\d+ +\d+ .* to /m);
+  expect(stdout).toMatch(/^light : dark +60 +0\.\d{3} +0\.\d{3} +[-+]0\.\d{3} +[-+]0\.\d{3} to /m);
+  expect(stdout).toContain('The p values compare these checkpoints on these tasks, not the methods');
+  expect(stdout).toContain('Holm p values are corrected for the 1 pair.');
+  expect(stdout).toMatch(/^light and far: too few tasks of dev are shared \(1\)$/m);
 });
 
 test.each([[['light']], [['light', 'light']]])('compare %j is rejected: two campaigns are needed', async (names) => {

@@ -52,7 +52,8 @@ test('a campaign without a single iteration is reported', async () => {
   const report = await collectReport(database.pool, id);
 
   expect(report.campaign.iterations).toBe(0);
-  expect(report.outcome).toEqual({ start: null, final: null, isFinalActive: false, pairedTasks: 0, paired: null });
+  const unscored = { start: null, final: null, evaluationSet: 'dev', isFinalActive: false };
+  expect(report.outcome).toEqual({ ...unscored, pairedTasks: 0, paired: null });
 });
 
 test('the report of one campaign does not change with the rows of another campaign', async () => {

@@ -375,6 +375,7 @@ function taskRow(own: Row, iteration: number, n: number): Row {
     },
     ...{ reference_actions: ['SELECT 1', 'submit'], content_key: `key-${n}`, created_iteration: iteration },
     ...{ parent_task_id: null, parent_signal_id: null, reason: null, epoch: 1, recorded_at: at(iteration, 1), ...own },
+    evaluation_set: own['split'] === 'held-out' ? 'dev' : null,
   };
 }
 

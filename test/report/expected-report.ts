@@ -63,6 +63,7 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
       budget: null,
     },
     ...{ calibrations: [], agreements: [], scenarios: [] },
+    setScores: expectedSetScores(rows),
     waste: { confirmed: { calls: 0, tokens: 0, usd: 0 }, unconfirmed: { calls: 0, tokens: 0, usd: 0 } },
     pairs: grouped(rowsOf(rows, 'preference_pairs'), ['iteration', 'for_role', 'kind']).map((group) => ({
       iteration: num(group[0]!['iteration']),
@@ -169,7 +170,8 @@ function expectedOutcome(rows: CampaignRows, evaluations: Evaluation[]): Campaig
   const [start, ...later] = evaluations;
   const promoted = later.filter(({ decision }) => decision === 'promote').at(-1);
   const final = promoted ?? later.at(-1) ?? null;
-  if (!start || !final) return { start: start ?? null, final, isFinalActive: false, pairedTasks: 0, paired: null };
+  const unpaired = { evaluationSet: 'dev', isFinalActive: false, pairedTasks: 0, paired: null } as const;
+  if (!start || !final) return { start: start ?? null, final, ...unpaired };
 
   const [before, after] = [heldOutOf(rows, start.policyId), heldOutOf(rows, final.policyId)];
   const both = [...before.keys()].filter((task) => after.has(task)).sort();
@@ -188,7 +190,25 @@ function expectedOutcome(rows: CampaignRows, evaluations: Evaluation[]): Campaig
     differenceLow: bootstrap.low,
     differenceHigh: bootstrap.high,
   };
-  return { start, final, isFinalActive: promoted !== undefined, pairedTasks: both.length, paired };
+  return {
+    ...{ start, final, evaluationSet: 'dev', isFinalActive: promoted !== undefined },
+    ...{ pairedTasks: both.length, paired },
+  };
+}
+
+function expectedSetScores(rows: CampaignRows): CampaignReport['setScores'] {
+  return rowsOf(rows, 'evaluations').map((e) => {
+    const rewards = [...heldOutOf(rows, text(e['policy_id'])).values()].map((row) => num(row['reward']));
+    const average = rewards.reduce((total, reward) => total + reward, 0) / rewards.length;
+    const squares = rewards.reduce((total, reward) => total + (reward - average) ** 2, 0);
+    return {
+      ...{ iteration: num(e['iteration']), policyId: text(e['policy_id']), evaluationSet: 'dev' },
+      ...{ feature: null, value: null, tasks: rewards.length },
+      successes: rewards.filter((reward) => reward === 1).length,
+      meanReward: average,
+      rewardDeviation: Math.sqrt(squares / (rewards.length - 1)),
+    };
+  });
 }
 
 function expectedAttempts(rows: CampaignRows): CampaignReport['roleAttempts'] {

@@ -41,7 +41,7 @@ test('the header shows success before and after with intervals and the paired te
     expect(header).toContain(rate(num(e['successes']) / num(e['tasks'])));
   }
   expect(header).toContain(
-    `Of ${both.length} held-out tasks that both attempted, ${wins} are solved only by the later policy and ${losses} only by the start`,
+    `Of ${both.length} tasks of dev that both attempted, ${wins} are solved only by the later policy and ${losses} only by the start`,
   );
   expect(header).toContain(`mean reward changed by ${signed(difference)}`);
 });
@@ -51,7 +51,7 @@ test('the evaluation tables show the stored evaluations and decisions', () => {
     rowsOf(rows, 'promotions').find((p) => p['candidate_id'] === e['policy_id'])!['decision'];
   const evaluations = rowsOf(rows, 'evaluations');
 
-  expect(tableOf(page, 'Evaluations on held-out tasks')).toEqual(
+  expect(tableOf(page, 'Evaluations on dev')).toEqual(
     evaluations.map((e) => [
       num(e['iteration']) === 0 ? '0 (supervised start)' : String(num(e['iteration'])),
       ...[hash(e['policy_id']), 'target', decision(e) === 'promote' ? 'promoted' : 'not promoted'],
@@ -297,6 +297,7 @@ const keywords = new Set([
   'train',
   'held-out',
   'evaluation',
+  'dev',
   'gained',
   'lost',
   'near miss',
@@ -315,8 +316,29 @@ function withDates(changed: CampaignReport): CampaignReport {
 test('scenario goal completion is shown if held-out tasks belong to scenarios', () => {
   expect(page).not.toContain('Scenario goal completion');
   const { policyId, iteration } = report.evaluations[0]!;
-  const shown = renderReport({ ...report, scenarios: [{ policyId, scenarios: 8, completed: 3 }] });
-  expect(tableOf(shown, 'Scenario goal completion: scenarios with all held-out tasks solved')).toEqual([
-    [String(iteration), hash(policyId), '3', '8', '0.375'],
+  const shown = renderReport({
+    ...report,
+    scenarios: [{ policyId, evaluationSet: 'test', scenarios: 8, completed: 3 }],
+  });
+  expect(tableOf(shown, 'Scenario goal completion: scenarios with all tasks of the set solved')).toEqual([
+    ['test', String(iteration), hash(policyId), '3', '8', '0.375'],
+  ]);
+});
+
+test('scores on the test set stand apart, with the sentence that no choice reads it', () => {
+  expect(textOf(page)).toContain('This campaign has scored no policy on a test set');
+  const { start } = report.outcome;
+  const whole = { ...report.setScores[0]!, evaluationSet: 'test', tasks: 40, successes: 10, meanReward: 0.5 };
+  const group = { ...whole, feature: 'fold', value: 'unseen', tasks: 20, successes: 5, rewardDeviation: 0.4 };
+  const shown = renderReport({
+    ...report,
+    outcome: { ...report.outcome, evaluationSet: 'test' },
+    setScores: [{ ...whole, rewardDeviation: 0.4 }, group],
+  });
+  expect(textOf(shown)).toContain('No choice of the campaign reads the test set.');
+  const scores = ['40', '10', '0.250', '0.142 to 0.402', '0.500', '0.376 to 0.624'];
+  expect(tableOf(shown, 'Sets that no choice reads')).toEqual([['test', '0', hash(start!.policyId), ...scores]]);
+  expect(tableOf(shown, 'Scores by fold')).toEqual([
+    ['test', 'unseen', '0', '20', '5', '0.250', '0.112 to 0.469', '0.500', '0.325 to 0.675'],
   ]);
 });

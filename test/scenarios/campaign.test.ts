@@ -184,7 +184,7 @@ describe('the training data of the campaign', () => {
     ]);
     await expectNone(
       `select t.id from trajectories t join tasks k on k.id = t.task_id
-       where (k.split = 'held-out') <> (t.purpose = 'evaluation')`,
+       where k.evaluation_set is distinct from case t.purpose when 'evaluation' then 'dev' when 'test' then 'test' end`,
     );
   });
 });
@@ -233,16 +233,30 @@ describe('the policies of the campaign', () => {
   });
 
   test('evaluations equal the statistics of their trajectories', async () => {
-    const stored = await rows<Evaluation>(`select * from evaluations order by iteration`);
-    expect(stored[0]).toMatchObject({ iteration: 0, incumbent_id: null, tasks: spec.environment.heldOutTasks });
+    const stored = await rows<Evaluation>(`select * from evaluations order by iteration, evaluation_set`);
+    const ofSet = { iteration: 0, incumbent_id: null, tasks: spec.environment.heldOutTasks / 2 };
+    expect(stored.slice(0, 2)).toMatchObject([
+      { evaluation_set: 'dev', ...ofSet },
+      { evaluation_set: 'test', ...ofSet },
+    ]);
     for (const evaluation of stored) {
-      const own = await heldOut(evaluation.policy_id);
+      const own = await heldOut(evaluation.policy_id, evaluation.evaluation_set);
       const successes = [...own.values()].filter((reward) => reward === 1).length;
       const { low, high } = wilsonInterval(successes, own.size, 0.95);
       expect(evaluation).toMatchObject({ tasks: own.size, successes, success_low: low, success_high: high });
       expect(evaluation.mean_reward).toBeCloseTo([...own.values()].reduce((a, b) => a + b, 0) / own.size, 12);
       if (evaluation.incumbent_id) await expectComparison(evaluation, own, await heldOut(evaluation.incumbent_id));
     }
+  });
+
+  test('the first policy and every promoted one, and no other, have a score on test', async () => {
+    const promoted = await rows<{ id: string }>(
+      `select candidate_id as id from promotions where role = 'target' and decision = 'promote' order by id`,
+    );
+    const tested = await rows<{ id: string }>(
+      `select policy_id as id from evaluations where evaluation_set = 'test' order by id`,
+    );
+    expect(tested).toEqual(promoted);
   });
 
   test('active policies follow from the recorded decisions', async () => {
@@ -262,6 +276,7 @@ describe('the policies of the campaign', () => {
 type Evaluation = {
   iteration: number;
   policy_id: string;
+  evaluation_set: 'dev' | 'test';
   incumbent_id: string | null;
   mean_reward: number;
   wins: number;
@@ -271,10 +286,10 @@ type Evaluation = {
   difference_high: number;
 };
 
-async function heldOut(policyId: string): Promise<Map<string, number>> {
+async function heldOut(policyId: string, set: 'dev' | 'test' = 'dev'): Promise<Map<string, number>> {
   const played = await rows<{ task_id: string; reward: number }>(
     `select task_id, reward from trajectories
-     where policy_id = '${policyId}' and purpose = 'evaluation' and outcome = 'scored' order by task_id`,
+     where policy_id = '${policyId}' and purpose = '${set === 'dev' ? 'evaluation' : 'test'}' and outcome = 'scored' order by task_id`,
   );
   return new Map(played.map(({ task_id, reward }) => [task_id, reward]));
 }
@@ -303,13 +318,13 @@ describe('the workflows of the campaign', () => {
     expect(ids).toContain(`campaign/${name}/iteration/1/rollout/train/failure/0`);
     expect(ids).toContain(`campaign/${name}/iteration/2/train/target`);
     const shape =
-      /^campaign\/disturbed(\/iteration\/[0-2](\/rollout\/(train|evaluation|expert|validation)\/(target|failure|reference)\/\d+|\/train\/(base|target|failure))?)?$/;
+      /^campaign\/disturbed(\/iteration\/[0-2](\/rollout\/(train|evaluation|test|expert|validation)\/(target|failure|reference)\/\d+|\/train\/(base|target|failure))?)?$/;
     expect(ids.filter((id) => !shape.test(id))).toEqual([]);
   });
 
   test('rows have readable ids', async () => {
     const shapes: Record<string, string> = {
-      trajectories: '^[0-2]/(train|evaluation|expert|validation)/([0-9a-f]{12}|reference)/.+/\\d+$',
+      trajectories: '^[0-2]/(train|evaluation|test|expert|validation)/([0-9a-f]{12}|reference)/.+/\\d+$',
       feedback_signals: '^[1-2]/(forgetting|boundary|rare)/\\d+$',
       preference_pairs: '^[1-2]/(target|failure)/[a-z]+-[a-z]+/\\d+$',
     };
@@ -346,7 +361,7 @@ describe('the workflows of the campaign', () => {
     const [campaign] = await listed(`WorkflowId = "campaign/${name}" and ExecutionStatus = "Completed"`);
     const [best] = await rows<{ best: number }>(
       `select max(successes::float8 / tasks) as best from evaluations e join promotions p
-         on p.candidate_id = e.policy_id and p.decision = 'promote'`,
+         on p.candidate_id = e.policy_id and e.evaluation_set = 'dev' and p.decision = 'promote'`,
     );
     expect(campaign!.searchAttributes).toMatchObject({
       CampaignName: [name],
@@ -408,7 +423,7 @@ test('a plain Python loop over the same attempts takes the same actions and gets
   const { rollouts, environment, evaluation } = (await stored()).spec;
   const bare = sampled.map(({ purpose, reward: _reward, actions: _actions, id: _id, ...attempt }) => ({
     ...attempt,
-    temperature: purpose === 'evaluation' ? evaluation.temperature : rollouts.temperature,
+    temperature: purpose === 'train' ? rollouts.temperature : evaluation.temperature,
     max_tokens: rollouts.maxTokens,
     max_turns: environment.maxTurns,
   }));

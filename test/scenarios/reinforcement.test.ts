@@ -114,7 +114,7 @@ test('coevolve and its control train on no seed task', async () => {
 });
 
 test('coevolve and its control differ only in the signals: tasks, attempts and updates are equal in number', async () => {
-  const { differences, effort, heldOut } = await stack.json<Comparison>('compare', 'signals', 'control');
+  const { differences, effort, evaluationSet, pairs } = await stack.json<Comparison>('compare', 'signals', 'control');
   expect(differences.map(({ key }) => key)).toEqual(['name', 'synthesis.aims', 'synthesis.match']);
   const spent = effort.map((iterations) =>
     iterations.map(({ iteration, admitted, attempts: played, updates }) => ({ iteration, admitted, played, updates })),
@@ -125,7 +125,8 @@ test('coevolve and its control differ only in the signals: tasks, attempts and u
   );
   const grown = spent[0]!.slice(1).reduce((sum, { admitted }) => sum + admitted, 0);
   expect(grown).toBeGreaterThan(0);
-  expect(heldOut).toMatchObject([{ tasks: 30, played: [30, 30], mcnemarP: expect.any(Number) }]);
+  expect(evaluationSet).toBe('test');
+  expect(pairs).toMatchObject([{ tasks: 15, played: [15, 15], tests: { mcnemarP: expect.any(Number) } }]);
   const aimed = await rows<{ name: string; signalled: number }>(
     `select c.name, count(t.parent_signal_id)::integer as signalled from tasks t join campaigns c on c.id = t.campaign_id
      where t.created_iteration > 0 and t.verdict = 'admitted' group by c.name order by c.name`,
@@ -140,5 +141,6 @@ type Effort = { iteration: number; admitted: number; attempts: number; updates: 
 type Comparison = {
   differences: { key: string }[];
   effort: Effort[][];
-  heldOut: object[];
+  evaluationSet: string;
+  pairs: object[];
 };

@@ -64,6 +64,7 @@ export function scriptedActivities(
     planExploration: () => Promise.resolve({ contexts: 2 }),
     planCalibration: () => Promise.resolve({ items: 2 }),
     watchTraining: ({ jobKey }) => Promise.resolve({ policyId: policyOf(jobKey.split('/').pop()!), seconds: 1 }),
+    ...{ planTest: done, scoreTest: done },
     ...{ admitTasks: done, buildPreferencePairs: done, closeCampaign: done, detectSignals: done, planIteration: done },
     ...{
       planValidation: done,

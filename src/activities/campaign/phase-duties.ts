@@ -2,7 +2,7 @@ import { DomainError } from '../../domain/base/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
 import type { Phase } from '../../domain/campaign/phases';
-import type { Purpose } from '../../domain/rollout/trajectory';
+import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import type { PlannedAttempts } from '../../store/campaign/phase-checks';
@@ -109,6 +109,11 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
   evaluate: {
     async verify(context) {
       const { deps, key, name } = context;
+      if ((await deps.store.tasks.countPlanned(key, 'test')) > 0) {
+        const missing = await missingRollouts(context, 'test');
+        if (missing !== null) return missing;
+        if (!(await isTested(context))) return 'its scores on the reported sets';
+      }
       const run = await deps.store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
       if (!run?.policyId) return null;
       const evaluated = (await deps.store.evaluations.list(key.campaignId)).filter(inIteration(key));
@@ -117,9 +122,16 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
     },
     async count(context) {
       const { deps, key } = context;
-      await countAttempts(context, ['evaluation']);
-      const evaluated = (await deps.store.evaluations.list(key.campaignId)).filter(inIteration(key));
-      return Object.fromEntries(evaluated.map(({ successes, tasks }) => ['held-out success', successes / tasks]));
+      await countAttempts(context, ['evaluation', 'test']);
+      const { evaluations } = deps.store;
+      const onDev = (await evaluations.list(key.campaignId)).filter(inIteration(key));
+      const reported = (await evaluations.listReported(key.campaignId)).filter(inIteration(key));
+      return Object.fromEntries(
+        [...onDev, ...reported].map(({ evaluationSet, successes, tasks }) => [
+          `${evaluationSet} success`,
+          tasks === 0 ? 0 : successes / tasks,
+        ]),
+      );
     },
     async beforeSkip({ deps: { store }, key: { campaignId, iteration } }) {
       if (await store.policies.findDecision(campaignId, iteration, 'target'))
@@ -146,14 +158,18 @@ async function missingWork({ deps, key }: PhaseContext, parts: readonly string[]
   return missing.length === 0 ? null : `its work: ${missing.join(', ')}`;
 }
 
+async function isTested({ deps: { store }, key }: PhaseContext): Promise<boolean> {
+  return (await store.evaluations.listReported(key.campaignId)).some(inIteration(key));
+}
+
 const missingReferences = (context: PhaseContext, purpose: Purpose): Promise<string | null> =>
   missingAttempts(context, { purpose, policyIds: [null], step: 0, from: 0, to: 1 });
 
 async function missingRollouts(context: PhaseContext, purpose: Purpose, step = 0): Promise<string | null> {
   const { deps, key, spec, plan } = context;
-  const roles = purpose === 'evaluation' ? (['target'] as const) : plan.agents;
+  const roles = isMeasurement(purpose) ? (['target'] as const) : plan.agents;
   const assignments = await choosePolicies(deps)({ ...key, purpose, roles, step });
-  const attempts = purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
+  const attempts = isMeasurement(purpose) ? 1 : spec.rollouts.attempts;
   const from = Math.max(0, step - 1) * attempts;
   const policyIds = assignments.map(({ policyId }) => policyId);
   return missingAttempts(context, { purpose, policyIds, step, from, to: from + attempts });

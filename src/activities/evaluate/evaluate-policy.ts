@@ -2,20 +2,20 @@ import { trainingJobKey } from '../../domain/campaign/ids';
 import type { SuccessInterval } from '../../domain/campaign/progress';
 import { decidePromotion } from '../../domain/evaluation/promotion';
 import { deriveSeed } from '../../domain/base/seed-tree';
-import { exactMcNemar, mean, pairedBootstrap, wilsonInterval } from '../../domain/evaluation/statistics';
+import { exactMcNemar, pairedBootstrap, wilsonInterval } from '../../domain/evaluation/statistics';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { EvaluationRow } from '../../store/training/evaluations';
 import type { IterationKey } from '../../store/campaign/iterations';
+import { summarize } from './summarize';
 import { approvedPromotion } from './approved-promotion';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
 type Rewards = Map<string, number>;
 
 /**
- * Scores the policy that this iteration trained on the held-out tasks, in pairs with the incumbent, and decides which of
- * them is active next. Returns the held-out success rate of the active policy with its interval,
- * which version 0.1.0 did not return.
+ * Scores the policy that this iteration trained on the set dev, in pairs with the incumbent, and decides which of them is
+ * active next. Returns the active policy's success rate on dev with its interval.
  */
 export const evaluatePolicy =
   (deps: Dependencies) =>
@@ -25,17 +25,17 @@ export const evaluatePolicy =
     const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
     const active = (await store.policies.listActive(key.campaignId)).target ?? null;
     const candidate = run?.policyId;
-    if (!candidate) return scoreOf(await store.evaluations.listHeldOutRewards(key.campaignId, active!), spec);
+    if (!candidate) return scoreOf(await store.evaluations.listDevRewards(key.campaignId, active!), spec);
 
     // A retry uses the incumbent of the stored decision: the candidate may be active by now.
     const decided = await store.policies.findDecision(key.campaignId, key.iteration, 'target');
     const incumbent = decided ? decided.incumbentId : active;
-    const rewards = await store.evaluations.listHeldOutRewards(key.campaignId, candidate);
-    const baseline = incumbent ? await store.evaluations.listHeldOutRewards(key.campaignId, incumbent) : null;
+    const rewards = await store.evaluations.listDevRewards(key.campaignId, candidate);
+    const baseline = incumbent ? await store.evaluations.listDevRewards(key.campaignId, incumbent) : null;
     const seed = deriveSeed(spec.seed, key.iteration, 'evaluate');
     await store.evaluations.save(key, {
       ...{ policyId: candidate, incumbentId: incumbent },
-      ...summarize(rewards, spec),
+      ...summarize([...rewards.values()], spec.evaluation.confidence),
       ...compare(rewards, baseline, spec, seed),
     });
     if (!baseline) return scoreOf(rewards, spec);
@@ -56,18 +56,6 @@ function scoreOf(rewards: Rewards, { evaluation }: CampaignSpec): { score: numbe
   const successes = successesIn(rewards);
   const score = rewards.size === 0 ? 0 : successes / rewards.size;
   return { score, ...wilsonInterval(successes, rewards.size, evaluation.confidence) };
-}
-
-function summarize(rewards: Rewards, { evaluation }: CampaignSpec) {
-  const successes = successesIn(rewards);
-  const interval = wilsonInterval(successes, rewards.size, evaluation.confidence);
-  return {
-    tasks: rewards.size,
-    successes,
-    successLow: interval.low,
-    successHigh: interval.high,
-    meanReward: rewards.size === 0 ? 0 : mean([...rewards.values()]),
-  };
 }
 
 type Comparison = Pick<

@@ -9,7 +9,7 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 
 /**
  * Stores the plan of an iteration once. Iteration 0 plays the reference actions of every seed task. A later iteration
- * plays the pool or a draw from it, or one draw per RL step. Every iteration is evaluated on all held-out tasks.
+ * plays the pool or a draw from it, or one draw per RL step. Every iteration is evaluated on the set dev.
  *
  * @throws DomainError `EmptyPool` when the pool has no task to play
  */
@@ -28,7 +28,7 @@ export const planIteration =
       if (standings.length === 0) throw emptyPool(name, drawable(spec, pool).length);
       await planTraining(deps, key, spec, standings);
     }
-    await tasks.plan(key, 'evaluation', idsOf(pool.filter(({ split }) => split === 'held-out')));
+    await tasks.plan(key, 'evaluation', idsOf(pool.filter(({ evaluationSet }) => evaluationSet === 'dev')));
   };
 
 const idsOf = (tasks: readonly TaskRow[]): string[] => tasks.map(({ id }) => id);

@@ -1,49 +1,50 @@
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { DomainError } from '../../domain/base/errors';
-import type { TaskRecord } from '../../envs/server/environment-data';
+import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
-import { drawHeldOut } from './draw-held-out';
 import { drawInActivity } from './draw-in-activity';
+import { drawSets, requireTasks } from './draw-sets';
 import { withExperts } from './seed-experts';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
-/** Requests the campaign's train and held-out tasks from the environment and stores them in the pool. */
+/** Requests the campaign's train tasks and its evaluation sets from the environment and stores them in the pool. */
 export const seedTasks =
   (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign(deps, key.campaignId);
-    const { name, options, trainTasks, heldOutTasks, form } = spec.environment;
-    let train: TaskRecord[] = [];
-    for (const [split, count] of [
-      ['train', trainTasks],
-      ['held-out', heldOutTasks],
-    ] as const) {
-      const request = { split, count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
-      const records =
-        split === 'train'
-          ? await drawInActivity(() => deps.environmentData.tasks(name, request))
-          : await drawHeldOut(deps, name, request, train);
-      if (records.length < count)
-        throw new DomainError(
-          'TooFewTasks',
-          `environment.${split === 'train' ? 'trainTasks' : 'heldOutTasks'}: ${name} has ${records.length} ${split} tasks, the spec requires ${count}`,
-        );
-      if (split === 'train') train = records;
-      const given = split === 'train' ? await withExperts(deps, spec, records) : records;
-      await deps.store.tasks.seed(
-        key,
-        given.map((record) => seedTask(record, name, split)),
-      );
-      const stored = await deps.store.tasks.list(key.campaignId, { split, createdIteration: key.iteration });
-      if (stored.length < count)
-        throw new DomainError(
-          'OverlappingSplits',
-          `seed tasks of ${name} overlap: ${count - stored.length} of ${count} ${split} tasks equal another seed task`,
-        );
-    }
+    const { name, options, trainTasks, form } = spec.environment;
+    const seed = deriveSeed(spec.seed, 'tasks');
+    const request: TaskRequest = { split: 'train', count: trainTasks, seed, options, form };
+    const train = await drawInActivity(() => deps.environmentData.tasks(name, request));
+    requireTasks('environment.trainTasks', `${name} has`, train, trainTasks);
+    const seeds = (await withExperts(deps, spec, train)).map((record) => seedTask(record, name, 'train'));
+    await storeSeeds(deps, key, seeds, 'train');
+
+    const sets = await drawSets(deps, spec, train);
+    const heldOut = sets.flatMap(({ set, records }) =>
+      records.map((record) => ({ ...seedTask(record, name, 'held-out'), evaluationSet: set })),
+    );
+    await storeSeeds(deps, key, heldOut, 'held-out');
   };
+
+/** @throws DomainError `OverlappingSplits` when a task equals another seed task */
+async function storeSeeds(
+  { store }: Dependencies,
+  key: IterationKey,
+  tasks: readonly NewTask[],
+  split: TaskSplit,
+): Promise<void> {
+  await store.tasks.seed(key, tasks);
+  const stored = await store.tasks.list(key.campaignId, { split, createdIteration: key.iteration });
+  const seeds = stored.filter(({ origin }) => origin === 'seed');
+  if (seeds.length < tasks.length)
+    throw new DomainError(
+      'OverlappingSplits',
+      `seed tasks of ${tasks[0]!.environment} overlap: ${tasks.length - seeds.length} of ${tasks.length} ${split} tasks equal another seed task`,
+    );
+}
 
 function seedTask(record: TaskRecord, environment: string, split: TaskSplit): NewTask {
   return { ...toTask(record, environment), id: record.task_id, split, origin: 'seed' };

@@ -2,7 +2,7 @@ import type { Range } from '../../domain/base/concurrency';
 import { DomainError } from '../../domain/base/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { AgentRole } from '../../domain/base/roles';
-import type { Purpose } from '../../domain/rollout/trajectory';
+import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { maxConcurrentAttempts } from './collect-rollouts';
@@ -26,7 +26,7 @@ export const choosePolicies =
     const { name, spec } = await getCampaign(deps, campaignId);
     const active = await store.policies.listActive(campaignId);
     const planned = await store.tasks.countPlanned(request, purpose, step);
-    const attempts = purpose === 'evaluation' ? 1 : spec.rollouts.attempts;
+    const attempts = isMeasurement(purpose) ? 1 : spec.rollouts.attempts;
     const tasksPerActivity = Math.max(1, Math.floor(maxConcurrentAttempts / attempts));
     const from = Math.max(0, step - 1) * (spec.rollouts.tasksPerStep ?? 0);
     const range = { from, to: from + planned };

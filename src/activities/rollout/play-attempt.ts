@@ -2,7 +2,7 @@ import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
 import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { withFunctionsAsText } from '../../domain/rollout/functions';
 import { withoutEarlierThinking } from '../../domain/rollout/thinking';
-import type { Outcome } from '../../domain/rollout/trajectory';
+import { isMeasurement, type Outcome } from '../../domain/rollout/trajectory';
 import { EnvironmentError } from '../../envs/base/environment-error';
 import { playJournaledEpisode, type ChooseAction, type Episode } from '../../envs/episode/play-episode';
 import { ReplayMismatch } from '../../envs/episode/replay-turns';
@@ -102,7 +102,7 @@ const recordFault = ({ store }: Dependencies, planned: PlannedAttempt, { message
 
 /** Evaluation uses the same seeds in every iteration, so that policies are compared in pairs. */
 function attemptSeed(spec: CampaignSpec, { purpose, iteration, taskId, attempt }: AttemptKey): number {
-  return purpose === 'evaluation'
+  return isMeasurement(purpose)
     ? deriveSeed(spec.seed, 'evaluation', taskId, attempt)
     : deriveSeed(spec.seed, iteration, taskId, attempt);
 }
@@ -152,7 +152,7 @@ async function samplePolicy(
       spec.rollouts.thinking === 'drop' ? withoutEarlierThinking(conversation) : conversation,
     ),
     seed,
-    temperature: purpose === 'evaluation' ? spec.evaluation.temperature : spec.rollouts.temperature,
+    temperature: isMeasurement(purpose) ? spec.evaluation.temperature : spec.rollouts.temperature,
     maxTokens: spec.rollouts.maxTokens,
     signal,
   };

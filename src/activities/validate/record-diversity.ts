@@ -5,7 +5,7 @@ import type { GoalVectors } from './embed-goals';
 import type { Dependencies } from '../base/dependencies';
 
 /**
- * Records the similarity of the tasks that an iteration admitted (SR@k) and their distance from the held-out tasks (ED,
+ * Records the similarity of the tasks that an iteration admitted (SR@k) and their distance from the set dev (ED,
  * EDrel): eq. 2 to 4 of arXiv:2604.15840. An event reports a similarity of at least the collapse threshold.
  */
 export async function recordDiversity(
@@ -17,7 +17,7 @@ export async function recordDiversity(
   const admitted = await store.tasks.list(key.campaignId, { verdict: 'admitted', createdIteration: key.iteration });
   const heldOut = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'held-out' });
   const intents = admitted.filter(({ origin }) => origin !== 'seed').map(vectorOf);
-  const targets = heldOut.map(vectorOf);
+  const targets = heldOut.filter(({ evaluationSet }) => evaluationSet === 'dev').map(vectorOf);
 
   const similarity = neighbourSimilarity(intents, neighbours);
   const comparable = intents.length > 0 && targets.length > 0;

@@ -1,34 +1,43 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../base/errors';
-import { compareCampaigns, minSharedTasks, type Comparison, type PairedSuccess } from '../../client/compare-campaigns';
+import { compareCampaigns, type CampaignPair, type Comparison } from '../../client/compare-campaigns';
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
-import { printMessage, printResult, probability, table } from '../base/output';
+import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
+import type { Interval } from '../../domain/evaluation/statistics';
+import { printMessage, printResult, probability, shortHash, table } from '../base/output';
+
+type Options = { set?: string; allPairs?: boolean; json?: boolean };
 
 /** `coevolve compare <campaign...>` */
 export function addCompare(program: Command): void {
   program
     .command('compare <campaigns...>')
-    .description('compare campaigns: specs, effort, success on the held-out tasks of the first')
+    .description('compare campaigns: specs, effort, reward and success on the same tasks')
+    .option('--set <name>', 'evaluation set of the scores (default: test, or dev)')
+    .option('--all-pairs', 'compare every pair, not only the first with each')
     .option('--json', 'print the comparison as JSON')
-    .action((names: string[], { json }: { json?: boolean }) => {
+    .action((names: string[], { set, allPairs, json }: Options) => {
       if (new Set(names).size < 2)
         throw new UsageError(
           `compare: found ${names.join(' ')}, expected at least two campaigns; see \`coevolve list\``,
         );
       return withSession(async (session) => {
-        const comparison = await compareCampaigns(session, [...new Set(names)]);
-        for (const pair of comparison.heldOut) if (pair.mcnemarP === null) printMessage(`warning: ${fewShared(pair)}`);
+        const options = { ...(set === undefined ? {} : { evaluationSet: set }), allPairs: allPairs ?? false };
+        const comparison = await compareCampaigns(session, [...new Set(names)], options);
+        for (const pair of comparison.pairs)
+          if (!pair.tests) printMessage(`warning: ${fewShared(pair, comparison.evaluationSet)}`);
         printResult(json, comparison, () => comparisonText(comparison));
       });
     });
 }
 
-const fewShared = ({ campaigns, tasks, played }: PairedSuccess): string =>
-  `${campaigns.join(' and ')} share ${tasks} of ${Math.max(...played)} held-out tasks, expected at least ` +
-  `${100 * minSharedTasks} %: their success is not compared; give both the same seed and environment`;
+const fewShared = ({ campaigns, tasks, played }: CampaignPair, set: string): string =>
+  `${campaigns.join(' and ')} share ${tasks} of ${Math.max(...played)} tasks of ${set}, expected at least ` +
+  `${100 * minSharedTasks} %: their scores are not compared; give both the same seed and environment`;
 
-function comparisonText({ campaigns, forks, differences, effort, heldOut }: Comparison): string {
+function comparisonText(comparison: Comparison): string {
+  const { campaigns, seeds, forks, differences, effort, policies, evaluationSet } = comparison;
   const changed = differences.map(({ key, values }) => [
     key,
     ...values.map((value) => (value === null ? null : JSON.stringify(value))),
@@ -41,25 +50,64 @@ function comparisonText({ campaigns, forks, differences, effort, heldOut }: Comp
   );
   const head = ['campaign', 'iteration', 'candidates', 'admitted', 'attempts', 'updates'];
   const origins = forks.map(forkOrigin).flatMap((from, i) => (from ? [`${campaigns[i]!} is forked from ${from}`] : []));
+  const compared = campaigns.map((name, i) => [name, seeds[i]!, policies[i] ? shortHash(policies[i]) : null]);
   return [
     ...(origins.length > 0 ? [origins.join('\n')] : []),
     'different keys of the specs',
     table(['key', ...campaigns], changed),
     'effort',
     table([...head, 'trained tokens', 'model calls', 'model tokens'], spent),
-    heldOut.map(pairText).join('\n'),
+    'compared policies',
+    table(['campaign', 'seed', 'active policy'], compared),
+    scoresText(comparison),
+    ...(evaluationSet === 'dev' ? ['The promotion gates of the campaigns have read these tasks.'] : []),
   ].join('\n\n');
 }
 
-function pairText({
-  campaigns: [first, second],
-  tasks,
-  both,
-  onlyFirst,
-  onlySecond,
-  neither,
-  mcnemarP,
-}: PairedSuccess): string {
-  if (mcnemarP === null) return `held-out tasks of ${first} and ${second}: too few are shared (${tasks})`;
-  return `held-out tasks, paired (${tasks}): both ${both}, only ${first} ${onlyFirst}, only ${second} ${onlySecond}, neither ${neither}; exact McNemar p ${probability(mcnemarP)}`;
+function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
+  const refused = pairs.filter(({ tests }) => !tests);
+  const rows = pairs.flatMap(({ campaigns, tasks, tests, ...counts }) => {
+    if (!tests) return [];
+    const { both, onlyFirst, onlySecond, neither, intervals } = counts;
+    const { meanRewards, difference, signFlipP, signFlipHolm, mcnemarP, mcnemarHolm } = tests;
+    const pair = campaigns.join(' : ');
+    return [
+      {
+        success: [
+          ...[pair, tasks, both, onlyFirst, onlySecond, neither, rate(both + onlyFirst, tasks), range(intervals[0]!)],
+          ...[rate(both + onlySecond, tasks), range(intervals[1]!), probability(mcnemarP), probability(mcnemarHolm)],
+        ],
+        reward: [
+          ...[pair, tasks, meanRewards[0].toFixed(3), meanRewards[1].toFixed(3), signed(difference.mean)],
+          ...[`${signed(difference.low)} to ${signed(difference.high)}`],
+          ...[probability(signFlipP), probability(signFlipHolm)],
+        ],
+      },
+    ];
+  });
+  const ofSuccess = ['first : second', 'tasks', 'both', 'only first', 'only second', 'neither'];
+  return [
+    ...(rows.length > 0
+      ? [
+          `success on ${evaluationSet}, task by task`,
+          table(
+            [...ofSuccess, 'first', '95 %', 'second', '95 %', 'McNemar p', 'Holm p'],
+            rows.map(({ success }) => success),
+          ),
+          `reward on ${evaluationSet}, second minus first`,
+          table(
+            ['first : second', 'tasks', 'first', 'second', 'difference', '95 %', 'sign-flip p', 'Holm p'],
+            rows.map(({ reward }) => reward),
+          ),
+          `${meaning} Holm p values are corrected for the ${rows.length} ${rows.length === 1 ? 'pair' : 'pairs'}.`,
+        ]
+      : []),
+    ...refused.map(
+      ({ campaigns, tasks }) => `${campaigns.join(' and ')}: too few tasks of ${evaluationSet} are shared (${tasks})`,
+    ),
+  ].join('\n\n');
 }
+
+const rate = (part: number, whole: number): string => (part / whole).toFixed(3);
+const range = ({ low, high }: Interval): string => `${low.toFixed(3)} to ${high.toFixed(3)}`;
+const signed = (value: number): string => `${value < 0 ? '-' : '+'}${Math.abs(value).toFixed(3)}`;

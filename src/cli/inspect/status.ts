@@ -11,6 +11,7 @@ import { nextCommands } from '../../workflows/base/details';
 import { asCalled } from '../base/called-name';
 import { followOutput } from '../base/follow-output';
 import { printResult, rounded, shortHash, table } from '../base/output';
+import { setScoresText } from '../base/set-scores-text';
 import { zeroCandidates } from './zero-candidates';
 import { jobText, trainingText } from '../base/training-text';
 
@@ -52,6 +53,8 @@ function statusText({
   jobs,
   training,
   scenarios,
+  setScores,
+  confidence,
   nondeterminism,
   ...origin
 }: CampaignDetails): string {
@@ -80,6 +83,7 @@ function statusText({
     table(['iteration', 'phase', 'seconds', 'result'], rows),
     ...zeroCandidates(phases).map(asCalled),
     ...jobs.map(jobText),
+    ...setScoresText(setScores, confidence),
     ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
   ].join('\n');
@@ -90,8 +94,8 @@ const forkText = (origin: ForkOrigin): string[] => {
   return from === null ? [] : [`forked from ${from}`];
 };
 
-const scenarioText = ({ policyId, completed, scenarios }: ScenarioCompletion): string =>
-  `held-out scenarios completed by ${shortHash(policyId)}: ${completed} of ${scenarios} (${rounded(completed / scenarios)})`;
+const scenarioText = ({ policyId, evaluationSet, completed, scenarios }: ScenarioCompletion): string =>
+  `scenarios of ${evaluationSet} completed by ${shortHash(policyId)}: ${completed} of ${scenarios} (${rounded(completed / scenarios)})`;
 
 const nondeterminismText = (nondeterminism: string[] | null): string[] => {
   if (nondeterminism === null) return [];

@@ -57,18 +57,18 @@ async function runCampaign(
     ...followOutput(spec.name),
     check: runCheck(session, spec.name),
   });
-  const scores = (await store.evaluations.list(campaignId)).map(
-    ({ iteration, successes, tasks, successLow, successHigh }) => ({
-      ...{ iteration, success: successes / tasks, low: successLow, high: successHigh, tasks },
-    }),
-  );
+  const { evaluations } = store;
+  const stored = [...(await evaluations.list(campaignId)), ...(await evaluations.listReported(campaignId))];
+  const scores = stored.map(({ evaluationSet: set, iteration, successes, tasks, successLow, successHigh }) => ({
+    ...{ set, iteration, success: successes / tasks, low: successLow, high: successHigh, tasks },
+  }));
   const report = artifacts.reportPath(spec.name);
   const seconds = (performance.now() - started) / 1000;
   printResult(json, { campaign: spec.name, status, scores, report, seconds }, () => '');
   if (json) return;
-  for (const { iteration, success, low, high, tasks } of scores)
+  for (const { set, iteration, success, low, high, tasks } of scores)
     print(
-      `held-out success ${iteration === 0 ? 'after the supervised start' : `after iteration ${iteration}         `}  ` +
+      `success on ${set.padEnd(4)} ${iteration === 0 ? 'after the supervised start' : `after iteration ${iteration}         `}  ` +
         `${success.toFixed(3)}  (95% ${low.toFixed(3)} to ${high.toFixed(3)}, ${tasks} tasks)`,
     );
   print(`report: ${report}`);

@@ -17,6 +17,7 @@ const phasesOf: Record<Purpose, readonly Phase[]> = {
   validation: ['validate'],
   solving: ['validate'],
   evaluation: ['evaluate'],
+  test: ['evaluate'],
 };
 
 /** Returns the newer progress of the running phase; signals of several workers arrive in any order. */

@@ -47,6 +47,19 @@ export function wilsonInterval(successes: number, n: number, confidence = 0.95):
 }
 
 /**
+ * Normal interval of a mean of rewards, cut to [0, 1]. It is the interval to read where rewards are graded; for rewards
+ * of 0 and 1 the Wilson interval is better.
+ *
+ * @param deviation standard deviation of the rewards; null for fewer than two, which gives [0, 1]
+ * @throws DomainError `InvalidConfidence`
+ */
+export function rewardInterval(meanReward: number, deviation: number | null, n: number, confidence = 0.95): Interval {
+  if (deviation === null) return { low: 0, high: 1 };
+  const half = (normalQuantile(confidence) * deviation) / Math.sqrt(n);
+  return { low: Math.max(0, meanReward - half), high: Math.min(1, meanReward + half) };
+}
+
+/**
  * Exact two-sided McNemar test that the tasks solved by only one of two policies are split evenly.
  *
  *   p = min(1, 2 * sum_{i <= min(a, b)} C(a+b, i) / 2^(a+b))

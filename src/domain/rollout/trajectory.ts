@@ -7,8 +7,14 @@ export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-li
 
 export type TaskSplit = 'train' | 'held-out';
 
-/** Purpose of an attempt; in `solving` a language model plays a candidate of which it sees the query alone. */
-export type Purpose = 'train' | 'evaluation' | 'expert' | 'validation' | 'solving';
+/**
+ * Purpose of an attempt. `evaluation` plays the set dev, which the promotion gate reads; `test` plays the sets that are
+ * only reported. In `solving` a language model plays a candidate of which it sees the query alone.
+ */
+export type Purpose = 'train' | 'evaluation' | 'test' | 'expert' | 'validation' | 'solving';
+
+/** True for attempts that measure a policy: one attempt per task, with the settings of evaluations. */
+export const isMeasurement = (purpose: Purpose): boolean => purpose === 'evaluation' || purpose === 'test';
 
 /** Stored, scored attempt, as signals and pairs read it. */
 export type ScoredAttempt = {

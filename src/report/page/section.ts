@@ -42,7 +42,7 @@ export type CampaignHeader = ForkOrigin & {
   hardNegativeReward: number; // a failure of at least this reward is a hard negative
 };
 
-/** The score of one policy on the held-out tasks. */
+/** The score of one policy on an evaluation set. */
 export type HeldOutScore = {
   policyId: string;
   iteration: number;
@@ -75,7 +75,8 @@ export type Evaluation = HeldOutScore & {
 export type Outcome = {
   start: Evaluation | null; // null: no evaluation yet
   final: Evaluation | null; // null: no evaluation after the start
+  evaluationSet: 'dev' | 'test'; // of the scores and the comparison: test if both have played it
   isFinalActive: boolean; // false: no candidate was promoted, and `final` is the newest candidate
-  pairedTasks: number; // held-out tasks that both attempted
+  pairedTasks: number; // tasks of the set that both attempted
   paired: PairedCounts | null; // final minus start
 };

@@ -6,6 +6,7 @@ import { lineageSection } from './lineage/section';
 import { modelsSection } from './models/section';
 import { pairsSection } from './pairs/section';
 import { readingSection } from './reading/section';
+import { reportedSetsSection } from './reported-sets/section';
 import { signalsSection } from './signals/section';
 import { stepsSection } from './steps/section';
 import { taskPoolSection } from './task-pool/section';
@@ -15,6 +16,7 @@ import { trainingRunsSection } from './training-runs/section';
 
 /** The sections of the report below its header, in the order of the page. */
 export const sections = [
+  reportedSetsSection,
   heldOutSection,
   stepsSection,
   failuresSection,

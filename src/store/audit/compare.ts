@@ -38,26 +38,24 @@ export async function listEffort(pool: Pool, campaignId: number): Promise<Iterat
   return rows;
 }
 
-/** Mean rewards of two campaigns on a held-out task; null for a task that the campaign's policy has not played. */
-export type HeldOutRewards = { a: number | null; b: number | null }[];
+/** Mean reward of a campaign's active target policy at a task, whose content is the same in every campaign. */
+export type TaskReward = { contentKey: string; reward: number };
 
-/** Returns the rewards of both campaigns' active target policies on their held-out tasks, paired by content. */
-export async function listHeldOutRewards(pool: Pool, first: number, second: number): Promise<HeldOutRewards> {
-  const { rows } = await pool.query<HeldOutRewards[number]>(
-    `with active as (
-       select t.campaign_id, k.content_key, avg(t.reward)::float8 as reward
-       from active_policies h
-       join trajectories t on t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
-         and t.purpose = 'evaluation' and t.outcome = 'scored'
-       join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
-       where h.role = 'target' and h.campaign_id in ($1::integer, $2::integer)
-       group by t.campaign_id, k.content_key
-     )
-     select a.reward as a, b.reward as b
-     from (select * from active where campaign_id = $1::integer) a
-     full join (select * from active where campaign_id = $2::integer) b using (content_key)
-     order by content_key`,
-    [first, second],
+export type ActiveRewards = { policyId: string | null; rewards: TaskReward[] };
+
+/** Returns the scores of a campaign's active target policy on an evaluation set, by content of the tasks. */
+export async function listActiveRewards(pool: Pool, campaignId: number, evaluationSet: string): Promise<ActiveRewards> {
+  const { rows } = await pool.query<ActiveRewards>(
+    `select h.policy_id as "policyId",
+       coalesce((select jsonb_agg(jsonb_build_object('contentKey', r.content_key, 'reward', r.reward) order by r.content_key collate "C")
+         from (select k.content_key, avg(t.reward)::float8 as reward
+           from trajectories t
+           join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = $2
+           where t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
+             and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
+           group by k.content_key) r), '[]') as rewards
+     from active_policies h where h.role = 'target' and h.campaign_id = $1::integer`,
+    [campaignId, evaluationSet],
   );
-  return rows;
+  return rows[0] ?? { policyId: null, rewards: [] };
 }

@@ -45,7 +45,7 @@ const parts = {
   phases: `select iteration, phase, result, finished_at is not null as finished,
       row_number() over (partition by iteration order by started_at, finished_at) as position
     from phases where campaign_id = $1::integer`,
-  tasks: `select id, environment, split, origin, goal, definition, features, reference_actions, content_key,
+  tasks: `select id, environment, split, evaluation_set, origin, goal, definition, features, reference_actions, content_key,
       created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason, description, confidence,
       completion_criterion, context_id, grader
     from tasks where campaign_id = $1::integer`,

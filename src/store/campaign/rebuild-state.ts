@@ -49,7 +49,7 @@ const selectState = `
   where c.id = $1::integer`;
 
 /**
- * Returns the held-out success rate of the active target policy after each evaluated iteration, over the attempts
+ * Returns the success rate on dev of the active target policy after each evaluated iteration, over the attempts
  * stored up to that iteration. A skipped evaluation has no score.
  */
 async function listScores(pool: Pool, campaignId: number): Promise<CampaignState['scores']> {

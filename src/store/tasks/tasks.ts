@@ -9,6 +9,8 @@ export type TaskRow = {
   id: string;
   environment: string;
   split: TaskSplit;
+  /** Of a held-out task; null for a train task. */
+  evaluationSet: string | null;
   origin: 'seed' | 'synthesized' | 'random';
   goal: string;
   definition: Record<string, unknown>;
@@ -38,16 +40,18 @@ type ModelFields = {
 
 export type NewTask = Omit<
   TaskRow,
-  'createdIteration' | 'relation' | 'verdict' | 'reason' | 'grader' | keyof ModelFields
+  'createdIteration' | 'relation' | 'verdict' | 'reason' | 'grader' | 'evaluationSet' | keyof ModelFields
 > &
   Partial<ModelFields & Pick<TaskRow, 'relation'>> & {
+    /** Of a held-out task; default: dev. */
+    evaluationSet?: string | null;
     /** Default: environment. */
     grader?: TaskRow['grader'];
     /** Reason to store the candidate as rejected: it is not a valid task of the environment. */
     refusal?: string;
   };
 
-const columns = `id, environment, split, origin, goal, definition, features, reference_actions as "referenceActions",
+const columns = `id, environment, split, evaluation_set as "evaluationSet", origin, goal, definition, features, reference_actions as "referenceActions",
   content_key as "contentKey", created_iteration as "createdIteration", parent_task_id as "parentTaskId",
   parent_signal_id as "parentSignalId", relation, verdict, reason, grader, description, confidence,
   completion_criterion as "completionCriterion", context_id as "contextId"`;
@@ -166,14 +170,15 @@ async function insertTasks(
   verdict: TaskRow['verdict'],
 ): Promise<number> {
   const { rowCount } = await pool.query(
-    `insert into tasks (campaign_id, id, environment, split, origin, goal, definition, features, reference_actions,
-       content_key, created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason, grader, description,
-       confidence, completion_criterion, context_id, epoch)
-     select $1::integer, t.id, t.environment, t.split, t.origin, t.goal, t.definition, t.features,
+    `insert into tasks (campaign_id, id, environment, split, evaluation_set, origin, goal, definition, features,
+       reference_actions, content_key, created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason,
+       grader, description, confidence, completion_criterion, context_id, epoch)
+     select $1::integer, t.id, t.environment, t.split,
+       case when t.split = 'held-out' then coalesce(t."evaluationSet", 'dev') end, t.origin, t.goal, t.definition, t.features,
        t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId", t.relation,
        case when t.refusal is null then $5 else 'rejected' end, t.refusal, coalesce(t.grader, 'environment'),
        t.description, t.confidence, t."completionCriterion", t."contextId", $3::integer
-     from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, origin text, goal text,
+     from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, "evaluationSet" text, origin text, goal text,
        definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
        "parentSignalId" text, relation text, refusal text, grader text, description text, confidence real,
        "completionCriterion" text, "contextId" text)

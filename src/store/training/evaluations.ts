@@ -1,10 +1,13 @@
 import type { Pool } from 'pg';
 import { assertEpoch, type IterationKey } from '../base/epoch';
 import { listScenarioCompletion, type ScenarioCompletion } from './scenarios';
+import { listSetScores, type SetScore } from './set-scores';
 
 export type EvaluationRow = {
   iteration: number;
   policyId: string;
+  /** `dev`, or a set that is only reported. */
+  evaluationSet: string;
   incumbentId: string | null;
   tasks: number;
   successes: number;
@@ -19,51 +22,66 @@ export type EvaluationRow = {
   differenceHigh: number | null;
 };
 
-const columns = `iteration, policy_id as "policyId", incumbent_id as "incumbentId", tasks, successes,
+const columns = `iteration, policy_id as "policyId", evaluation_set as "evaluationSet", incumbent_id as "incumbentId", tasks, successes,
   success_low as "successLow", success_high as "successHigh", mean_reward as "meanReward", wins, losses,
   mcnemar_p as "mcnemarP", mean_difference as "meanDifference", difference_low as "differenceLow",
   difference_high as "differenceHigh"`;
 
 export const evaluationStore = (pool: Pool) => ({
   /**
-   * Stores an evaluation. The first one of a policy in an iteration is kept and returned.
+   * Stores an evaluation, on dev by default. The first one of a policy on a set in an iteration is kept and returned.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  async save(key: IterationKey, e: Omit<EvaluationRow, 'iteration'>): Promise<EvaluationRow> {
+  async save(key: IterationKey, e: NewEvaluation): Promise<EvaluationRow> {
     const { rows } = await pool.query<EvaluationRow>(
       `insert into evaluations (campaign_id, iteration, policy_id, incumbent_id, tasks, successes, success_low,
-         success_high, mean_reward, wins, losses, mcnemar_p, mean_difference, difference_low, difference_high, epoch)
+         success_high, mean_reward, wins, losses, mcnemar_p, mean_difference, difference_low, difference_high, epoch,
+         evaluation_set)
        select $1::integer, $2::smallint, $3, $4, $5::integer, $6::integer, $7::float8, $8::float8, $9::float8,
-         $10::integer, $11::integer, $12::float8, $13::float8, $14::float8, $15::float8, $16::integer
+         $10::integer, $11::integer, $12::float8, $13::float8, $14::float8, $15::float8, $16::integer, $17
        from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $16::integer
        for share
-       on conflict (campaign_id, iteration, policy_id) do update set policy_id = excluded.policy_id
+       on conflict (campaign_id, iteration, policy_id, evaluation_set) do update set policy_id = excluded.policy_id
        returning ${columns}`,
       [
         ...[key.campaignId, key.iteration, e.policyId, e.incumbentId, e.tasks, e.successes, e.successLow],
         ...[e.successHigh, e.meanReward, e.wins, e.losses, e.mcnemarP, e.meanDifference, e.differenceLow],
-        ...[e.differenceHigh, key.epoch],
+        ...[e.differenceHigh, key.epoch, e.evaluationSet ?? 'dev'],
       ],
     );
     await assertEpoch(pool, key);
     return rows[0]!;
   },
 
+  /** Lists the evaluations on dev, which the promotion gate reads. */
   async list(campaignId: number): Promise<EvaluationRow[]> {
     const { rows } = await pool.query<EvaluationRow>(
-      `select ${columns} from evaluations where campaign_id = $1::integer order by iteration`,
+      `select ${columns} from evaluations where campaign_id = $1::integer and evaluation_set = 'dev' order by iteration`,
       [campaignId],
     );
     return rows;
   },
 
-  /** Lists the completed scenarios of each evaluated policy; empty if no held-out task belongs to a scenario. */
+  /** Lists the evaluations on the other sets. Only reports may read them. */
+  async listReported(campaignId: number): Promise<EvaluationRow[]> {
+    const { rows } = await pool.query<EvaluationRow>(
+      `select ${columns} from evaluations where campaign_id = $1::integer and evaluation_set <> 'dev'
+       order by iteration, evaluation_set <> 'test', evaluation_set`,
+      [campaignId],
+    );
+    return rows;
+  },
+
+  /** Lists the completed scenarios of each evaluated policy; by set; empty if no held-out task belongs to a scenario. */
   listScenarios: (campaignId: number): Promise<ScenarioCompletion[]> => listScenarioCompletion(pool, campaignId),
 
-  /** Returns the mean reward of a policy's scored attempts at each held-out task, by task id. */
-  async listHeldOutRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {
+  /** Lists the scores on every set, whole and by the environment's groups. Only reports may read them. */
+  listSetScores: (campaignId: number): Promise<SetScore[]> => listSetScores(pool, campaignId),
+
+  /** Returns the mean reward of a policy's scored attempts at each task of dev, by task id. */
+  async listDevRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {
     const { rows } = await pool.query<{ taskId: string; reward: number }>(
       `select task_id as "taskId", avg(reward) as reward from trajectories
        where campaign_id = $1::integer and policy_id = $2 and purpose = 'evaluation' and outcome = 'scored'
@@ -72,6 +90,21 @@ export const evaluationStore = (pool: Pool) => ({
     );
     return new Map(rows.map(({ taskId, reward }) => [taskId, reward]));
   },
+
+  /** Returns the mean reward of a policy's scored attempts at each task of a reported set. Only reports may read it. */
+  async listReportedRewards(campaignId: number, policyId: string, evaluationSet: string): Promise<number[]> {
+    const { rows } = await pool.query<{ reward: number }>(
+      `select avg(t.reward) as reward
+       from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+       where t.campaign_id = $1::integer and t.policy_id = $2 and t.purpose = 'test' and t.outcome = 'scored'
+         and k.evaluation_set = $3
+       group by t.task_id order by t.task_id collate "C"`,
+      [campaignId, policyId, evaluationSet],
+    );
+    return rows.map(({ reward }) => reward);
+  },
 });
+
+type NewEvaluation = Omit<EvaluationRow, 'iteration' | 'evaluationSet'> & { evaluationSet?: string };
 
 export type EvaluationStore = ReturnType<typeof evaluationStore>;

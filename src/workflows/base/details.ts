@@ -68,7 +68,7 @@ function scoreTable({ scores }: CampaignState): string[] {
     const interval = low === undefined || high === undefined ? '' : `${low.toFixed(3)} to ${high.toFixed(3)}`;
     return `| ${iteration} | ${score.toFixed(3)} | ${interval} |`;
   });
-  return [['| iteration | success on held-out tasks | interval |', '| ---: | ---: | --- |', ...rows].join('\n')];
+  return [['| iteration | success on dev | interval |', '| ---: | ---: | --- |', ...rows].join('\n')];
 }
 
 function spendingTable({ spending }: IterationProgress): string[] {

@@ -14,7 +14,7 @@ import { validate } from './validate';
 const store = proxyActivities<Activities>(profiles.store);
 
 export type IterationResult = {
-  /** Held-out success of the active policy, in [0, 1]; null without an evaluation. */
+  /** Success of the active policy on dev, in [0, 1]; null without an evaluation. */
   score: number | null;
   /** True if an operator stopped the campaign at a parked phase: that phase and the later ones were not run. */
   givenUp: boolean;
@@ -59,6 +59,9 @@ const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
       score,
       ...(low === undefined || high === undefined ? {} : { interval: { low, high } }),
     });
+    await store.planTest(keyOf(context)); // after the decision, which therefore cannot read these scores
+    await rolloutTasks(context, 'test', ['target']);
+    await store.scoreTest(keyOf(context));
   },
   async report(context) {
     await environmentOf(context).unloadPolicies(keyOf(context));

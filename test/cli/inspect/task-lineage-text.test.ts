@@ -5,7 +5,8 @@ const lineage: TaskLineage = {
   ...{ forkedFrom: null, forkIteration: null },
   campaign: 'demo',
   task: {
-    ...{ id: 'synthesized/1/rare/0.0', environment: 'intercode-sql', split: 'train', origin: 'synthesized' },
+    ...{ id: 'synthesized/1/rare/0.0', environment: 'intercode-sql', origin: 'synthesized' },
+    ...{ split: 'train', evaluationSet: null },
     ...{ goal: 'How many ships?', definition: {}, features: {}, contentKey: 'k', createdIteration: 1 },
     ...{ referenceActions: ['select count(*) from ship', 'submit'], verdict: 'rejected', reason: 'quota' },
     ...{ grader: 'environment', description: 'Counts rows.', confidence: 0.9, completionCriterion: 'a number' },

@@ -31,6 +31,11 @@ const copyAttempt = (changes: string): string =>
   `insert into trajectories select (jsonb_populate_record(t, '${changes}'::jsonb)).* from trajectories t
    where t.id = '${attemptIds.lost}'`;
 
+/** Scores a policy on another set that was never active. */
+const copyEvaluations = (changes: string): string =>
+  `insert into evaluations select (jsonb_populate_record(e, '${changes}'::jsonb || '{"policy_id": "${hash('c')}"}')).*
+   from evaluations e where iteration = 1`;
+
 test.each([
   [
     'every planned attempt',
@@ -79,6 +84,10 @@ test.each([
   ],
   ['the active policy', 'wrong', `update promotions set incumbent_id = null`, 'target of iteration 1'],
   ['an evaluation counts', 'wrong', `update evaluations set tasks = 2`, `evaluates ${hash('a').slice(0, 12)}`],
+  [
+    ...(['a policy is scored once', 'wrong', copyEvaluations('{"evaluation_set": "test"}')] as const),
+    `${hash('c').slice(0, 12)} on test`,
+  ],
   ['no row has a future epoch', 'wrong', `update preference_pairs set epoch = 2`, 'preference_pairs of iteration 1'],
   [
     ...([

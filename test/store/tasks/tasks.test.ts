@@ -29,7 +29,7 @@ test('a task is read as it was stored', async () => {
   await store.tasks.seed(key, [stored]);
   await expect(store.tasks.get(campaignId, 'a')).resolves.toEqual({
     ...stored,
-    ...{ createdIteration: 1, verdict: 'admitted', reason: null, grader: 'environment' },
+    ...{ createdIteration: 1, evaluationSet: null, verdict: 'admitted', reason: null, grader: 'environment' },
     ...{ description: null, confidence: null, completionCriterion: null, contextId: null },
   });
 });

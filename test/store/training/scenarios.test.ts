@@ -35,7 +35,7 @@ test('a scenario is completed when all of its held-out tasks are solved', async 
   await store.tasks.seed(key, [heldOut('a1', 'a'), heldOut('a2', 'a'), heldOut('b1', 'b'), heldOut('b2', 'b')]);
   await evaluate(hash('1'), { a1: 1, a2: 1, b1: 1, b2: 0.9 });
   await expect(store.evaluations.listScenarios(key.campaignId)).resolves.toEqual([
-    { policyId: hash('1'), scenarios: 2, completed: 1 },
+    { policyId: hash('1'), evaluationSet: 'dev', scenarios: 2, completed: 1 },
   ]);
 });
 

@@ -65,7 +65,7 @@ test('the details show phases, remaining time, success with its interval, and sp
         ...['| · | evaluate |  |  |', '| · | report |  |  |'],
       ].join('\n'),
       [
-        ...['| iteration | success on held-out tasks | interval |', '| ---: | ---: | --- |'],
+        ...['| iteration | success on dev | interval |', '| ---: | ---: | --- |'],
         ...[0, 1, 2].map((iteration) => `| ${iteration} | 0.500 | 0.250 to 0.750 |`),
       ].join('\n'),
       [

@@ -35,7 +35,9 @@ test('a committed phase is not run again', async () => {
   });
   await run('committed', start, script);
   expect(script.callsOf('planIteration')).toEqual([]);
-  expect(script.callsOf('collectRollouts').map(({ purpose }) => purpose)).toEqual(['evaluation', 'evaluation']);
+  expect(script.callsOf('collectRollouts').map(({ purpose }) => purpose)).toEqual([
+    ...['evaluation', 'evaluation', 'test', 'test'],
+  ]);
   expect(script.callsOf('submitTraining')).toHaveLength(2);
 });
 

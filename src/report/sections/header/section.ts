@@ -58,7 +58,7 @@ const repeatable = (nondeterminism: readonly string[]): string =>
   nondeterminism.length === 0 ? 'to the last bit' : `no: ${nondeterminism.join('; ')}`;
 
 function outcomeCard(outcome: Outcome, confidence: number): Html {
-  const { start, final, isFinalActive, paired, pairedTasks } = outcome;
+  const { start, final, isFinalActive, evaluationSet, paired, pairedTasks } = outcome;
   const level = percent(confidence);
   if (!start)
     return html`<div class="outcome">
@@ -71,18 +71,24 @@ function outcomeCard(outcome: Outcome, confidence: number): Html {
   ];
   return html`<div class="outcome">
     <div>
-      <p class="label">Held-out success</p>
+      <p class="label">Success on ${evaluationSet}</p>
       <p class="change">
         <span>${share(start.successes, start.tasks)}</span>
         ${final ? html`<span class="arrow" aria-label="to">→</span><strong>${share(final.successes, final.tasks)}</strong>` : null}
       </p>
       <p class="note">${[start, ...(final ? [final] : [])].map((e) => score(e, level))}</p>
       <p class="verdict">${verdict(outcome)}</p>
-      ${paired ? html`<p>${pairedSentence(paired, pairedTasks, level)}</p>` : null}
+      ${paired ? html`<p>${pairedSentence(paired, `${counted(pairedTasks, 'task')} of ${evaluationSet}`, level)}</p>` : null}
+      <p class="note">${setSentences[evaluationSet]}</p>
     </div>
-    ${figure(beforeAfterChart(`Held-out success with ${level} intervals`, rates), 400)}
+    ${figure(beforeAfterChart(`Success on ${evaluationSet} with ${level} intervals`, rates), 400)}
   </div>`;
 }
+
+const setSentences = {
+  test: 'No choice of the campaign reads the test set.',
+  dev: 'The promotion gate reads dev, so the score of a promoted policy is too high on average.',
+} as const;
 
 const bar = (name: string, colour: string, e: Evaluation): RateWithInterval => ({
   name,
@@ -114,8 +120,8 @@ function verdict({ start, final, isFinalActive, paired }: Outcome): string {
   return `${active}A ${direction}${ofCandidate} that chance alone can explain: p is not below ${significance}.`;
 }
 
-const pairedSentence = (paired: PairedCounts, tasks: number, level: string): string =>
-  `Of ${counted(tasks, 'held-out task')} that both attempted, ${count(paired.wins)} are solved only by the later policy and ` +
+const pairedSentence = (paired: PairedCounts, tasks: string, level: string): string =>
+  `Of ${tasks} that both attempted, ${count(paired.wins)} are solved only by the later policy and ` +
   `${count(paired.losses)} only by the start (exact McNemar p ${equals(probability(paired.mcnemarP))}); mean reward changed by ` +
   `${signed(paired.meanDifference)} (${level} interval ${signedInterval(paired.differenceLow, paired.differenceHigh)}).`;
 

@@ -19,14 +19,14 @@ import { html, type Html } from '../../page/html';
 import { defineSection, type Evaluation, type HeldOutScore } from '../../page/section';
 import { table } from '../../page/table';
 
-/** Every candidate on the held-out tasks, beside the incumbent of its iteration. */
+/** Every candidate on dev, beside the incumbent of its iteration. */
 export const heldOutSection = defineSection({
   id: 'held-out',
-  title: 'Success on held-out tasks',
+  title: 'Success on dev, which the promotion gate reads',
   queries: { scenarios: listScenarioCompletion },
   render({ campaign, evaluations, scenarios }) {
     const ofTarget = evaluations.filter(({ role }) => role === 'target');
-    if (ofTarget.length === 0) return note('No policy has been evaluated on the held-out tasks yet.');
+    if (ofTarget.length === 0) return note('No policy has been evaluated yet.');
     const level = percent(campaign.confidence);
     return [
       lead(summary(ofTarget)),
@@ -126,7 +126,7 @@ const decisionBadge = (decision: Evaluation['decision']): Html =>
 
 const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
   table({
-    caption: 'Evaluations on held-out tasks',
+    caption: 'Evaluations on dev',
     head: [
       'iteration',
       'policy',
@@ -155,10 +155,11 @@ const scoreTable = (evaluations: readonly Evaluation[], level: string): Html =>
 /** AppWorld's stricter measure; the success rate is its task goal completion. */
 const scenarioTable = (scenarios: readonly ScenarioCompletion[], evaluations: readonly Evaluation[]): Html =>
   table({
-    caption: 'Scenario goal completion: scenarios with all held-out tasks solved',
-    head: ['iteration', 'policy', 'completed', 'scenarios (n)', 'completion'],
-    textColumns: 2,
-    rows: scenarios.map(({ policyId, completed, scenarios: n }) => [
+    caption: 'Scenario goal completion: scenarios with all tasks of the set solved',
+    head: ['set', 'iteration', 'policy', 'completed', 'scenarios (n)', 'completion'],
+    textColumns: 3,
+    rows: scenarios.map(({ policyId, evaluationSet, completed, scenarios: n }) => [
+      evaluationSet,
       String(evaluations.find((e) => e.policyId === policyId)?.iteration ?? '–'),
       html`<code>${shortHash(policyId)}</code>`,
       count(completed),

@@ -33,9 +33,9 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
       'An attempt that ended in a fault has no reward and is not counted.',
   ],
   [
-    'Held-out tasks',
-    'Tasks that no agent trains on and that no synthesized task may equal. The promotion gate uses the same tasks, ' +
-      'so the best of several candidates scores slightly higher here than it would on new tasks.',
+    'Held-out tasks, dev and test',
+    'Tasks that no agent trains on and that no synthesized task may equal. The promotion gate reads the set dev, ' +
+      'so the best of several candidates scores higher there than on new tasks. No choice reads the test set.',
   ],
   [
     'Intervals',

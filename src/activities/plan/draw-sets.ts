@@ -1,0 +1,59 @@
+import { DomainError } from '../../domain/base/errors';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { divideTasks } from '../../domain/evaluation/divide-tasks';
+import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { evaluationDraws, type EvaluationDraw } from '../../spec/evaluation-settings';
+import type { Dependencies } from '../base/dependencies';
+import { drawHeldOut } from './draw-held-out';
+
+type DrawnSet = { set: string; records: TaskRecord[] };
+
+/**
+ * Draws the tasks of every evaluation set. Sets with equal options are divided from one draw. A later draw leaves out the
+ * tasks of the earlier ones, so that no task belongs to two sets.
+ *
+ * @throws DomainError `TooFewTasks`
+ */
+export async function drawSets(
+  deps: Dependencies,
+  spec: CampaignSpec,
+  train: readonly TaskRecord[],
+): Promise<DrawnSet[]> {
+  const drawn: DrawnSet[] = [];
+  for (const request of evaluationDraws(spec)) {
+    const taken = new Set(drawn.flatMap(({ records }) => records).map(({ content_key: key }) => key));
+    const records = await drawOthers(deps, spec, request, { train, taken });
+    const divided = divideTasks(
+      records,
+      request.sets.map(({ tasks }) => tasks),
+    );
+    drawn.push(...request.sets.map(({ name }, n) => ({ set: name, records: divided[n]! })));
+  }
+  return drawn;
+}
+
+/** @throws DomainError `TooFewTasks` */
+export function requireTasks(key: string, has: string, records: readonly TaskRecord[], count: number): void {
+  if (records.length < count)
+    throw new DomainError('TooFewTasks', `${key}: ${has} ${records.length} tasks, the spec requires ${count}`);
+}
+
+/** Draws tasks whose contents are not `taken`. */
+async function drawOthers(
+  deps: Dependencies,
+  spec: CampaignSpec,
+  { key, tasks: count, options, sets }: EvaluationDraw,
+  { train, taken }: { train: readonly TaskRecord[]; taken: ReadonlySet<string> },
+): Promise<TaskRecord[]> {
+  const { name, form } = spec.environment;
+  const request: TaskRequest = { split: 'held-out', count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
+  const draw = async (more: number): Promise<TaskRecord[]> => {
+    const records = await drawHeldOut(deps, name, { ...request, count: count + more }, train);
+    return records.filter(({ content_key: content }) => !taken.has(content)).slice(0, count);
+  };
+  let records = await draw(0);
+  if (records.length < count && taken.size > 0) records = await draw(taken.size);
+  requireTasks(key, `${name} has for ${sets.map((set) => set.name).join(' and ')}`, records, count);
+  return records;
+}

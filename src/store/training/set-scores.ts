@@ -1,0 +1,59 @@
+import type pg from 'pg';
+
+/** Score of a policy on an evaluation set, or on the tasks of a set with one value of a feature. */
+export type SetScore = {
+  iteration: number;
+  policyId: string;
+  evaluationSet: string;
+  /** Name and value of the feature; null for the whole set. */
+  feature: string | null;
+  value: string | null;
+  tasks: number;
+  successes: number;
+  meanReward: number;
+  /** Standard deviation of the rewards over tasks; null for fewer than two. */
+  rewardDeviation: number | null;
+};
+
+/** Features with more values than this are no groups of a table. */
+const maxValues = 24;
+
+/**
+ * Lists the scores of every evaluated policy on every evaluation set, whole and by the environment's own groups: its
+ * features of text with 2 to 24 values in the set. Only reports may read it, because it reads the test set.
+ */
+export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId: number): Promise<SetScore[]> {
+  const { rows } = await client.query<SetScore>(
+    `with evaluated as (
+       select policy_id, evaluation_set, min(iteration) as iteration from evaluations where campaign_id = $1::int
+        group by policy_id, evaluation_set),
+     rewards as (
+       select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward
+         from evaluated e
+         join trajectories t on t.campaign_id = $1::int and t.policy_id = e.policy_id and t.outcome = 'scored'
+          and t.purpose = case e.evaluation_set when 'dev' then 'evaluation' else 'test' end
+         join tasks k on k.campaign_id = $1::int and k.id = t.task_id and k.evaluation_set = e.evaluation_set
+        group by e.iteration, e.policy_id, e.evaluation_set, k.id, k.features),
+     groups as (
+       select k.evaluation_set, f.key
+         from tasks k, jsonb_each(k.features) f
+        where k.campaign_id = $1::int and k.evaluation_set is not null and jsonb_typeof(f.value) = 'string'
+          and f.key <> 'scenario'
+        group by k.evaluation_set, f.key
+       having count(distinct f.value) between 2 and ${maxValues}),
+     labelled as (
+       select *, null as feature, null as value from rewards
+       union all
+       select r.*, g.key, r.features ->> g.key from rewards r join groups g using (evaluation_set))
+     select iteration, policy_id as "policyId", evaluation_set as "evaluationSet", feature, value,
+            count(*)::int as tasks, (count(*) filter (where reward >= 1))::int as successes, -- isSuccess
+            avg(reward)::float8 as "meanReward", stddev_samp(reward)::float8 as "rewardDeviation"
+       from labelled
+      where feature is null or value is not null
+      group by iteration, policy_id, evaluation_set, feature, value
+      order by evaluation_set <> 'dev', evaluation_set <> 'test', evaluation_set collate "C",
+               feature collate "C" nulls first, value collate "C", iteration, policy_id collate "C"`,
+    [campaignId],
+  );
+  return rows;
+}
