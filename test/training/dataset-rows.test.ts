@@ -44,6 +44,20 @@ describe('a trajectory of texts', () => {
     expect(trajectoryRow(thinking, drop)).toEqual({ trajectory_id: 't', messages, thinking: 'drop' });
   });
 
+  test('has the functions beside the messages if the policy reads them in its own format', () => {
+    const functions = { role: 'functions', content: '[{"name":"ls"}]' };
+    const played = { ...trajectory('b'), opening: [functions, { role: 'user', content: 'q' }] };
+    expect(trajectoryRow(played, { ...keep, functions: 'template' })).toEqual({
+      trajectory_id: 't',
+      messages: [
+        { role: 'user', content: 'q' },
+        { role: 'assistant', content: 'b' },
+      ],
+      tools: [{ type: 'function', function: { name: 'ls' } }],
+    });
+    expect(JSON.stringify(trajectoryRow(played, keep))).toContain('You may call these functions');
+  });
+
   test('without thinking has the same row for both settings', () => {
     expect(trajectoryRow(trajectory('b'), drop)).toEqual(trajectoryRow(trajectory('b'), keep));
   });

@@ -1,6 +1,7 @@
 """Functions in a template's own format have the vendor's tokens, and prompts extend each other."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from test_formats import FAMILIES, apply_template, contents, encoder_tokenizer, 
 from coevolve_trainer.chat.detect_format import renders_tools
 from coevolve_trainer.chat.encoder import ChatEncoder, Message, Tool
 from coevolve_trainer.chat.formats import FORMATS
+from coevolve_trainer.data.dataset import read_dataset
 from coevolve_trainer.failures import JobFailure
+from job_folder import write_rows
 
 WITH_TOOLS = ["qwen2.5", "qwen3", "llama3.1"]
 families = pytest.mark.parametrize("family", WITH_TOOLS)
@@ -111,3 +114,23 @@ def test_llama_needs_a_user_message_for_functions() -> None:
     tool: Tool = {"type": "function", "function": {"name": "a"}}
     with pytest.raises(JobFailure, match="user message"):
         encoder("llama3.1").prompt_ids([{"role": "system", "content": "s"}], [tool])
+
+
+def test_a_row_with_functions_has_the_tokens_of_its_prompts(tmp_path: Path) -> None:
+    chat = encoder("qwen3")
+    tool: Tool = {"type": "function", "function": {"name": "count_rows"}}
+    question: Message = {"role": "user", "content": "q"}
+    answer: Message = {"role": "assistant", "content": "<think>a</think>b"}
+    row = {"messages": [question, answer, question, answer], "tools": [tool]}
+    path = write_rows(tmp_path / "rows.jsonl", [row, {**row, "thinking": "drop"}])
+    data = read_dataset(path, chat, pairs=False, demonstrations=True, max_length=512)
+    kept, dropped = ([segment.input_ids for segment in example.chosen] for example in data.examples)
+    read: list[Message] = [question, {"role": "assistant", "content": "b"}, question]
+    first = chat.prompt_ids([question], [tool])
+    second = chat.prompt_ids(read, [tool])
+    assert [len(kept), len(dropped)] == [1, 2]
+    assert kept[0][: len(first)] == dropped[0][: len(first)] == first
+    assert dropped[1][: len(second)] == second
+    wrong = write_rows(tmp_path / "wrong.jsonl", [{**row, "tools": "count_rows"}])
+    with pytest.raises(JobFailure, match=r"line 1\.tools"):
+        read_dataset(wrong, chat, pairs=False, demonstrations=True, max_length=512)
