@@ -24,8 +24,8 @@ export const withFunctionsAsText = (conversation: readonly ChatMessage[]): ChatM
 export type Tool = { type: 'function'; function: CallableFunction };
 
 /**
- * Returns the conversation with its first list of functions beside the messages, for a chat template that has a
- * format for them. Templates state functions once, at the start: later lists are text, because every token after a changed start would
+ * Returns the conversation with its first list of functions beside the messages, for a chat template that has a format for
+ * them. Templates state functions once, at the start: later lists are text, because every token after a changed start would
  * be another. Without functions before the first action all lists are text.
  */
 export function withFunctionsAsTools(conversation: readonly ChatMessage[]): {
