@@ -15,6 +15,8 @@ export type ImportedModel = {
   source: Record<string, string>;
   license: string;
   chatFormat: string;
+  /** True if its chat template renders functions in a format that was checked: `policy.functions: template`. */
+  tools: boolean;
   architecture: string;
   parameters: number;
   /** The type in which its weights are stored. */
@@ -61,6 +63,16 @@ export async function getModel(artifacts: ArtifactStore, name: string): Promise<
     'UnknownModel',
     `policy.model: found "${name}", expected ${known.length > 0 ? `one of ${known.join(', ')}` : 'an imported model'}; ` +
       `\`coevolve model import <source> --name ${name}\` imports it${didYouMean(name, known)}`,
+  );
+}
+
+/** @throws DomainError `NoFunctionFormat` when the chat template of the model has no checked format for functions */
+export function requireFunctionFormat({ name, chatFormat, tools }: ImportedModel): void {
+  if (tools) return;
+  throw new DomainError(
+    'NoFunctionFormat',
+    `policy.functions: found template, expected text: the chat template of "${name}" (${chatFormat}) does not render functions ` +
+      'once, at the start, in a format that is known; later prompts would not extend earlier ones',
   );
 }
 

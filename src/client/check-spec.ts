@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { artifactStore } from '../artifacts/artifact-store';
-import { getModel } from '../artifacts/imported-models';
+import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
+import { getModel, requireFunctionFormat } from '../artifacts/imported-models';
 import { codeOf, ConfigError, messageOf, ServiceError, StackError } from '../base/errors';
 import type { Config } from '../config';
 import { DomainError } from '../domain/base/errors';
@@ -51,7 +51,7 @@ export async function checkSpec(
   const checks: (() => unknown)[] = [
     () => requireProviders(spec, readProviders(config)),
     () => compute.backend === 'kubernetes' && requireKubernetesSettings(config),
-    () => policy.source === 'imported' && policy.model !== null && getModel(artifacts, policy.model),
+    () => checkModel(artifacts, policy),
     () => environment.experts !== null && loadExperts(artifacts, environment.experts, environment.name),
     () => checkMatch(check, synthesis.match, store),
     () => checkDevice(check, config, spec),
@@ -69,6 +69,15 @@ export async function checkSpec(
     }
   }
   return check;
+}
+
+async function checkModel(
+  artifacts: ArtifactStore,
+  { source, model, functions }: CampaignSpec['policy'],
+): Promise<void> {
+  if (source !== 'imported' || model === null) return;
+  const found = await getModel(artifacts, model);
+  if (functions === 'template') requireFunctionFormat(found);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../base/parse-json';
 import { withThinking } from '../domain/rollout/thinking';
 import type { SampledAction } from '../domain/rollout/turn';
 
@@ -8,13 +9,22 @@ const list = z.custom<unknown[]>(Array.isArray);
 /** Thinking that a server with a reasoning parser has separated from the content, under one of two names. */
 const thinking = z.string().nullish().catch(null);
 
+/** Calls that a server with a tool parser has separated from the content. */
+const toolCalls = z
+  .array(z.object({ function: z.object({ name: z.string(), arguments: z.string() }) }))
+  .nullish()
+  .catch(null);
+
 /** Fields of vLLM's dialect of the OpenAI protocol that training needs. */
 export const completion = z.object({
   model: z.string().optional(),
   prompt_token_ids: list,
   choices: z.tuple([
     z.object({
-      message: z.object({ content: z.string().nullable(), reasoning_content: thinking, reasoning: thinking }),
+      message: z.object({
+        content: z.string().nullable(),
+        ...{ reasoning_content: thinking, reasoning: thinking, tool_calls: toolCalls },
+      }),
       finish_reason: z.string(),
       token_ids: list,
       logprobs: z.object({ content: list.nullish() }).nullish(),
@@ -44,13 +54,24 @@ export function problemOf(answer: Completion): string | undefined {
 export function toAction(answer: Completion): SampledAction {
   const { message, finish_reason: finishReason, token_ids: tokenIds } = answer.choices[0];
   const separated = message.reasoning_content || message.reasoning;
+  const text = withCalls(message);
   return {
-    content: separated ? withThinking(separated, message.content) : (message.content ?? ''),
+    content: separated ? withThinking(separated, text) : (text ?? ''),
     finishReason,
     promptTokenIds: answer.prompt_token_ids as number[],
     tokenIds: tokenIds as number[],
     logprobs: (logprobsOf(answer) as number[]).map(Math.fround),
   };
+}
+
+/** Returns the text of an action with its separated calls, in the tags of Qwen and Hermes; null without both. */
+function withCalls({ content, tool_calls: calls }: Completion['choices'][0]['message']): string | null {
+  if (!calls?.length) return content;
+  const written = calls.map(({ function: { name, arguments: given } }) => {
+    const args = parseJson(given) ?? given;
+    return `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
+  });
+  return [content?.trim(), ...written].filter(Boolean).join('\n');
 }
 
 export function logprobsOf({ choices }: Completion): unknown[] {

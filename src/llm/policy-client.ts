@@ -1,3 +1,4 @@
+import type { Tool } from '../domain/rollout/functions';
 import type { ChatMessage, SampledAction } from '../domain/rollout/turn';
 import OpenAI from 'openai';
 import { z } from 'zod';
@@ -12,6 +13,8 @@ export type PolicyEndpoint = { url: string; token?: string | undefined };
 export type SampleRequest = {
   policyId: string;
   messages: ChatMessage[];
+  /** Functions for the policy's own chat template. */
+  tools?: Tool[];
   seed: number;
   temperature: number;
   maxTokens: number;
@@ -123,9 +126,11 @@ function routesOf({ url, token }: PolicyEndpoint) {
   };
 }
 
-const bodyOf = ({ policyId, messages, temperature, seed, maxTokens }: SampleRequest) => ({
+/** `tool_choice: none` keeps a call as text of the answer: vLLM needs no parser, and the action is what was sampled. */
+const bodyOf = ({ policyId, messages, tools, temperature, seed, maxTokens }: SampleRequest) => ({
   ...{ model: policyId, messages: messages as OpenAI.ChatCompletionMessageParam[], temperature, seed },
   ...{ max_tokens: maxTokens, logprobs: true },
+  ...(tools && { tools: tools as unknown[] as OpenAI.ChatCompletionFunctionTool[], tool_choice: 'none' as const }),
   return_token_ids: true, // vLLM's extension
 });
 

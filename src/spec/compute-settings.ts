@@ -41,6 +41,10 @@ export const policySettingsSchema = z.strictObject({
     .enum(['float32', 'bfloat16'])
     .default('float32')
     .describe('Precision of matrix products and activations in training; trained weights are kept in float32.'),
+  functions: z
+    .enum(['text', 'template'])
+    .default('text')
+    .describe("Callable functions in prompts: as text, or in the format of the imported model's own chat template."),
 });
 
 /** Where and how training jobs run. */

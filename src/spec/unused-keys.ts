@@ -132,8 +132,11 @@ function idlePool({ pool: { strategy, band, retirement, window } }: Spec): strin
   ];
 }
 
-function idlePolicy({ policy: { source, model, adapter }, start }: Spec): string[] {
+function idlePolicy({ policy: { source, model, adapter, functions }, start }: Spec): string[] {
   return [
+    ...(functions === 'template' && source === 'scratch'
+      ? ['policy.functions: found template, expected text: a policy from scratch has no template of its own']
+      : []),
     ...(source === 'imported' && model === null
       ? ['policy.model: found nothing, expected a name: policy.source is imported']
       : []),

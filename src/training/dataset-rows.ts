@@ -1,43 +1,42 @@
 import { DomainError } from '../domain/base/errors';
-import { withFunctionsAsText } from '../domain/rollout/functions';
+import { withFunctionsFor, type Reading } from '../domain/rollout/reading';
 import { withoutThinking } from '../domain/rollout/thinking';
 import { conversationOf } from '../domain/rollout/turn';
-import type { CampaignSpec } from '../spec/campaign-spec';
 import type { PreferencePairRow } from '../store/trajectories/preference-pairs';
 import type { RolloutRow } from '../store/trajectories/rollouts';
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
-
-/** `drop`: the policy reads its earlier actions without their thinking. */
-export type EarlierThinking = CampaignSpec['rollouts']['thinking'];
 
 /**
  * Returns one line of a training dataset. Sampled actions have their token ids; reference actions have text, which the
  * trainer encodes like the policy server encodes prompts.
  */
-export function trajectoryRow(trajectory: TrajectoryRow, thinking: EarlierThinking): object {
+export function trajectoryRow(trajectory: TrajectoryRow, reading: Reading): object {
   const { id, turns } = trajectory;
   if (turns.every(({ tokenIds }) => tokenIds))
     return {
       trajectory_id: id,
       turns: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
     };
-  const messages = withFunctionsAsText(conversationOf(trajectory));
-  const isRead = turns.every(({ action }) => withoutThinking(action) === action);
-  return { trajectory_id: id, messages, ...(thinking === 'drop' && !isRead && { thinking }) };
+  const thinking = reading.thinking === 'drop' && turns.some(({ action }) => withoutThinking(action) !== action);
+  return {
+    trajectory_id: id,
+    ...withFunctionsFor(conversationOf(trajectory), reading.functions),
+    ...(thinking && { thinking: 'drop' }),
+  };
 }
 
 export function pairRow(
   pair: PreferencePairRow,
   { chosen, rejected }: Record<'chosen' | 'rejected', TrajectoryRow>,
-  thinking: EarlierThinking,
+  reading: Reading,
 ): object {
   return {
     pair_id: pair.id,
     kind: pair.kind,
     lambda_dpo: pair.lambdaDpo,
     lambda_sft: pair.lambdaSft,
-    chosen: trajectoryRow(chosen, thinking),
-    rejected: trajectoryRow(rejected, thinking),
+    chosen: trajectoryRow(chosen, reading),
+    rejected: trajectoryRow(rejected, reading),
   };
 }
 

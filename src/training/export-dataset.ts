@@ -4,6 +4,8 @@ import { dirname } from 'node:path';
 import type { Pool } from 'pg';
 import { DomainError } from '../domain/base/errors';
 import type { AgentRole } from '../domain/base/roles';
+import type { Reading } from '../domain/rollout/reading';
+import type { CampaignSpec } from '../spec/campaign-spec';
 import type { Store } from '../store';
 import { listDemonstrations, listTrainingPairs, type ExampleQuery } from '../store/training/training-examples';
 import { demonstrationLine, pairLine } from './export-rows';
@@ -23,6 +25,8 @@ export type ExportRequest = {
 
 export type Exported = ExportRequest & { rows: number; bytes: number; sha256: string };
 
+type Query = ExampleQuery & Pick<Reading, 'functions'>;
+
 const chunkSize = 200;
 
 /**
@@ -32,26 +36,28 @@ const chunkSize = 200;
  * @throws DomainError `UnknownCampaign`; `NothingToExport`, with the next commands
  */
 export async function exportDataset(store: Store, pool: Pool, request: ExportRequest): Promise<Exported> {
-  const { id: campaignId } = await store.campaigns.getByName(request.campaign);
-  const query = { campaignId, role: request.role, iteration: request.iteration };
+  const { id: campaignId, spec } = await store.campaigns.getByName(request.campaign);
+  const { functions = 'text' } = (spec as Partial<CampaignSpec>).policy ?? {};
+  const query = { campaignId, role: request.role, iteration: request.iteration, functions };
   const lines = request.format === 'trl-sft' ? demonstrations(store, pool, query) : pairs(store, pool, query);
   const written = await writeLines(request.output, lines, () => nothingToExport(request));
   return { ...request, ...written };
 }
 
-async function* demonstrations(store: Store, pool: Pool, query: ExampleQuery): AsyncGenerator<string> {
+async function* demonstrations(store: Store, pool: Pool, query: Query): AsyncGenerator<string> {
   for (const part of parts(await listDemonstrations(pool, query))) {
     const ids = part.map(({ trajectoryId }) => trajectoryId);
     const bodies = await store.trajectories.findMany(query.campaignId, ids);
-    for (const example of part) yield demonstrationLine(example, bodies.get(example.trajectoryId)!);
+    for (const example of part) yield demonstrationLine(example, bodies.get(example.trajectoryId)!, query.functions);
   }
 }
 
-async function* pairs(store: Store, pool: Pool, query: ExampleQuery): AsyncGenerator<string> {
+async function* pairs(store: Store, pool: Pool, query: Query): AsyncGenerator<string> {
   for (const part of parts(await listTrainingPairs(pool, query))) {
     const ids = part.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
     const bodies = await store.trajectories.findMany(query.campaignId, ids);
-    for (const pair of part) yield pairLine(pair, bodies.get(pair.chosenId)!, bodies.get(pair.rejectedId)!);
+    for (const pair of part)
+      yield pairLine(pair, bodies.get(pair.chosenId)!, bodies.get(pair.rejectedId)!, query.functions);
   }
 }
 

@@ -1,4 +1,4 @@
-import { withFunctionsAsText } from '../domain/rollout/functions';
+import { withFunctionsFor, type Prompt, type Reading } from '../domain/rollout/reading';
 import type { TrainingDemonstration, TrainingPair } from '../store/training/training-examples';
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
 import { conversationOf, type ChatMessage } from '../domain/rollout/turn';
@@ -8,13 +8,18 @@ type Floats = Record<string, number>;
 
 /**
  * Returns one line of TRL's conversational format for SFTTrainer: `messages`. The other columns identify the source;
- * none is null, because readers infer a separate type for a column of nulls.
+ * none is null, because readers infer a separate type for a column of nulls. Functions of a chat template are the column
+ * `tools`, as JSON text, because a reader cannot infer one type for all their arguments.
  */
-export function demonstrationLine(example: TrainingDemonstration, trajectory: TrajectoryRow): string {
+export function demonstrationLine(
+  example: TrainingDemonstration,
+  trajectory: TrajectoryRow,
+  functions: Reading['functions'],
+): string {
   const { trajectoryId, taskId, iteration, purpose, policyId, reward, trainingRuns } = example;
   return line(
     {
-      messages: conversation(trajectory),
+      ...columnsOf(withFunctionsFor(conversationOf(trajectory), functions)),
       trajectory_id: trajectoryId,
       task_id: taskId,
       iteration,
@@ -32,12 +37,21 @@ export function demonstrationLine(example: TrainingDemonstration, trajectory: Tr
  * action. TRL's DPO loss counts every token of them, ours no token of an observation: the losses are equal where
  * `observations`, the number of observations in both, is 0. TRL ignores `lambda_dpo` and `lambda_sft`.
  */
-export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: TrajectoryRow): string {
-  const prompt = sharedOpening(withFunctionsAsText(chosen.opening), withFunctionsAsText(rejected.opening));
-  const completions = [chosen, rejected].map((one) => untilLastAction(conversation(one)).slice(prompt.length));
+export function pairLine(
+  pair: TrainingPair,
+  chosen: TrajectoryRow,
+  rejected: TrajectoryRow,
+  functions: Reading['functions'],
+): string {
+  const read = (messages: readonly ChatMessage[]): Prompt => withFunctionsFor(messages, functions);
+  const { messages: opening, ...others } = columnsOf(read(chosen.opening));
+  const prompt = sharedOpening(opening, read(rejected.opening).messages);
+  const completions = [chosen, rejected].map((one) =>
+    untilLastAction(read(conversationOf(one)).messages).slice(prompt.length),
+  );
   return line(
     {
-      ...{ prompt, chosen: completions[0], rejected: completions[1] },
+      ...{ prompt, chosen: completions[0], rejected: completions[1], ...others },
       observations: completions.flat().filter(({ role }) => role !== 'assistant').length,
       pair_id: pair.pairId,
       kind: pair.kind,
@@ -57,7 +71,10 @@ export function pairLine(pair: TrainingPair, chosen: TrajectoryRow, rejected: Tr
   );
 }
 
-const conversation = (trajectory: TrajectoryRow): ChatMessage[] => withFunctionsAsText(conversationOf(trajectory));
+const columnsOf = ({ messages, tools }: Prompt): { messages: ChatMessage[]; tools?: string } => ({
+  messages,
+  ...(tools && { tools: JSON.stringify(tools) }),
+});
 
 const untilLastAction = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
   messages.slice(0, messages.findLastIndex(({ role }) => role === 'assistant') + 1);

@@ -5,6 +5,7 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import {
   getModel,
   listModels,
+  requireFunctionFormat,
   requireModelName,
   saveModel,
   type ImportedModel,
@@ -17,7 +18,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const model = (name: string, policyId = 'a'.repeat(64)): ImportedModel => ({
-  ...{ name, policyId, source: { kind: 'folder', name }, license: 'apache-2.0', chatFormat: 'qwen3' },
+  ...{ name, policyId, source: { kind: 'folder', name }, license: 'apache-2.0', chatFormat: 'qwen3', tools: false },
   ...{ architecture: 'Qwen3ForCausalLM', parameters: 12, weights: 'bfloat16' },
 });
 
@@ -53,4 +54,11 @@ test('the error for an unknown model contains the imported models and the import
 test.each(['', '../policies/x', 'Qwen', 'a b', '-x', 'x'.repeat(64)])('"%s" is not a valid name', async (name) => {
   expect(() => requireModelName(name)).toThrow('expected lower-case letters, digits, dots and hyphens');
   await expect(getModel(artifactStore(root), name)).rejects.toMatchObject({ code: 'UnknownModel' });
+});
+
+test('only a model whose template was checked may get functions in its own format', () => {
+  requireFunctionFormat({ ...model('m'), tools: true });
+  expect(() => requireFunctionFormat(model('m'))).toThrow(
+    'policy.functions: found template, expected text: the chat template of "m" (qwen3)',
+  );
 });

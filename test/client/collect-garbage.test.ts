@@ -41,7 +41,15 @@ const sessionOf = (): Session =>
 test('only old artifacts to which no row and no model refers are garbage, the largest first', async () => {
   const { name } = await fullCampaign(database.pool);
   const session = sessionOf();
-  const model = { name: 'm', policyId: 'c'.repeat(64), source: {}, license: '', chatFormat: '', architecture: '' };
+  const model = {
+    name: 'm',
+    policyId: 'c'.repeat(64),
+    source: {},
+    license: '',
+    chatFormat: '',
+    tools: false,
+    architecture: '',
+  };
   await saveModel(session.artifacts, { ...model, parameters: 1, weights: '' });
   for (const kept of [`policies/${ids.trained}`, `policies/${model.policyId}`, `jobs/campaign/${name}/iteration/1`])
     write(`${kept}/model.safetensors`);

@@ -141,10 +141,13 @@ real('a server made with the official package', () => {
     const [task] = await draw('json', 'train', 1);
     const write = (n: number): string => JSON.stringify({ guess: n });
     await expect(play('json', task!, searcher(write))).resolves.toMatchObject({ reward: 1 });
-    const talker = await play('json', task!, () => Promise.resolve('hello'), 2);
-    expect(talker.turns[1]!.observation).toEqual([
-      { role: 'user', content: 'That is no action: expected one JSON object' },
-    ]);
+    const fenced = (n: number): string => `I try this:\n\`\`\`json\n${write(n)}\n\`\`\``;
+    await expect(play('json', task!, searcher(fenced))).resolves.toMatchObject({ reward: 1 });
+    const tagged = (n: number): string => `<tool_call>\n${write(n)}\n</tool_call>`;
+    await expect(play('json', task!, searcher(tagged))).resolves.toMatchObject({ reward: 1 });
+    const talker = await play('json', task!, (_, turn) => Promise.resolve(['hello', fenced(1) + fenced(2)][turn]!), 2);
+    for (const { observation } of talker.turns)
+      expect(observation).toEqual([{ role: 'user', content: 'That is no action: expected one JSON object' }]);
   });
 
   test('is rejected before the first episode if its actions lack the configured field', async () => {

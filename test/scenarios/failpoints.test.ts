@@ -117,7 +117,14 @@ async function makeModel(): Promise<void> {
   });
   await saveModel(artifacts, {
     ...{ name: model, policyId: await artifacts.adoptPolicy(job.policyPath, job.policyHash) },
-    ...{ source: { kind: 'test' }, license: 'none', chatFormat: 'plain', architecture: 'small', weights: 'float32' },
+    ...{
+      source: { kind: 'test' },
+      license: 'none',
+      chatFormat: 'plain',
+      tools: false,
+      architecture: 'small',
+      weights: 'float32',
+    },
     parameters: 10_000,
   });
 }

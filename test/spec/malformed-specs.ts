@@ -291,6 +291,11 @@ const wrongValues = [
     'pairs.failureAgent.maxPairs: found 0, expected at least 1',
   ),
   more(
+    'functions of a template that a policy from scratch does not have',
+    'policy: { functions: template }',
+    'policy.functions: found template, expected text: a policy from scratch has no template of its own',
+  ),
+  more(
     'an unknown policy source',
     'policy: { source: hub }',
     'policy.source: found "hub", expected one of scratch, imported',

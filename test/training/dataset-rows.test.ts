@@ -31,17 +31,34 @@ describe('a trajectory of texts', () => {
       turns: [{ action, observation: [], promptTokenIds: null, tokenIds: null, logprobs: null }],
     }) as unknown as TrajectoryRow;
 
+  const keep = { thinking: 'keep', functions: 'text' } as const;
+  const drop = { ...keep, thinking: 'drop' } as const;
+
   test('has its thinking in the row, which names whether the policy reads it later', () => {
     const thinking = trajectory('<think>a</think>b');
     const messages = [
       { role: 'user', content: 'q' },
       { role: 'assistant', content: '<think>a</think>b' },
     ];
-    expect(trajectoryRow(thinking, 'keep')).toEqual({ trajectory_id: 't', messages });
-    expect(trajectoryRow(thinking, 'drop')).toEqual({ trajectory_id: 't', messages, thinking: 'drop' });
+    expect(trajectoryRow(thinking, keep)).toEqual({ trajectory_id: 't', messages });
+    expect(trajectoryRow(thinking, drop)).toEqual({ trajectory_id: 't', messages, thinking: 'drop' });
+  });
+
+  test('has the functions beside the messages if the policy reads them in its own format', () => {
+    const functions = { role: 'functions', content: '[{"name":"ls"}]' };
+    const played = { ...trajectory('b'), opening: [functions, { role: 'user', content: 'q' }] };
+    expect(trajectoryRow(played, { ...keep, functions: 'template' })).toEqual({
+      trajectory_id: 't',
+      messages: [
+        { role: 'user', content: 'q' },
+        { role: 'assistant', content: 'b' },
+      ],
+      tools: [{ type: 'function', function: { name: 'ls' } }],
+    });
+    expect(JSON.stringify(trajectoryRow(played, keep))).toContain('You may call these functions');
   });
 
   test('without thinking has the same row for both settings', () => {
-    expect(trajectoryRow(trajectory('b'), 'drop')).toEqual(trajectoryRow(trajectory('b'), 'keep'));
+    expect(trajectoryRow(trajectory('b'), drop)).toEqual(trajectoryRow(trajectory('b'), keep));
   });
 });

@@ -1,7 +1,6 @@
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
 import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
-import { withFunctionsAsText } from '../../domain/rollout/functions';
-import { withoutEarlierThinking } from '../../domain/rollout/thinking';
+import { promptOf, readingOf } from '../../domain/rollout/reading';
 import { isMeasurement, type Outcome } from '../../domain/rollout/trajectory';
 import { EnvironmentError } from '../../envs/base/environment-error';
 import { playJournaledEpisode, type ChooseAction, type Episode } from '../../envs/episode/play-episode';
@@ -148,9 +147,7 @@ async function samplePolicy(
 ): Promise<SampledAction | null> {
   const request = {
     policyId: policyId!,
-    messages: withFunctionsAsText(
-      spec.rollouts.thinking === 'drop' ? withoutEarlierThinking(conversation) : conversation,
-    ),
+    ...promptOf(conversation, readingOf(spec)),
     seed,
     temperature: isMeasurement(purpose) ? spec.evaluation.temperature : spec.rollouts.temperature,
     maxTokens: spec.rollouts.maxTokens,

@@ -1,3 +1,4 @@
+import { readingOf } from '../../domain/rollout/reading';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import { trainerSettings } from '../../spec/trainer-settings';
@@ -25,7 +26,7 @@ export const prepareTraining =
     const { lines, examples } = await trainingData(deps, {
       ...request,
       successReward: spec.training.rft.successReward,
-      thinking: spec.rollouts.thinking,
+      reading: readingOf(spec),
     });
     if (lines.length === 0) return null;
     const dataset = await deps.artifacts.saveDataset(lines);

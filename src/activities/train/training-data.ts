@@ -1,8 +1,9 @@
+import type { Reading } from '../../domain/rollout/reading';
 import type { RecipeJob } from '../../domain/campaign/recipe';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
 import type { TrainingExample, TrainingMethod } from '../../store/training/training-runs';
-import { pairRow, trajectoryRow, type EarlierThinking } from '../../training/dataset-rows';
+import { pairRow, trajectoryRow } from '../../training/dataset-rows';
 import type { Dependencies } from '../base/dependencies';
 
 export type TrainingRequest = IterationKey & {
@@ -23,7 +24,7 @@ type Request = {
   data: TrainingSource;
   /** Min reward of an attempt in the dataset. */
   successReward: number;
-  thinking: EarlierThinking;
+  reading: Reading;
 };
 
 /** Returns the rows of a training dataset and the source of each row, in a fixed order. */
@@ -42,7 +43,7 @@ export async function trainingData(deps: Dependencies, request: Request): Promis
 
 async function pairData(
   { store }: Dependencies,
-  { campaignId, iteration, role, thinking }: Request,
+  { campaignId, iteration, role, reading }: Request,
 ): Promise<TrainingData> {
   const all = await store.preferencePairs.list(campaignId, iteration);
   const pairs = all.filter(({ forRole }) => forRole === role);
@@ -51,14 +52,14 @@ async function pairData(
   return {
     lines: pairs.map((pair) => {
       const sides = { chosen: trajectories.get(pair.chosenId)!, rejected: trajectories.get(pair.rejectedId)! };
-      return JSON.stringify(pairRow(pair, sides, thinking));
+      return JSON.stringify(pairRow(pair, sides, reading));
     }),
     examples: pairs.map(({ id }) => ({ trajectoryId: null, pairId: id })),
   };
 }
 
 async function trajectoryData({ store }: Dependencies, request: Request): Promise<TrainingData> {
-  const { campaignId, data, thinking } = request;
+  const { campaignId, data, reading } = request;
   const played = await store.trajectories.listExperts(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
   const experts = played.map(({ trajectoryId }) => trajectoryId);
   const successes =
@@ -68,7 +69,7 @@ async function trajectoryData({ store }: Dependencies, request: Request): Promis
   return {
     lines: ids.map((id) => {
       const reward = successes.get(id);
-      const row = trajectoryRow(trajectories.get(id)!, thinking);
+      const row = trajectoryRow(trajectories.get(id)!, reading);
       return JSON.stringify({ ...row, ...(reward === undefined ? {} : { reward }) });
     }),
     examples: ids.map((id) => ({ trajectoryId: id, pairId: null })),

@@ -18,9 +18,41 @@ export function withFunctions(messages: readonly ChatMessage[], functions: reado
  * in the user message after it, so that no template meets two messages of one role in a row. A later list names only the
  * functions that are new, unless some are gone. Prefixes that end before an action stay equal when a conversation grows.
  */
-export function withFunctionsAsText(conversation: readonly ChatMessage[]): ChatMessage[] {
+export const withFunctionsAsText = (conversation: readonly ChatMessage[]): ChatMessage[] => asText(conversation, []);
+
+/** A function in the form of the OpenAI protocol's `tools`. */
+export type Tool = { type: 'function'; function: CallableFunction };
+
+/**
+ * Returns the conversation with its first list of functions beside the messages, for a chat template that has a format for
+ * them. Templates state functions once, at the start: later lists are text, because every token after a changed start would
+ * be another. Without functions before the first action all lists are text.
+ */
+export function withFunctionsAsTools(conversation: readonly ChatMessage[]): {
+  messages: ChatMessage[];
+  tools?: Tool[];
+} {
+  const at = conversation.findIndex(({ role }) => role === functionsRole || role === 'assistant');
+  const listed =
+    conversation[at]?.role === functionsRole ? (JSON.parse(conversation[at].content) as CallableFunction[]) : [];
+  if (listed.length === 0) return { messages: withFunctionsAsText(conversation) };
+  const messages = asText(
+    conversation.toSpliced(at, 1),
+    listed.map((one) => JSON.stringify(one)),
+  );
+  return { messages, tools: listed.map(toTool) };
+}
+
+/** Environments list functions with or without OpenAI's `type` and `function`. */
+const toTool = (listed: CallableFunction): Tool =>
+  typeof listed['function'] === 'object' && listed['function'] !== null
+    ? { type: 'function', function: listed['function'] as CallableFunction }
+    : { type: 'function', function: listed };
+
+/** @param before the functions that the reader knows, each as JSON */
+function asText(conversation: readonly ChatMessage[], before: readonly string[]): ChatMessage[] {
   const shown: ChatMessage[] = [];
-  let known: readonly string[] = [];
+  let known = before;
   let pending: string | null = null;
   for (const { role, content } of conversation) {
     if (role === functionsRole) {

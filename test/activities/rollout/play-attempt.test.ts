@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { json } from 'node:stream/consumers';
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import type { Tool } from '../../../src/domain/rollout/functions';
+import type { CampaignSpecInput } from '../../../src/spec/campaign-spec';
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
 import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
@@ -20,13 +22,21 @@ afterAll(() => judging.stop());
 
 type PolicyRequest = { path: string; max_tokens?: number; model?: string; lora_name?: string; lora_path?: string } & {
   messages?: ChatMessage[];
+  tools?: Tool[];
 };
 
 /** Starts a policy server that loads policies; with `unloads`, it unloads a policy after the first request. */
-async function policyServer({ unloads, action = 'submit' }: { unloads: boolean; action?: string }) {
+async function policyServer({
+  unloads,
+  answer: write,
+}: {
+  unloads: boolean;
+  answer?: (request: PolicyRequest) => object;
+}) {
   const requests: PolicyRequest[] = [];
   const served = new Set<string>();
-  const answer = ({ path, max_tokens: budget, model = '', lora_name: name }: PolicyRequest): [number, object] => {
+  const answer = (request: PolicyRequest): [number, object] => {
+    const { path, max_tokens: budget, model = '', lora_name: name } = request;
     if (path === '/v1/load_lora_adapter') {
       served.add(name!);
       return [200, {}];
@@ -35,7 +45,12 @@ async function policyServer({ unloads, action = 'submit' }: { unloads: boolean; 
     if (unloads) served.delete(model);
     const tokens = budget === 1 ? [5] : [5, 6];
     const logprobs = { content: tokens.map(() => ({ logprob: -0.5 })) };
-    const choice = { message: { content: action }, finish_reason: 'stop', token_ids: tokens, logprobs };
+    const choice = {
+      message: write?.(request) ?? { content: 'submit' },
+      finish_reason: 'stop',
+      token_ids: tokens,
+      logprobs,
+    };
     return [200, { model, prompt_token_ids: [1], choices: [choice] }];
   };
   const server: Server = createServer((request, response) => {
@@ -56,8 +71,8 @@ async function policyServer({ unloads, action = 'submit' }: { unloads: boolean; 
 }
 
 /** Plays two attempts at one task with a policy that the server at `url` has not loaded. */
-async function play(url: string, rollouts: object = {}) {
-  const { key, name } = await judging.start({ rollouts: { attempts: 2, ...rollouts } });
+async function play(url: string, rollouts: object = {}, changes: Partial<CampaignSpecInput> = {}) {
+  const { key, name } = await judging.start({ ...changes, rollouts: { attempts: 2, ...rollouts } });
   const services: Dependencies = {
     ...judging.services,
     policies: policyClient({ url }),
@@ -96,7 +111,7 @@ test.each(['keep', 'drop'])(
   'with rollouts.thinking %s a trajectory has the thinking of every action',
   async (thinking) => {
     const action = '<think>How many?</think>\n\nSELECT 1';
-    const server = await policyServer({ unloads: false, action });
+    const server = await policyServer({ unloads: false, answer: () => ({ content: action }) });
     const { campaignId } = await play(server.url, { attempts: 1, thinking });
     server.stop();
     const { rows } = await judging.pool.query<{ action: string }>(
@@ -109,3 +124,46 @@ test.each(['keep', 'drop'])(
     expect(new Set(read.map(({ content }) => content))).toEqual(new Set([thinking === 'drop' ? 'SELECT 1' : action]));
   },
 );
+
+type Call = { name: string; parameters?: { required?: string[] } };
+
+/** A function without required arguments that stands in `tools` alone. */
+function freeFunction({ messages, tools }: PolicyRequest): string {
+  const free = (tools ?? [])
+    .map((tool) => tool.function as Call)
+    .find(({ parameters }) => !parameters?.required?.length);
+  expect(JSON.stringify(messages)).not.toContain('"parameters"');
+  return free!.name;
+}
+
+const asJson = (name: string): string => JSON.stringify({ name, arguments: {} });
+
+test.each<[string, (name: string) => object]>([
+  ['a Python list', (name) => ({ content: `[${name}()]` })],
+  [
+    'thinking and the tag of Qwen',
+    (name) => ({ content: `<think>${name}?</think><tool_call>${asJson(name)}</tool_call>` }),
+  ],
+  ['JSON in a code fence', (name) => ({ content: `I call it:\n\`\`\`json\n${asJson(name)}\n\`\`\`` })],
+  ["Llama's tag", (name) => ({ content: `<|python_tag|>${JSON.stringify({ name, parameters: {} })}` })],
+  [
+    'calls that the server separates',
+    (name) => ({ content: null, tool_calls: [{ function: { name, arguments: '{}' } }] }),
+  ],
+])('a policy that has functions only in `tools` calls one by %s', async (_, spell) => {
+  const server = await policyServer({
+    unloads: false,
+    answer: (request) => (request.max_tokens === 1 ? { content: '' } : spell(freeFunction(request))),
+  });
+  const environment = { name: 'bfcl', options: { categories: ['base'] }, trainTasks: 1, heldOutTasks: 1, maxTurns: 1 };
+  const policy = { source: 'imported', model: 'any', functions: 'template' } as const;
+  const { campaignId, result } = await play(server.url, { attempts: 1 }, { environment, policy });
+  server.stop();
+  expect(result).toEqual({ attempts: 1, found: 0 });
+  const { rows } = await judging.pool.query<{ observation: ChatMessage[] }>(
+    'select t.observation from trajectory_turns t where t.campaign_id = $1::integer',
+    [campaignId],
+  );
+  expect(rows).toEqual([{ observation: [{ role: 'tool', content: expect.not.stringContaining('rror') as string }] }]);
+  expect(server.requests.at(-1)).toMatchObject({ tool_choice: 'none' });
+});

@@ -17,7 +17,14 @@ beforeAll(async () => {
   database = await freshDatabase();
   root = mkdtempSync(path.join(tmpdir(), 'coevolve-import-policy-'));
   await saveModel(artifactStore(root), {
-    ...{ name: 'smollm2', policyId: base, source: { kind: 'folder' }, license: 'apache-2.0', chatFormat: 'smollm2' },
+    ...{
+      name: 'smollm2',
+      policyId: base,
+      source: { kind: 'folder' },
+      license: 'apache-2.0',
+      chatFormat: 'smollm2',
+      tools: false,
+    },
     ...{ architecture: 'LlamaForCausalLM', parameters: 1, weights: 'bfloat16' },
   });
 });

@@ -4,6 +4,7 @@ import {
   summarizeFunctions,
   withFunctions,
   withFunctionsAsText,
+  withFunctionsAsTools,
 } from '../../../src/domain/rollout/functions';
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
 
@@ -108,4 +109,33 @@ test('the prompt of each action is a prefix of the later conversation, so that t
 test('a summary for people has the number and the names of the functions', () => {
   const functions = [{ name: 'ls' }, { type: 'function', function: { name: 'cd' } }, {}];
   expect(summarizeFunctions(JSON.stringify(functions))).toBe('3 functions: ls, cd, (without a name)');
+});
+
+describe('functions beside the messages, for a chat template', () => {
+  const [go, called] = [message('user', 'Go.'), message('assistant', '[ls()]')];
+  const tool = (name: string) => ({ type: 'function', function: { name } });
+
+  test('are the first list, in the form of the OpenAI protocol', () => {
+    expect(withFunctionsAsTools([list('ls', 'cd'), go, called])).toEqual({
+      messages: [go, called],
+      tools: [tool('ls'), tool('cd')],
+    });
+    const wrapped = message(functionsRole, JSON.stringify([tool('ls')]));
+    expect(withFunctionsAsTools([wrapped, go])).toEqual({ messages: [go], tools: [tool('ls')] });
+  });
+
+  test('stay the same when a later list names others, which are text at their place', () => {
+    const later = [list('ls', 'rm'), message('user', 'Now?')];
+    const { messages, tools } = withFunctionsAsTools([list('ls'), go, called, ...later]);
+    expect(tools).toEqual([tool('ls')]);
+    expect(messages).toEqual([
+      ...[go, called],
+      message('user', `You may also call these functions, one JSON object per line:\n${lines('rm')}\n\nNow?`),
+    ]);
+  });
+
+  test('are text if they appear after an action', () => {
+    const conversation = [go, called, list('rm'), message('user', 'Now?')];
+    expect(withFunctionsAsTools(conversation)).toEqual({ messages: withFunctionsAsText(conversation) });
+  });
 });

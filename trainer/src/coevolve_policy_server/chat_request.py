@@ -7,14 +7,15 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from coevolve_trainer.chat.encoder import Message
+from coevolve_trainer.chat.encoder import ChatEncoder, Message, Tool
+from coevolve_trainer.failures import JobFailure
 
 from .api_errors import ApiError
 
 ROLES = ("system", "user", "assistant", "tool")
 PARAMETERS = (
     "model", "messages", "temperature", "top_p", "seed", "max_tokens", "max_completion_tokens", "stop",
-    "logprobs", "return_token_ids", "n", "stream",
+    "logprobs", "return_token_ids", "n", "stream", "tools", "tool_choice",
 )  # fmt: skip
 
 
@@ -29,6 +30,8 @@ class ChatRequest:
     stop: tuple[str, ...]
     logprobs: bool
     return_token_ids: bool
+    tools: list[Tool]
+    """Functions for the prompt, in the policy's own format; an answer with a call stays text."""
 
 
 def parse_chat_request(body: object) -> ChatRequest:
@@ -45,6 +48,8 @@ def parse_chat_request(body: object) -> ChatRequest:
         raise _invalid("n", given["n"], "1")
     if given.get("stream", False) is not False:
         raise _invalid("stream", given["stream"], "false")
+    if given.get("tool_choice", "none") != "none":
+        raise _invalid("tool_choice", given["tool_choice"], "none: a call is text of the answer")
     max_tokens = given.get("max_completion_tokens", given.get("max_tokens"))
     return ChatRequest(
         model=_string(given, "model"),
@@ -58,7 +63,16 @@ def parse_chat_request(body: object) -> ChatRequest:
         stop=_stop(given.get("stop", [])),
         logprobs=_flag(given, "logprobs"),
         return_token_ids=_flag(given, "return_token_ids"),
+        tools=_tools(given.get("tools", [])),
     )
+
+
+def encode_prompt(encoder: ChatEncoder, request: ChatRequest) -> list[int]:
+    """Encodes the prompt; raises ApiError 400 if the policy's format cannot render its functions."""
+    try:
+        return encoder.prompt_ids(request.messages, request.tools)
+    except JobFailure as failure:
+        raise ApiError(400, "invalid_value", failure.message, param="tools") from None
 
 
 def _messages(value: object) -> list[Message]:
@@ -73,6 +87,16 @@ def _messages(value: object) -> list[Message]:
         # OpenAI's types require tool_call_id; chat templates do not use it
         for name in message.keys() - {"role", "content", "tool_call_id"}:
             raise ApiError(400, "unsupported_parameter", f"{field}.{name} is not supported", param=field)
+    return value
+
+
+def _tools(value: object) -> list[Tool]:
+    if not isinstance(value, list):
+        raise _invalid("tools", value, "a list of functions")
+    for index, tool in enumerate(value):
+        function = tool.get("function") if isinstance(tool, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise _invalid(f"tools[{index}]", tool, 'an object with "type": "function" and "function"')
     return value
 
 

@@ -18,7 +18,7 @@ from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.failures import JobFailure
 
 from .api_errors import ApiError, remaining_context, unknown_model
-from .chat_request import ChatRequest
+from .chat_request import ChatRequest, encode_prompt
 from .completion import Completion
 from .decoder import Decoder
 from .prefix_cache import PrefixCache
@@ -103,7 +103,7 @@ class Engine:
     def _submit(self, scheduler: Scheduler, request: ChatRequest) -> Generation:
         if len(scheduler.waiting) >= self._max_waiting:
             raise ApiError(429, "overloaded", f"{len(scheduler.waiting)} requests are waiting", retry_after=1)
-        prompt_ids = scheduler.encoder.prompt_ids(request.messages)
+        prompt_ids = encode_prompt(scheduler.encoder, request)
         remaining = remaining_context(scheduler.context, prompt_ids)
         generation = Generation(
             prompt_ids=prompt_ids,

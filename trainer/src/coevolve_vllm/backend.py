@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from coevolve_policy_server.api_errors import ApiError, remaining_context, unknown_model
-from coevolve_policy_server.chat_request import ChatRequest
+from coevolve_policy_server.chat_request import ChatRequest, encode_prompt
 from coevolve_policy_server.completion import Completion
 from coevolve_trainer.failures import JobFailure
 
@@ -87,7 +87,7 @@ class VllmBackend:
         """
         policy, vllm = self._find(request.model), self._vllm
         assert vllm is not None
-        prompt_ids = policy.encoder.prompt_ids(request.messages)
+        prompt_ids = encode_prompt(policy.encoder, request)
         remaining = remaining_context(vllm.context, prompt_ids)
         body = {
             "model": request.model,

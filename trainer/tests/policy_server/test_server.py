@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_trainer.models.weight_files import WEIGHTS
 from job_folder import SOURCES
 from loaded_policy import load_model
-from policy_server_process import QUESTIONS, complete
+from policy_server_process import QUESTIONS, complete, start
 
 
 def test_a_completion_has_vllms_format(server: str, model: str, trained: Path) -> None:
@@ -98,7 +99,7 @@ def test_a_completion_ends_at_a_stop_string_at_max_tokens_or_at_the_context(serv
 
 
 REJECTED: list[tuple[dict[str, Any], int, str, str]] = [
-    ({"tools": []}, 400, "unsupported_parameter", "tools is not supported"),
+    ({"response_format": {}}, 400, "unsupported_parameter", "response_format is not supported"),
     ({"presence_penalty": 0.5}, 400, "unsupported_parameter", "presence_penalty is not supported"),
     ({"n": 2}, 400, "invalid_value", "n: found 2, expected 1"),
     ({"stream": True}, 400, "invalid_value", "stream: found True, expected false"),
@@ -149,6 +150,60 @@ def test_a_policy_with_another_hash_is_not_loaded(server: str, trained: Path) ->
     )
     assert response.status_code == 400
     assert "expected " + "f" * 64 in response.json()["error"]["message"]
+
+
+TOOL = {"type": "function", "function": {"name": "count_rows", "parameters": {"type": "object"}}}
+
+
+@pytest.fixture
+def long_server() -> Iterator[str]:
+    """A server whose context has room for functions."""
+    child, address = start("--max-context", "1024")
+    yield address
+    child.terminate()
+    child.wait(5)
+
+
+def test_functions_are_rendered_in_the_policys_own_format_as_in_its_rows(
+    long_server: str, trained: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "functions"
+    shutil.copytree(trained, folder)
+    (folder / "chat_format.json").write_text('{"name": "qwen3", "tools": true}')
+    name = write_manifest(folder, {"method": "sft"})
+    body = {"lora_name": name, "lora_path": str(folder)}
+    assert httpx.post(f"{long_server}/v1/load_lora_adapter", json=body).status_code == 200
+    encoder = ChatEncoder.load(folder)
+
+    messages = [*QUESTIONS[0]]
+    prompts: list[list[int]] = []
+    for _ in range(2):
+        options = {"tools": [TOOL], "tool_choice": "none", "return_token_ids": True, "max_tokens": 8}
+        response = complete(long_server, name, messages=messages, **options)
+        assert response.status_code == 200, response.text
+        prompts.append(response.json()["prompt_token_ids"])
+        messages += [response.json()["choices"][0]["message"], {"role": "user", "content": "next"}]
+    assert '"count_rows"' in encoder.decode(prompts[0])
+    assert prompts[1][: len(prompts[0])] == prompts[0]
+    row = encoder.segment(messages[:-1], [TOOL]).input_ids  # as a row of reference actions
+    assert row[: len(prompts[1])] == prompts[1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"tools": [TOOL]}, "policy.functions: text"),  # the scratch policy has no format of its own
+        ({"tools": {}}, "tools"),
+        ({"tools": [{"name": "count_rows"}]}, "tools[0]"),
+        ({"tools": [TOOL], "tool_choice": "auto"}, "tool_choice"),
+    ],
+)
+def test_functions_that_a_policy_cannot_read_are_rejected(
+    server: str, model: str, fields: dict[str, Any], named: str
+) -> None:
+    response = complete(server, model, **fields)
+    assert response.status_code == 400
+    assert named in response.json()["error"]["message"]
 
 
 def test_two_policies_are_served_until_one_is_unloaded(server: str, model: str, base: Path) -> None:

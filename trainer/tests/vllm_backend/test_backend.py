@@ -14,6 +14,7 @@ import pytest
 
 from coevolve_policy_server.api_errors import ApiError
 from coevolve_policy_server.chat_request import ChatRequest, parse_chat_request
+from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.chat.tokenizer import train_tokenizer, write_tokenizer
 from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_vllm.backend import VllmBackend
@@ -62,10 +63,14 @@ class Setup:
         self.script.with_name("release").touch()
 
 
-def run_test(tmp_path: Path, test: Callable[[Setup], Awaitable[None]], *arguments: str) -> Setup:
+def run_test(
+    tmp_path: Path, test: Callable[[Setup], Awaitable[None]], *arguments: str, max_context: int = 300
+) -> Setup:
     """Runs `test` while the backend runs; vLLM is started with `arguments`."""
     os.environ["COEVOLVE_SCRIPT"] = str(tmp_path / "script.jsonl")
-    command = VllmCommand(Path(sys.executable), arguments, max_context=300, threads=None, on_cpu=False)
+    command = VllmCommand(
+        Path(sys.executable), arguments, max_context=max_context, threads=None, on_cpu=False
+    )
     setup = Setup(VllmBackend(command), tmp_path / "store", tmp_path / "script.jsonl")
 
     async def run() -> None:
@@ -115,6 +120,35 @@ def test_vllm_is_started_with_the_base_model_of_a_policy_and_with_the_rank_of_it
         "--served-model-name": Path(whole["--model"]).name,
     }
     assert (adapted["--model"], adapted["--max-lora-rank"]) == (whole["--model"], "8")
+
+
+def test_functions_reach_vllm_as_token_ids_of_the_policys_own_format(tmp_path: Path) -> None:
+    tool = {"type": "function", "function": {"name": "count_rows", "parameters": {}}}
+
+    async def test(setup: Setup) -> None:
+        folder, _ = random_policy(setup.store, "qwen3")
+        (folder / "chat_format.json").write_text('{"name": "qwen3", "tools": true}')
+        policy = _with_tokenizer(folder, {"method": "import"})
+        await setup.load(policy)
+        body = {
+            "model": policy,
+            "messages": [{"role": "user", "content": "?"}],
+            "max_tokens": 4,
+            "tools": [tool],
+        }
+        completion = await setup.backend.complete(parse_chat_request(body))
+        encoder = ChatEncoder.load(setup.store / policy)
+        assert completion.prompt_ids == encoder.prompt_ids([{"role": "user", "content": "?"}], [tool])
+        assert '"count_rows"' in encoder.decode(completion.prompt_ids)
+        plain = setup.policy("llama")
+        await setup.load(plain)
+        with pytest.raises(ApiError, match=r"policy\.functions: text"):
+            await setup.backend.complete(parse_chat_request({**body, "model": plain}))
+
+    records = run_test(tmp_path, test, max_context=4096).records
+    (sent,) = (record["body"] for record in records if record.get("path") == "/v1/completions")
+    assert isinstance(sent["prompt"], list)
+    assert "tools" not in sent
 
 
 def test_a_base_model_is_replaced_after_its_last_request_is_completed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from ..failures import bad_input
 from .encoder import Message
-from .format import ChatFormat
+from .format import ChatFormat, Tool
 from .formats import FORMATS
 
 _SYSTEM: Message = {"role": "system", "content": "Write SQL."}
@@ -17,6 +17,11 @@ _ASSISTANT: Message = {"role": "assistant", "content": "SELECT 1"}
 _TOOL: Message = {"role": "tool", "content": "[(7,)]"}
 _PROBES = ([_USER], [_SYSTEM, _USER], [_SYSTEM, _USER, _ASSISTANT, _USER])
 _TOOL_PROBE = [_USER, _ASSISTANT, _TOOL, _TOOL]
+_FUNCTION = {"name": "count", "parameters": {"type": "object", "properties": {"of": {"type": "string"}}}}
+_TOOLS: list[list[Tool]] = [
+    [{"type": "function", "function": {**_FUNCTION, "name": f"count_{n}"}} for n in range(count)]
+    for count in (1, 2)
+]
 _DATE = "26 Jul 2024"  # default date of Llama's templates
 
 
@@ -43,16 +48,36 @@ def detect_chat_format(template: str | None, tokenizer: Tokenizer, *, bos_token:
     raise bad_input("chat template", f"one that renders {prompts[0]!r}", f"the prompts of one of {names}")
 
 
-def _render(template: str, messages: list[Message], bos_token: str | None) -> str | None:
+def renders_tools(template: str | None, chat_format: ChatFormat, *, bos_token: str | None) -> bool:
+    """Returns whether the template renders functions as the format does.
+
+    The format states them once, at the start, so that each of its prompts is a prefix of the later
+    conversation. A template that renders them elsewhere, or again, differs in one of the prompts.
+    """
+    if not template or chat_format.render_tools is None:
+        return False
+    return all(
+        _render(template, probe, bos_token, tools)
+        == chat_format.render_text(probe, tools, add_generation_prompt=True)
+        for probe in _PROBES
+        for tools in _TOOLS
+    )
+
+
+def _render(
+    template: str, messages: list[Message], bos_token: str | None, tools: list[Tool] | None = None
+) -> str | None:
     """Returns the prompt that a template renders; None if it rejects the messages."""
     from jinja2.exceptions import TemplateError
     from transformers.utils.chat_template_utils import render_jinja_template
 
     conversation: Any = messages
+    functions: Any = tools
     try:
         rendered: Any = render_jinja_template(
             [conversation],
             chat_template=template,
+            tools=functions,
             add_generation_prompt=True,
             bos_token=bos_token or "",
             date_string=_DATE,

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from tokenizers import Tokenizer
 
 from ..failures import bad_input
-from .format import ChatFormat, Message, Piece
+from .format import ChatFormat, Message, Piece, Tool
 from .formats import FORMATS
 from .formats.chatml import CHATML
 
 CHAT_FORMAT = "chat_format.json"
 
-__all__ = ["CHAT_FORMAT", "ChatEncoder", "Message", "Segment"]
+__all__ = ["CHAT_FORMAT", "ChatEncoder", "Message", "Segment", "Tool"]
 
 
 class Segment(NamedTuple):
@@ -41,9 +41,15 @@ class ChatEncoder:
     the newline of a header with newlines at the start of an action, the merged token belongs to the action.
     """
 
-    def __init__(self, tokenizer: Tokenizer, chat_format: ChatFormat = CHATML) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, chat_format: ChatFormat = CHATML, *, has_tools: bool = False
+    ) -> None:
+        """
+        Args:
+            has_tools: the model's template was checked to render functions as `chat_format` does.
+        """
         tokenizer.encode_special_tokens = True
-        self.tokenizer, self.chat_format = tokenizer, chat_format
+        self.tokenizer, self.chat_format, self.has_tools = tokenizer, chat_format, has_tools
         self._added = {token.content: id for id, token in tokenizer.get_added_tokens_decoder().items()}
         self._without_added = _without_added_tokens(tokenizer)
         self.end_id = self._special_id(chat_format.end_token)
@@ -62,20 +68,31 @@ class ChatEncoder:
     @classmethod
     def load(cls, policy: Path) -> ChatEncoder:
         """Loads the encoder of the policy in `policy`; raises `bad-input` for an unknown chat format."""
-        return cls(Tokenizer.from_file(str(policy / "tokenizer.json")), read_chat_format(policy))
+        chat_format, has_tools = read_chat_format(policy)
+        return cls(Tokenizer.from_file(str(policy / "tokenizer.json")), chat_format, has_tools=has_tools)
 
-    def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
-        """Returns the ids of the messages and of the generation prompt."""
-        pieces = [*self.chat_format.render(messages), *self.chat_format.generation_prompt]
+    def prompt_ids(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
+        """Returns the ids of the messages and of the generation prompt; functions in the format's own way.
+
+        Raises:
+            JobFailure: `bad-input` for functions if the policy has no such format.
+        """
+        pieces = [*self._pieces(messages, tools), *self.chat_format.generation_prompt]
         return self._encode(pieces).input_ids
 
-    def segment(self, messages: Sequence[Message]) -> Segment:
-        """Returns ids and action mask of a whole conversation."""
-        return self._encode(self.chat_format.render(messages))
+    def segment(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Segment:
+        """Returns ids and action mask of a whole conversation; raises as `prompt_ids` does."""
+        return self._encode(self._pieces(messages, tools))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of an action, without its special tokens."""
         return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+
+    def _pieces(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Piece]:
+        if tools and not self.has_tools:
+            found = f"{len(tools)} functions for a policy whose chat template has no checked format for them"
+            raise bad_input("tools", found, "none; show the functions as text (policy.functions: text)")
+        return self.chat_format.pieces(messages, tools)
 
     def _encode(self, pieces: Iterable[Piece]) -> Segment:
         ids: list[int] = []
@@ -114,15 +131,16 @@ class ChatEncoder:
         return self._added[name]
 
 
-def read_chat_format(policy: Path) -> ChatFormat:
-    """Returns the chat format named in a policy's folder; ChatML by default."""
+def read_chat_format(policy: Path) -> tuple[ChatFormat, bool]:
+    """Returns the chat format named in a policy's folder, ChatML by default, and if it renders functions."""
     path = policy / CHAT_FORMAT
     if not path.is_file():
-        return CHATML
-    name = json.loads(path.read_bytes())["name"]
+        return CHATML, False
+    stored = json.loads(path.read_bytes())
+    name = stored["name"]
     if name not in FORMATS:
         raise bad_input(f"{path}: name", name, f"one of {', '.join(FORMATS)}")
-    return FORMATS[name]
+    return FORMATS[name], stored.get("tools") is True and FORMATS[name].render_tools is not None
 
 
 def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 
 class Message(TypedDict):
     role: str
     content: str
+
+
+Tool = dict[str, Any]
+"""A function in OpenAI's form: `{"type": "function", "function": {...}}`."""
 
 
 class Piece(NamedTuple):
@@ -36,10 +40,20 @@ class ChatFormat:
     pad_tokens: tuple[str, ...]
     """Candidates for padding; the first that the tokenizer has is used."""
     template: str
+    render_tools: Callable[[Sequence[Message], Sequence[Tool]], Iterator[Piece]] | None = None
+    """Renders a conversation with functions in the format's own way, which is stated once, at its start."""
 
-    def render_text(self, messages: Sequence[Message], *, add_generation_prompt: bool) -> str:
+    def pieces(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Iterator[Piece]:
+        if not tools:
+            return self.render(messages)
+        assert self.render_tools is not None
+        return self.render_tools(messages, tools)
+
+    def render_text(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, add_generation_prompt: bool
+    ) -> str:
         """Returns the conversation as the template renders it."""
-        pieces = [*self.render(messages), *(self.generation_prompt if add_generation_prompt else ())]
+        pieces = [*self.pieces(messages, tools), *(self.generation_prompt if add_generation_prompt else ())]
         return "".join(piece.text for piece in pieces)
 
 

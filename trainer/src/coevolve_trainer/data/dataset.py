@@ -175,9 +175,10 @@ class _Reader:
         if "turns" in trajectory:
             segments = merge_turns(trajectory["turns"])
         elif trajectory.get("thinking") == "drop":
-            segments = segments_without_earlier_thinking(self.encoder, trajectory["messages"])
+            tools = trajectory.get("tools", [])
+            segments = segments_without_earlier_thinking(self.encoder, trajectory["messages"], tools)
         else:
-            segments = [self.encoder.segment(trajectory["messages"])]
+            segments = [self.encoder.segment(trajectory["messages"], trajectory.get("tools", []))]
         if not any(any(segment.action_mask[1:]) for segment in segments):
             found = f"no action token in the first {self.max_length} tokens"
             raise bad_input(location, found, "an action to train on")
@@ -196,6 +197,9 @@ class _Reader:
             check_messages(location, trajectory)
             if trajectory.get("thinking", "drop") != "drop":
                 raise bad_input(f"{location}.thinking", repr(trajectory["thinking"]), "drop, or nothing")
+            tools = trajectory.get("tools", [])
+            if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+                raise bad_input(f"{location}.tools", describe(tools), "a list of functions")
         else:
             check_turns(location, trajectory["turns"], self.encoder.tokenizer.get_vocab_size())
 

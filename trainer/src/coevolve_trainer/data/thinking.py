@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from ..chat.encoder import ChatEncoder, Message, Segment
+from ..chat.encoder import ChatEncoder, Message, Segment, Tool
 
 START, END = "<think>", "</think>"
 
@@ -47,7 +47,9 @@ def thinking_tokens(ids: Sequence[int], decode: Callable[[Sequence[int]], str]) 
     return bisect_left(range(len(ids)), ends, key=lambda count: decode(ids[:count]).count(END))
 
 
-def segments_without_earlier_thinking(encoder: ChatEncoder, messages: Sequence[Message]) -> list[Segment]:
+def segments_without_earlier_thinking(
+    encoder: ChatEncoder, messages: Sequence[Message], tools: Sequence[Tool] = ()
+) -> list[Segment]:
     """Returns the rows of a conversation whose policy reads its earlier actions without their thinking.
 
     Each row is a prompt as it is served, with the action after it; a prompt that extends a row continues it.
@@ -58,7 +60,7 @@ def segments_without_earlier_thinking(encoder: ChatEncoder, messages: Sequence[M
         if message["role"] != "assistant":
             read.append(message)
             continue
-        row = _last_action_only(encoder.segment([*read, message]))
+        row = _last_action_only(encoder.segment([*read, message], tools))
         if rows and row.input_ids[: len(rows[-1].input_ids)] == rows[-1].input_ids:
             earlier = rows.pop().action_mask
             row = Segment(row.input_ids, earlier + row.action_mask[len(earlier) :])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tokenizers import Tokenizer
 
-from ..chat.detect_format import detect_chat_format
+from ..chat.detect_format import detect_chat_format, renders_tools
 from ..chat.encoder import CHAT_FORMAT, ChatEncoder
 from ..chat.format import ChatFormat
 from ..chat.formats import FORMATS
@@ -212,7 +212,8 @@ def _write_files(
     write_model(model, folder)
     generation = {"eos_token_id": list(encoder.stop_ids), "pad_token_id": encoder.pad_id}
     write_synced(folder / GENERATION_CONFIG, canonical_json(generation))
-    write_synced(folder / CHAT_FORMAT, canonical_json({"name": chat_format.name}))
+    tools = renders_tools(source.template, chat_format, bos_token=source.bos_token)
+    write_synced(folder / CHAT_FORMAT, canonical_json({"name": chat_format.name, "tools": tools}))
     write_tokenizer(
         source.tokenizer,
         folder,
@@ -221,6 +222,7 @@ def _write_files(
         pad_token=encoder.pad_token,
     )
     return {
+        "tools": tools,
         "architecture": type(model).__name__,
         "parameters": parameter_count(model),
         "weights": stored,
