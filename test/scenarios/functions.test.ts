@@ -10,6 +10,8 @@ import {
 } from '../support/models/reference-judge';
 import { startScriptedModel, type ModelRequest, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
+import { worldExplorer } from '../support/models/world-explorer';
+import { lineageParts, readComposed, startComposed, startGuessing, undertakings, worlds } from './composed-worlds';
 
 jest.setTimeout(hangTimeoutMs);
 
@@ -57,6 +59,13 @@ const passes = ({ id }: Pick<ModelRequest, 'id'>): boolean => createHash('sha256
 
 const contrary = judgeByAnswers(known, { ofCompleted: 1, ofNotCompleted: 1 });
 
+const explorer = worldExplorer(
+  undertakings,
+  functionCaller(generous),
+  seedAnswers(() => stack.pool),
+);
+
+let guessing: Awaited<ReturnType<typeof startGuessing>>;
 let model: ScriptedModel;
 let stack: TestStack;
 /** Reasons with which the campaign with the wrong judge parked, before and after a resume. */
@@ -64,16 +73,18 @@ const parked: string[] = [];
 
 beforeAll(async () => {
   model = await startScriptedModel((request) =>
-    functionCaller(request.model === 'contrary' ? contrary : generous)(request),
+    request.model === 'contrary' ? functionCaller(contrary)(request) : explorer(request),
   );
+  guessing = await startGuessing();
   stack = await bringUpStack(
     'functions',
     { scripted: { url: model.url } },
-    { variables: { COEVOLVE_POLICY_CONTEXT: '16384' } },
+    { variables: { COEVOLVE_POLICY_CONTEXT: '16384', COEVOLVE_ENVIRONMENTS_FILE: guessing.settings } },
   );
   await stack.json('start', stack.specFile({ ...base, name: 'graded', synthesis, llm: llm('generous') }));
   const unexecuted = { ...synthesis, validation: 'off' };
   await stack.json('start', stack.specFile({ ...base, name: 'doubted', synthesis: unexecuted, llm: llm('contrary') }));
+  for (const world of worlds) if (world.installed) await startComposed(stack, world, base, guessing.experts);
   await stack.waitForEnd('graded');
   parked.push(await reasonOfParking(0));
   await stack.json('resume', 'doubted');
@@ -81,7 +92,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stack?.remove();
-  await model?.stop();
+  await Promise.all([model?.stop(), guessing?.kill()]);
 });
 
 /** Waits until the campaign has parked more than `before` times and returns the reason. */
@@ -130,7 +141,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     const charactersOf = new Map(lists.map(({ sha256, characters }) => [sha256, characters]));
     for (const { tokens, list } of played) expect(tokens).toBeGreaterThan(charactersOf.get(list)! / 6);
 
-    const judged = model.log.filter((request) => judgeQuestion(request));
+    const judged = model.log.filter((request) => request.model === 'generous' && judgeQuestion(request));
     expect(judged.length).toBeGreaterThan(0);
     for (const { messages } of judged) expect(messages.at(-1)!.content).toContain('functions: [{"name":');
   });
@@ -213,5 +224,21 @@ describe('a campaign with a judge that is always wrong and without validation of
     await stack.json('stop', 'doubted');
     await stack.waitForEnd('doubted');
     expect(await rows(`select status from campaigns where name = 'doubted'`)).toEqual([{ status: 'stopped' }]);
+  });
+});
+
+describe.each(worlds)('a campaign on $name, which composes tasks in the worlds of others', (world) => {
+  const when = world.installed ? test : test.skip;
+
+  when('grows its pool by validated tasks, plays them, and prints their lineage', async () => {
+    const { admitted, lineage, violations } = await readComposed(stack, world);
+    const queries = undertakings[world.name].map(({ query }) => query);
+    expect(admitted.length).toBeGreaterThanOrEqual(2);
+    for (const { goal } of admitted) expect(queries).toContain(goal);
+    expect([...new Set(admitted.map(({ grader }) => grader))].sort()).toEqual(world.graders);
+    if (world.grows) expect(new Set(admitted.map(({ iteration }) => iteration))).toEqual(new Set([0, 1]));
+    expect(admitted.reduce((total, { played }) => total + played, 0)).toBe(4);
+    for (const part of lineageParts) expect(lineage).toContain(part);
+    expect(violations).toEqual([]);
   });
 });

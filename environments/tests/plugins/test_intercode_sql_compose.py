@@ -130,7 +130,7 @@ def test_a_lone_surrogate_makes_no_task(server: Client, singer: dict[str, Any]) 
 
 def test_both_environments_declare_that_they_compose(server: Client) -> None:
     for name in ("bfcl", "intercode-sql"):
-        assert server.http.get(f"/envs/{name}/data/capabilities").json()["compose"] is True
+        assert server.http.get(f"/envs/{name}/data/capabilities").json()["compose"] == "checker"
 
 
 def test_every_process_and_hash_seed_composes_the_same_tasks(server: Client, serve: Serve) -> None:

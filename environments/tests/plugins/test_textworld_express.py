@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from conftest import Client, Serve, Session, Task, hosted_arguments, start_server, stop_server, wait_until
+from conftest import (
+    Client,
+    Serve,
+    Session,
+    Task,
+    hosted_arguments,
+    start_server,
+    stop_server,
+    text_of,
+    wait_until,
+)
 from jvm_processes import are_gone, jvms_below
 
 NAME = "textworld-express"
@@ -49,6 +59,21 @@ def test_gold_scores_1_in_all_eight_games(client: Client, tasks: list[Task]) -> 
             ended = session.play(task["definition"], task["reference_actions"])
             assert (ended["reward"], ended["done"], ended["metadata"]["success"]) == (1.0, True, True)
             assert ended["metadata"]["stop_reason"] == "completed"
+
+
+def test_a_composed_task_replaces_the_games_own_and_is_graded_by_the_judge(
+    client: Client, tasks: list[Task]
+) -> None:
+    parent = next(task for task in tasks if task["features"]["pattern"] == "cookingworld")
+    query = "Say what you carry."
+    body = {"parent": parent["definition"], "query": query, "actions": ["inventory"], "options": {}}
+    task = client.post(f"/envs/{NAME}/data/compose", **body)["task"]
+    assert (task["grader"], task["reference_actions"]) == ("judge", ["inventory", "finish[]"])
+    with client.session(NAME) as session:
+        opened = text_of(session.reset(task=task["definition"], seed=0))
+        assert query in opened
+        assert parent["goal"] not in opened
+        assert session.play(task["definition"], parent["reference_actions"])["reward"] == 0.0
 
 
 def test_looking_around_scores_0_and_stops_at_the_step_limit(client: Client, tasks: list[Task]) -> None:

@@ -73,6 +73,8 @@ def test_the_state_after_the_actions_is_the_checker_and_the_parents_reward_never
 def test_the_judge_grades_a_task_whose_actions_change_no_state(
     client: Client, parent: dict[str, Any]
 ) -> None:
+    walk = [*to_corner(parent), "finish[16 steps]"]  # an answer is no part of a state
+    assert compose(client, parent, "How far is the corner?", walk)["task"]["grader"] == "judge"
     question = compose(client, parent, "Where are you?", ["look", "finish[here]"], form="react")["task"]
     assert question["grader"] == "judge"
     assert question["reference_actions"] == ["Action: look", "Action: finish[here]"]
@@ -97,6 +99,7 @@ def test_equal_end_states_of_one_world_are_one_task_and_a_composed_parent_gives_
     [
         (["north"] * 20, "not-executable"),
         ([], "bad-format"),
+        (["finish[]"], "bad-format"),
     ],
 )
 def test_actions_that_do_not_end_before_the_limit_are_refused(

@@ -116,7 +116,21 @@ async function toCandidate(
     return { ...refusedTask(candidate, name, reason, detail), ...identity };
   }
   const grader = spec.synthesis.grader === 'judge' ? 'judge' : composed.task.grader;
+  if (grader === 'judge' && !(await canCalibrate(environmentData, spec)))
+    return {
+      ...refusedTask(candidate, name, 'no-grader', 'the actions leave no checker, and the judge has no calibration'),
+      ...identity,
+    };
   return { ...toTask(composed.task, name), ...identity, grader };
+}
+
+/** A judge without a calibration grades no attempts: the rollout of its tasks would park the campaign. */
+async function canCalibrate(
+  data: Dependencies['environmentData'],
+  { environment, judge }: CampaignSpec,
+): Promise<boolean> {
+  if (judge.calibrationTasks === 0) return false;
+  return environment.experts !== null || (await data.capabilities(environment.name)).gold;
 }
 
 /** Candidate that the environment cannot play: its definition holds the details of the refusal. */

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../domain/base/canonical-json';
 import { formatAction } from '../../domain/rollout/action-form';
 import type { ComposeRequest, Composition } from '../server/environment-data';
 import { thirdPartyClient, type ThirdPartySession } from './client';
-import { finishAction, isFinish } from './composed-task';
+import { finishAction, hasAnswer, isFinish } from './composed-task';
 import type { ThirdPartyServer } from './read-servers';
 
 /** Of one session with all actions. */
@@ -11,8 +11,8 @@ const timeoutMs = 5 * 60_000;
 
 /**
  * Makes a task of a query and actions in the world of a parent task. The actions are executed in new sessions. The world's
- * state after them is the checker if the server's settings name it, the actions change it, and a second session repeats
- * it; otherwise the judge grades attempts. The server's own reward never counts: it is about the parent's goal.
+ * state after them is the checker if the server's settings name it, the actions change it, a second session repeats it,
+ * and no answer belongs to the result; otherwise the judge grades attempts. The server's own reward never counts: it is about the parent's goal.
  */
 export async function composeTask(server: ThirdPartyServer, request: ComposeRequest): Promise<Composition> {
   const actions = request.actions.filter((action) => !isFinish(action));
@@ -26,7 +26,7 @@ export async function composeTask(server: ThirdPartyServer, request: ComposeRequ
   const play = (): Promise<Played> => playOnce(server, { ...world, composed: { query, endState: null } }, actions);
   const first = await play();
   if ('refused' in first) return first;
-  const changed = first.end !== first.start;
+  const changed = first.end !== first.start && !hasAnswer(finish);
   const second = changed ? await play() : null;
   const endState = second && !('refused' in second) && second.end === first.end ? first.end : null;
 

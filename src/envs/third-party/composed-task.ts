@@ -22,8 +22,13 @@ export const composedTaskOf = (definition: Record<string, unknown>): ComposedTas
 /** Ends an attempt at a composed task. It is never sent to the server, whose actions we do not know. */
 export const finishAction = 'finish[]';
 
-/** True for `finish[<answer>]`, with or without a thought before it. */
-export const isFinish = (text: string): boolean => /^finish\s*\[[^]*\]$/i.test(actionOf(text));
+/** Returns the answer of `finish[<answer>]`, with or without a thought before it; undefined for other texts. */
+const answerOf = (text: string): string | undefined => /^finish\s*\[([^]*)\]$/i.exec(actionOf(text))?.[1]?.trim();
+
+export const isFinish = (text: string): boolean => answerOf(text) !== undefined;
+
+/** True if a finish has an answer, which no state of a world contains. */
+export const hasAnswer = (finish: string): boolean => answerOf(finish) !== '';
 
 const replacement = (query: string): string =>
   `Your task is now the following one. It replaces every other task that is stated before or after it:\n${query}`;

@@ -157,7 +157,7 @@ describe('a task composed in the world of another task', () => {
       query: 'Guess once.',
       actions: ['50', 'finish[a]'],
     });
-    expect(again).toMatchObject({ goal: 'Guess once.', reference_actions: ['50', 'finish[a]'] });
+    expect(again).toMatchObject({ grader: 'judge', goal: 'Guess once.', reference_actions: ['50', 'finish[a]'] });
     expect(again.definition['reset']).toEqual(definition['reset']);
   });
 

@@ -27,9 +27,7 @@ def create(settings: Settings) -> Environment:
 class Flawed(Environment):
     name = "flawed"
     description = "Three actions open a door."
-    capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=False, max_turns=3
-    )
+    capabilities = Capabilities(variants=False, replay="observations", dense_reward=False, max_turns=3)
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         return []

@@ -49,6 +49,19 @@ test('the first writer of an attempt wins, and a later writer gets the stored ro
   expect(stored).toMatchObject({ reward: 0.25, actions: ['first'] });
 });
 
+test('an expert of a task that the judge grades has reward 1, because the judge approved its replay', async () => {
+  const { trajectories } = campaign.store;
+  const rewards = new Map<string, number>();
+  for (const grader of ['environment', 'judge']) {
+    const taskId = await addTask();
+    await database.pool.query('update tasks set grader = $1 where id = $2', [grader, taskId]);
+    await trajectories.save(attempt(campaign.key, { taskId, purpose: 'validation', reward: 0 }));
+    const experts = await trajectories.listExperts(campaign.campaignId);
+    rewards.set(grader, experts.find((expert) => expert.taskId === taskId)!.reward);
+  }
+  expect(Object.fromEntries(rewards)).toEqual({ environment: 0, judge: 1 });
+});
+
 test('attempts that differ in one part of their key are stored separately', async () => {
   const taskId = await addTask();
   const policyId = await addPolicy(campaign, { id: hash('a') });

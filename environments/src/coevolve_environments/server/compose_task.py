@@ -14,7 +14,13 @@ from coevolve_environments.protocol import (
     Refusal,
     TaskRecord,
 )
-from coevolve_environments.server.composed_episode import COMPOSED_IN, FINISH, ComposedEpisode, is_finish
+from coevolve_environments.server.composed_episode import (
+    COMPOSED_IN,
+    FINISH,
+    ComposedEpisode,
+    has_answer,
+    is_finish,
+)
 from coevolve_environments.server.gold_episode import GoldEpisode
 
 MAX_ACTIONS = 64
@@ -50,19 +56,22 @@ def _compose_in_world(
     environment: Environment, parent: Json, query: str, actions: Sequence[str]
 ) -> ComposedTask | Refusal:
     """Plays the actions in the parent's world. The state after them is the checker if it is another one than
-    without them and a second episode repeats it; otherwise the judge grades attempts.
+    without them, a second episode repeats it, and the result has no answer; otherwise the judge grades.
     """
     world = parent.get(COMPOSED_IN, parent)
     if world.get("split", "train") != "train":
         raise BadRequest("a composed task needs a train task as its parent")
     reference = _reference_actions(environment, actions)
+    if reference[0] == reference[-1] and is_finish(reference[0]):
+        return Refusal("bad-format", "there is no action but finish")
     definition: Json = {COMPOSED_IN: world, "query": query, "end_state": None}
     played = _play(environment, definition, reference)
     if isinstance(played, Refusal):
         return played
-    untouched = _play(environment, definition, [environment.finish or FINISH])
-    if played != untouched and _play(environment, definition, reference) == played:
-        definition["end_state"] = played
+    if played is not None and not (environment.finish is None and has_answer(reference[-1])):
+        untouched = _play(environment, definition, [environment.finish or FINISH])
+        if played != untouched and _play(environment, definition, reference) == played:
+            definition["end_state"] = played
     record = _record(environment, definition, reference)
     return ComposedTask(record, "judge" if definition["end_state"] is None else "environment")
 

@@ -20,7 +20,7 @@ from coevolve_environments.protocol import (
 COMPOSED_IN = "composed_in"
 """Field of a composed task's definition: the definition of the task in whose world it is played."""
 FINISH = "finish[]"
-_FINISH = re.compile(r"finish\s*\[.*\]", re.IGNORECASE | re.DOTALL)
+_FINISH = re.compile(r"finish\s*\[(.*)\]", re.IGNORECASE | re.DOTALL)
 _REPLACEMENT = (
     "Your task is now the following one. It replaces every other task that is stated before or after it:\n"
 )
@@ -43,6 +43,12 @@ def start_episode(environment: Environment, definition: Json, seed: int) -> Epis
 
 def is_finish(action: str) -> bool:
     return _FINISH.fullmatch(action_of(action)) is not None
+
+
+def has_answer(action: str) -> bool:
+    """Returns whether the action finishes with an answer, which no state contains."""
+    finish = _FINISH.fullmatch(action_of(action))
+    return finish is not None and finish[1].strip() != ""
 
 
 class ComposedEpisode:
