@@ -1,9 +1,11 @@
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
 import { exactMcNemar, wilsonInterval } from '../domain/evaluation/statistics';
+import { groupBy } from '../domain/base/group-by';
 import { isSuccess } from '../domain/rollout/trajectory';
 import { differencesOf } from '../spec/differences';
 import { listEffort, listHeldOutRewards, type HeldOutRewards, type IterationEffort } from '../store/audit/compare';
 import type { CampaignRow } from '../store/campaign/campaigns';
+import { listMatches, type Match } from '../store/tasks/matches';
 import type { Session } from './session';
 
 export type Comparison = {
@@ -12,8 +14,17 @@ export type Comparison = {
   /** Keys that differ between at least two specs, with the value in each; null for an absent key. */
   differences: { key: string; values: unknown[] }[];
   effort: IterationEffort[][];
+  /** Campaigns with `synthesis.match`. */
+  matches: MatchedPair[];
   /** The first campaign with each of the others. */
   heldOut: PairedSuccess[];
+};
+
+/** A campaign beside the one that it is matched with. The efforts of the latter are null if it is not compared. */
+export type MatchedPair = {
+  campaign: string;
+  matched: string;
+  iterations: (Match & { effort: IterationEffort | null; matchedEffort: IterationEffort | null })[];
 };
 
 /** Counts of held-out tasks that both campaigns' policies have played. */
@@ -45,11 +56,15 @@ export async function compareCampaigns({ store, pool }: Session, names: readonly
   const rows: CampaignRow[] = [];
   for (const name of names) rows.push(await store.campaigns.getByName(name));
   const [first, ...others] = rows;
+  const effort = await Promise.all(rows.map(({ id }) => listEffort(pool, id)));
+  const effortOf = new Map(rows.map(({ name }, i) => [name, effort[i]!]));
+  const matches = await Promise.all(rows.map(({ id }) => listMatches(pool, id)));
   return {
     campaigns: rows.map(({ name }) => name),
     forks: rows.map(({ forkedFrom, forkIteration }) => ({ forkedFrom, forkIteration })),
     differences: differingKeys(rows.map(({ spec }) => spec)),
-    effort: await Promise.all(rows.map(({ id }) => listEffort(pool, id))),
+    effort,
+    matches: rows.flatMap(({ name }, i) => matchedPairs(name, matches[i]!, effortOf)),
     heldOut: await Promise.all(
       others.map(async ({ id, name }) => ({
         campaigns: [first!.name, name] as const,
@@ -57,6 +72,23 @@ export async function compareCampaigns({ store, pool }: Session, names: readonly
       })),
     ),
   };
+}
+
+function matchedPairs(
+  campaign: string,
+  matches: readonly Match[],
+  effortOf: ReadonlyMap<string, readonly IterationEffort[]>,
+): MatchedPair[] {
+  const at = (name: string, iteration: number): IterationEffort | null =>
+    effortOf.get(name)?.find((effort) => effort.iteration === iteration) ?? null;
+  return [...groupBy(matches, ({ matched }) => matched)].map(([matched, iterations]) => ({
+    ...{ campaign, matched },
+    iterations: iterations.map((match) => ({
+      ...match,
+      effort: at(campaign, match.iteration),
+      matchedEffort: at(matched, match.iteration),
+    })),
+  }));
 }
 
 function differingKeys([first, ...others]: readonly unknown[]): Comparison['differences'] {

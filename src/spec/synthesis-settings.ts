@@ -36,6 +36,10 @@ export const synthesisSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Name of a campaign whose number of admitted tasks per iteration this one copies.'),
+  refills: whole
+    .max(20)
+    .default(3)
+    .describe('Further syntheses per iteration until as many tasks are admitted as `match` requires.'),
   quotaPerSignal: count
     .nullable()
     .default(null)

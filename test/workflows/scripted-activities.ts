@@ -64,7 +64,13 @@ export function scriptedActivities(
     planExploration: () => Promise.resolve({ contexts: 2 }),
     planCalibration: () => Promise.resolve({ items: 2 }),
     watchTraining: ({ jobKey }) => Promise.resolve({ policyId: policyOf(jobKey.split('/').pop()!), seconds: 1 }),
-    ...{ admitTasks: done, buildPreferencePairs: done, closeCampaign: done, detectSignals: done, planIteration: done },
+    ...{
+      admitTasks: () => Promise.resolve(null),
+      buildPreferencePairs: done,
+      closeCampaign: done,
+      detectSignals: done,
+      planIteration: done,
+    },
     ...{
       planValidation: done,
       recordOperatorCommand: done,

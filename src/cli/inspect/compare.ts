@@ -1,6 +1,12 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../base/errors';
-import { compareCampaigns, minSharedTasks, type Comparison, type PairedSuccess } from '../../client/compare-campaigns';
+import {
+  compareCampaigns,
+  minSharedTasks,
+  type Comparison,
+  type MatchedPair,
+  type PairedSuccess,
+} from '../../client/compare-campaigns';
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { printMessage, printResult, probability, table } from '../base/output';
@@ -19,6 +25,7 @@ export function addCompare(program: Command): void {
       return withSession(async (session) => {
         const comparison = await compareCampaigns(session, [...new Set(names)]);
         for (const pair of comparison.heldOut) if (pair.mcnemarP === null) printMessage(`warning: ${fewShared(pair)}`);
+        for (const problem of failedMatches(comparison)) printMessage(`warning: ${problem}`);
         printResult(json, comparison, () => comparisonText(comparison));
       });
     });
@@ -28,7 +35,34 @@ const fewShared = ({ campaigns, tasks, played }: PairedSuccess): string =>
   `${campaigns.join(' and ')} share ${tasks} of ${Math.max(...played)} held-out tasks, expected at least ` +
   `${100 * minSharedTasks} %: their success is not compared; give both the same seed and environment`;
 
-function comparisonText({ campaigns, forks, differences, effort, heldOut }: Comparison): string {
+const failedMatches = ({ matches }: Comparison): string[] =>
+  matches.flatMap(({ campaign, matched, iterations }) =>
+    iterations
+      .filter(({ admitted, wanted }) => admitted !== wanted)
+      .map(
+        ({ iteration, admitted, wanted }) =>
+          `match failed: ${campaign} admitted ${admitted} tasks in iteration ${iteration}, expected ${wanted} as ${matched}`,
+      ),
+  );
+
+/** The effort of a campaign beside that of the one that it is matched with. */
+function matchText({ campaign, matched, iterations }: MatchedPair): string {
+  const rows = iterations.map(({ effort, matchedEffort, ...match }) => [
+    ...[match.iteration, match.wanted, match.admitted, match.refills],
+    match.admitted === match.wanted ? 'met' : 'failed',
+    ...[effort?.candidates ?? null, matchedEffort?.candidates ?? null],
+    ...[effort?.modelCalls ?? null, matchedEffort?.modelCalls ?? null],
+    ...[effort?.modelTokens ?? null, matchedEffort?.modelTokens ?? null],
+  ]);
+  const both = (unit: string): string[] => [`${unit}: ${campaign}`, matched];
+  const head = ['iteration', 'wanted', 'admitted', 'refills', 'match'];
+  return `match of ${campaign} with ${matched}\n\n${table(
+    [...head, ...both('candidates'), ...both('model calls'), ...both('model tokens')],
+    rows,
+  )}`;
+}
+
+function comparisonText({ campaigns, forks, differences, effort, matches, heldOut }: Comparison): string {
   const changed = differences.map(({ key, values }) => [
     key,
     ...values.map((value) => (value === null ? null : JSON.stringify(value))),
@@ -47,6 +81,7 @@ function comparisonText({ campaigns, forks, differences, effort, heldOut }: Comp
     table(['key', ...campaigns], changed),
     'effort',
     table([...head, 'trained tokens', 'model calls', 'model tokens'], spent),
+    ...matches.map(matchText),
     heldOut.map(pairText).join('\n'),
   ].join('\n\n');
 }
