@@ -78,6 +78,7 @@ create table tasks (
   parent_signal_id     text,
   context_id           text,
   relation             text,             -- to the parent, if the environment's generator made the task
+  refill               smallint not null default 0, -- of the synthesis, from 1: it follows when too few were admitted
   verdict              text not null check (verdict in ('admitted', 'candidate', 'rejected')),
   reason               text,
   description          text,             -- written by the abstractor, as are the next two; null for tasks without a model
@@ -148,6 +149,17 @@ create table diversity_rounds (
   energy_distance   double precision,         -- ED to the held-out tasks, V-statistic as printed
   relative_distance double precision,         -- EDrel
   collapsed         boolean not null,
+  primary key (campaign_id, iteration)
+);
+
+-- Tasks that an iteration admitted, and those that it had to admit to match another campaign.
+create table matches (
+  campaign_id integer not null references campaigns (id) on delete cascade,
+  iteration   smallint not null,
+  matched     text not null,                  -- name of the other campaign
+  wanted      integer not null,
+  admitted    integer not null,
+  refills     smallint not null,              -- syntheses after the first
   primary key (campaign_id, iteration)
 );
 
@@ -379,6 +391,7 @@ create table exploration_contexts (
   iteration     smallint not null,
   aim           text not null check (aim in ('forgetting', 'boundary', 'rare', 'random')),
   ordinal       integer not null check (ordinal >= 0),
+  refill        smallint not null default 0,
   signal_id     text,              -- null: without guidance
   trajectory_id text,
   task_id       text not null,     -- the task whose environment is explored

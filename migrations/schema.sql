@@ -160,6 +160,7 @@ create table exploration_contexts (
   iteration smallint not null,
   aim text not null,
   ordinal integer not null,
+  refill smallint not null default 0,
   signal_id text,
   trajectory_id text,
   task_id text not null,
@@ -290,6 +291,15 @@ create table ledger (
   constraint ledger_amount_check CHECK (amount >= 0::double precision),
   constraint ledger_entry_check CHECK (entry = ANY (ARRAY['reserve'::text, 'settle'::text, 'release'::text])),
   constraint ledger_unit_check CHECK (unit = ANY (ARRAY['tokens'::text, 'seconds'::text, 'llm-tokens'::text, 'usd'::text, 'gpu-seconds'::text]))
+);
+create table matches (
+  campaign_id integer not null,
+  iteration smallint not null,
+  matched text not null,
+  wanted integer not null,
+  admitted integer not null,
+  refills smallint not null,
+  constraint matches_pkey PRIMARY KEY (campaign_id, iteration)
 );
 create table model_calls (
   campaign_id integer not null,
@@ -476,6 +486,7 @@ create table tasks (
   parent_signal_id text,
   context_id text,
   relation text,
+  refill smallint not null default 0,
   verdict text not null,
   reason text,
   description text,
@@ -656,6 +667,7 @@ alter table judge_calibrations add constraint judge_calibrations_campaign_id_fke
 alter table judgements add constraint judgements_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table judgements add constraint judgements_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table ledger add constraint ledger_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table matches add constraint matches_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table model_calls add constraint model_calls_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table model_calls add constraint model_calls_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
 alter table model_requests add constraint model_requests_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;

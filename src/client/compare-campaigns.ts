@@ -1,9 +1,11 @@
 import { DomainError } from '../domain/base/errors';
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
 import { compareRewards, type PairedComparison } from '../domain/evaluation/compare-rewards';
+import { groupBy } from '../domain/base/group-by';
 import { differencesOf } from '../spec/differences';
 import { listActiveRewards, listEffort, type ActiveRewards, type IterationEffort } from '../store/audit/compare';
 import type { CampaignRow } from '../store/campaign/campaigns';
+import { listMatches, type Match } from '../store/tasks/matches';
 import type { Session } from './session';
 
 export type Comparison = {
@@ -14,6 +16,8 @@ export type Comparison = {
   /** Keys that differ between at least two specs, with the value in each; null for an absent key. */
   differences: { key: string; values: unknown[] }[];
   effort: IterationEffort[][];
+  /** Campaigns with `synthesis.match`. */
+  matches: MatchedPair[];
   /** The evaluation set of the scores. */
   evaluationSet: string;
   /** The compared policy of each campaign, its active target; null: it has none. */
@@ -24,6 +28,13 @@ export type Comparison = {
 };
 
 export type CampaignPair = PairedComparison & { campaigns: readonly [string, string] };
+
+/** A campaign beside the one that it is matched with. The efforts of the latter are null if it is not compared. */
+export type MatchedPair = {
+  campaign: string;
+  matched: string;
+  iterations: (Match & { effort: IterationEffort | null; matchedEffort: IterationEffort | null })[];
+};
 
 export type ComparisonOptions = {
   /** Default: test if the active policies of all campaigns have played it, otherwise dev. */
@@ -50,6 +61,9 @@ export async function compareCampaigns(
 ): Promise<Comparison> {
   const rows: CampaignRow[] = [];
   for (const name of names) rows.push(await store.campaigns.getByName(name));
+  const effort = await Promise.all(rows.map(({ id }) => listEffort(pool, id)));
+  const effortOf = new Map(rows.map(({ name }, i) => [name, effort[i]!]));
+  const matches = await Promise.all(rows.map(({ id }) => listMatches(pool, id)));
   const scoresOn = (set: string): Promise<ActiveRewards[]> =>
     Promise.all(rows.map(({ id }) => listActiveRewards(pool, id, set)));
   const onTest = await scoresOn('test');
@@ -71,7 +85,8 @@ export async function compareCampaigns(
     seeds: rows.map(({ seed }) => seed),
     forks: rows.map(({ forkedFrom, forkIteration }) => ({ forkedFrom, forkIteration })),
     differences: differingKeys(rows.map(({ spec }) => spec)),
-    effort: await Promise.all(rows.map(({ id }) => listEffort(pool, id))),
+    effort,
+    matches: rows.flatMap(({ name }, i) => matchedPairs(name, matches[i]!, effortOf)),
     evaluationSet: set,
     policies: scores.map(({ policyId }) => policyId),
     meaning,
@@ -84,6 +99,23 @@ const pairsOf = (campaigns: number, all: boolean): [number, number][] =>
   Array.from({ length: campaigns }, (_, a) => a)
     .flatMap((a) => Array.from({ length: campaigns - a - 1 }, (_, n): [number, number] => [a, a + 1 + n]))
     .filter(([a]) => all || a === 0);
+
+function matchedPairs(
+  campaign: string,
+  matches: readonly Match[],
+  effortOf: ReadonlyMap<string, readonly IterationEffort[]>,
+): MatchedPair[] {
+  const at = (name: string, iteration: number): IterationEffort | null =>
+    effortOf.get(name)?.find((effort) => effort.iteration === iteration) ?? null;
+  return [...groupBy(matches, ({ matched }) => matched)].map(([matched, iterations]) => ({
+    ...{ campaign, matched },
+    iterations: iterations.map((match) => ({
+      ...match,
+      effort: at(campaign, match.iteration),
+      matchedEffort: at(matched, match.iteration),
+    })),
+  }));
+}
 
 function differingKeys([first, ...others]: readonly unknown[]): Comparison['differences'] {
   const keys = new Set(others.flatMap((spec) => differencesOf(first, spec).map(({ key }) => key)));

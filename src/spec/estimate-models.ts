@@ -16,7 +16,7 @@ const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
 
 /**
  * Estimates the model calls of a campaign from its spec alone, with their tokens and their cost at the prices in the
- * spec. Every exploration run and every candidate counts; repairs, embeddings and graded attempts are left out.
+ * spec. Every exploration run and every candidate counts; repairs, embeddings, graded attempts and refills are left out.
  */
 export function estimateModels(spec: CampaignSpec): ModelEstimate | null {
   if (!spec.llm) return null;

@@ -1,4 +1,5 @@
 import { DomainError } from '../domain/base/errors';
+import { recipeNames, recipes, type RecipeName } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { differencesOf } from './differences';
 import { readChange } from './read-change';
@@ -23,7 +24,9 @@ export function forkSpec(source: CampaignSpec, { name, iteration, changes }: For
   changed['name'] = name;
   for (const change of changes) apply(changed, change);
   const spec = resolveSpec(changed, `the fork ${name}`);
-  for (const { key } of differencesOf(source, spec)) requireReadLater(key);
+  for (const { key } of differencesOf(source, spec))
+    if (key === 'recipe') requireSameStart(source, spec, iteration);
+    else requireReadLater(key);
   if (spec.iterations <= iteration)
     throw refusal(
       `--from-iteration ${iteration} is the last of ${spec.iterations}: no iteration is left to run; add \`--set iterations=${iteration + 1}\``,
@@ -61,6 +64,18 @@ function requireReadLater(key: string): void {
   if (key === 'name' || (isIn(readLater) && !isIn(readAtStart))) return;
   throw refusal(
     `--set ${key}: a fork can change only the keys that its iterations read (${readLater.join(', ')}), because the copied rows depend on the old value; start a new campaign with \`coevolve start\``,
+  );
+}
+
+/** The start trains the agents of the recipe, and later iterations of a recipe continue with the state of its own jobs. */
+function requireSameStart(source: CampaignSpec, { recipe }: CampaignSpec, iteration: number): void {
+  if (iteration > 0)
+    throw refusal(`--set recipe: a fork can change the recipe only with --from-iteration 0, found ${iteration}`);
+  const agentsOf = (name: RecipeName): string => recipes[name].agents.join(' and ');
+  if (agentsOf(recipe) === agentsOf(source.recipe)) return;
+  const usable = recipeNames.filter((name) => agentsOf(name) === agentsOf(source.recipe));
+  throw refusal(
+    `--set recipe: found ${recipe}, expected one of ${usable.join(', ')}: the copied start has trained the agents ${agentsOf(source.recipe)}`,
   );
 }
 

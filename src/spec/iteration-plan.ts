@@ -55,10 +55,17 @@ export const enabledSignals = ({ signals }: CampaignSpec): FeedbackSignalKind[] 
 /** Returns the candidates and contexts of an iteration over all aims, if every signal flags enough tasks. */
 export function plannedSize(spec: CampaignSpec, iteration: number): ExplorationSize {
   const flagged = enabledSignals(spec).map(() => Number.POSITIVE_INFINITY);
-  const sizes = aimsOf(spec, iteration).map((aim) => explorationSize({ aim, iteration, flagged }, spec.synthesis));
+  const times = timesOf(spec);
+  const sizes = aimsOf(spec, iteration).map((aim) =>
+    explorationSize({ aim, iteration, flagged, times }, spec.synthesis),
+  );
   const sum = (unit: keyof ExplorationSize): number => sizes.reduce((total, size) => total + size[unit], 0);
   return { candidates: sum('candidates'), contexts: sum('contexts') };
 }
+
+/** Number of iterations whose tasks are made at once: a static arm that is matched admits in total as many tasks. */
+export const timesOf = ({ iterations, synthesis: { when, match } }: CampaignSpec): number =>
+  when === 'first' && match !== null ? iterations : 1;
 
 /** True if the campaign synthesizes tasks in any iteration. */
 export const synthesizes = ({ recipe, synthesis }: Pick<CampaignSpec, 'recipe' | 'synthesis'>): boolean =>

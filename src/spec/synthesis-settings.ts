@@ -5,6 +5,8 @@ const count = z.number().int().min(1);
 const whole = z.number().int().min(0);
 const unit = z.number().min(0).max(1);
 
+export const defaultRefills = 3;
+
 /** Re-exploration, abstraction and validation (arXiv:2604.15840, sections 3.2 and 3.3). */
 export const synthesisSettingsSchema = z.strictObject({
   initialTasks: count
@@ -36,6 +38,10 @@ export const synthesisSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Name of a campaign whose number of admitted tasks per iteration this one copies.'),
+  refills: whole
+    .max(20)
+    .default(defaultRefills)
+    .describe('Further syntheses per iteration until as many tasks are admitted as `match` requires.'),
   quotaPerSignal: count
     .nullable()
     .default(null)

@@ -4,6 +4,7 @@ import { growsPool, isReinforcement, recipes } from '../domain/campaign/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
 import { synthesizes } from './iteration-plan';
 import { wrongSets } from './evaluation-settings';
+import { defaultRefills } from './synthesis-settings';
 
 type Spec = z.output<typeof campaignSpecSchema>;
 
@@ -84,8 +85,10 @@ function idleForgetting({ signals: { forgetting } }: Spec): string[] {
 }
 
 /** Settings of a growing pool have no effect on a pool that does not grow. */
-function idleAims({ name, recipe, synthesis: { aims, when, match } }: Spec): string[] {
+function idleAims({ name, recipe, synthesis: { aims, when, match, refills } }: Spec): string[] {
   if (match === name) return [`synthesis.match: found "${match}", expected the name of another campaign`];
+  if (match === null && refills !== defaultRefills)
+    return [`synthesis.refills: found ${refills}, expected nothing: without match no iteration is refilled`];
   const grows = growsPool(recipes[recipe]);
   if (grows && aims !== 'none') return [];
   const why = grows ? 'with aims none the pool does not grow' : `the pool of ${recipe} does not grow`;

@@ -11,6 +11,7 @@ import { iterationStore } from './campaign/iterations';
 import { judgeCalibrationStore } from './tasks/judge-calibrations';
 import { judgementStore } from './tasks/judgements';
 import { ledgerStore } from './spending/ledger';
+import { matchStore } from './tasks/matches';
 import { modelCallStore } from './spending/model-calls';
 import { policyStore } from './training/policies';
 import { preferencePairStore } from './trajectories/preference-pairs';
@@ -30,6 +31,7 @@ export const createStore = (pool: Pool) => ({
   iterations: iterationStore(pool),
   tasks: taskStore(pool),
   admission: admissionStore(pool),
+  matches: matchStore(pool),
   trajectories: trajectoryStore(pool),
   turnJournal: turnJournalStore(pool),
   rollouts: rolloutStore(pool),

@@ -106,3 +106,28 @@ test.each([[['light']], [['light', 'light']]])('compare %j is rejected: two camp
     stderr: expect.stringContaining('expected at least two campaigns'),
   });
 });
+
+test('a campaign is shown beside the one that it is matched with, and a failed match is a warning', async () => {
+  const store = createStore(database.pool);
+  const { id } = await store.campaigns.getByName('dark');
+  const key = { campaignId: id, iteration: 1, epoch: 1 };
+  await store.matches.save(key, { matched: 'light', wanted: 12, admitted: 9, refills: 3 });
+  const { matches, effort } = await compare('light', 'dark');
+  expect(matches).toEqual([
+    {
+      ...{ campaign: 'dark', matched: 'light' },
+      iterations: [
+        {
+          ...{ iteration: 1, matched: 'light', wanted: 12, admitted: 9, refills: 3 },
+          ...{ effort: effort[1]![1], matchedEffort: effort[0]![1] },
+        },
+      ],
+    },
+  ]);
+  const config = { ...readConfig({ PATH: process.env['PATH'] }), databaseUrl: database.url };
+  const { stdout, stderr } = await runCli(config, ['compare', 'light', 'dark']);
+  expect(stderr).toContain('warning: match failed: dark admitted 9 tasks in iteration 1, expected 12 as light\n');
+  expect(stdout).toMatch(/^match of dark with light\n\niteration +wanted +admitted +refills +match +candidates: dark/m);
+  expect(stdout).toMatch(/model calls: dark +light +model tokens: dark +light/);
+  expect(stdout).toMatch(/^ +1 +12 +9 +3 +failed /m);
+});

@@ -55,6 +55,7 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
     ...{
       stages: [],
       limitCuts: [],
+      matches: [],
       diversity: [],
       steps: [],
       contexts: [],

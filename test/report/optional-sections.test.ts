@@ -73,8 +73,16 @@ test('the pool section shows the stages of admission in order and an alarm for a
       { iteration: 1, aim: 'boundary', contextId: null, relation: 'easier', admitted: 7, cut: 23 },
       { iteration: 1, aim: 'rare', contextId: '1/rare/3', relation: null, admitted: 2, cut: 4 },
     ],
+    matches: [
+      { iteration: 1, matched: 'signals', wanted: 45, admitted: 45, refills: 1 },
+      { iteration: 2, matched: 'signals', wanted: 45, admitted: 38, refills: 3 },
+    ],
     diversity: [{ iteration: 1, ...round, collapsed: true }],
   });
+  expect(tableOf(shown, 'Match with signals: tasks admitted and wanted')).toEqual([
+    ['1', 'met', '45', '45', '1'],
+    ['2', 'failed', '38', '45', '3'],
+  ]);
   expect(tableOf(shown, 'Stages of admission')).toEqual([
     ['1', 'executed', '90', '10', '0.900'],
     ['1', 'unique', '30', '60', '0.333'],

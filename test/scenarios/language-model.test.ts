@@ -248,3 +248,94 @@ const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => path.join(entry.parentPath, entry.name));
+
+describe('two forks of the start that differ in their aims', () => {
+  const arms = ['control', 'placebo'] as const;
+  beforeAll(async () => {
+    for (const [arm, aims] of [
+      ['control', 'random'],
+      ['placebo', 'shuffled'],
+    ] as const) {
+      const changes = [`synthesis.aims=${aims}`, `synthesis.match=${name}`, 'synthesis.approval=false'];
+      await stack.json('fork', name, '--from-iteration', '0', '--name', arm, '--set', ...changes);
+    }
+    for (const arm of arms) await stack.waitForEnd(arm);
+  });
+
+  /** Rows of each campaign by its name; the text of `sql` selects from campaign `c`. */
+  const byName = async (sql: string): Promise<Map<string, unknown>> =>
+    new Map((await rows<{ name: string; found: unknown }>(sql)).map((row) => [row.name, row.found]));
+
+  const expectEqual = async (found: string, from: string): Promise<unknown> => {
+    const values = await byName(`select c.name, ${found} as found from campaigns c join ${from} group by c.name`);
+    for (const arm of arms) expect([arm, values.get(arm)]).toEqual([arm, values.get(name)]);
+    return values.get(name);
+  };
+
+  test('only the aims, their match and the approval differ in the specs', async () => {
+    const { differences } = await stack.json<{ differences: { key: string }[] }>('compare', name, ...arms);
+    expect(differences.map(({ key }) => key)).toEqual([
+      ...['name', 'synthesis.aims', 'synthesis.approval', 'synthesis.match'],
+    ]);
+  });
+
+  test('the first pool, the policies up to the synthesis, the attempts and the signals are the same rows', async () => {
+    const texts = (columns: string): string => `array_agg((${columns})::text order by (${columns})::text)`;
+    const pool = await expectEqual(
+      texts('t.id, t.content_key, t.verdict'),
+      'tasks t on t.campaign_id = c.id and t.created_iteration = 0',
+    );
+    expect(pool).toContainEqual(expect.stringMatching(/^\(synthesized\/0\/random\/.*,admitted\)$/));
+    await expectEqual(texts('p.id, p.role, p.iteration, p.step'), 'policies p on p.campaign_id = c.id');
+    const attempts = `trajectories t on t.campaign_id = c.id and t.iteration = 1 and t.purpose = 'train'`;
+    expect(await expectEqual(texts('t.id, t.policy_id, t.reward'), attempts)).toHaveLength(16);
+    await expectEqual(texts('s.id, s.task_id, s.strength'), 'feedback_signals s on s.campaign_id = c.id');
+  });
+
+  test('as many contexts are explored in as many runs, in environments of the tasks that were played', async () => {
+    const first = 'exploration_contexts x on x.campaign_id = c.id and x.iteration = 1 and x.refill = 0';
+    const unguided = await byName(
+      `select c.name, count(*)::integer as found from campaigns c join ${first} group by 1`,
+    );
+    expect(unguided.get(name)).toBeGreaterThan(0);
+    expect(unguided.get('control')).toBe(unguided.get(name));
+    expect(
+      await rows(`select c.name, x.id from campaigns c join exploration_contexts x on x.campaign_id = c.id
+        where x.iteration = 1 and not exists (select from planned_tasks p where p.campaign_id = c.id
+          and p.iteration = 1 and p.purpose = 'train' and p.task_id = x.task_id)`),
+    ).toEqual([]);
+    const perContext = await rows<{ runs: number }>(`select distinct (select count(*)::integer from exploration_runs r
+        where r.campaign_id = x.campaign_id and r.context_id = x.id) as runs
+      from exploration_contexts x where x.status <> 'failed'`);
+    expect(perContext).toEqual([{ runs: 2 }]);
+  });
+
+  test('the placebo explores no flagged task, with the reflections of the signals', async () => {
+    const placebo = await rows<{ flagged: boolean; reflected: boolean }>(
+      `select exists (select from feedback_signals s where s.campaign_id = x.campaign_id
+          and s.iteration = x.iteration and s.task_id = x.task_id) as flagged,
+         exists (select from model_calls m where m.campaign_id = x.campaign_id and m.id = 'reflect/' || x.id) as reflected
+       from exploration_contexts x join campaigns c on c.id = x.campaign_id
+       where c.name = 'placebo' and x.iteration = 1`,
+    );
+    for (const context of placebo) expect(context).toEqual({ flagged: false, reflected: true });
+  });
+
+  test('each arm admits as many tasks as it is matched with, or has used up its refills, and compare shows both', async () => {
+    const { matches, effort } = await stack.json<{
+      matches: { campaign: string; matched: string; iterations: Record<string, unknown>[] }[];
+      effort: { admitted: number }[][];
+    }>('compare', name, ...arms);
+    expect(matches.map(({ campaign, matched }) => [campaign, matched])).toEqual(arms.map((arm) => [arm, name]));
+    const wanted = effort[0]![1]!.admitted;
+    expect(wanted).toBeGreaterThan(0);
+    for (const { iterations } of matches) {
+      const [match] = iterations;
+      expect(iterations).toHaveLength(1);
+      expect(match).toMatchObject({ iteration: 1, wanted, effort: { modelCalls: expect.any(Number) } });
+      expect(match!['matchedEffort']).toEqual(effort[0]![1]);
+      expect(match!['admitted'] === wanted || match!['refills'] === 3).toBe(true);
+      expect(match!['admitted']).toBeLessThanOrEqual(wanted);
+    }
+  });
+});

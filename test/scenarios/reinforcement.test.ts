@@ -19,7 +19,7 @@ const base = {
   iterations: 2,
   rollouts: { attempts, maxTokens: 64, tasksPerStep, stepsPerIteration: steps },
   synthesis: { initialTasks: 12, candidatesPerSignal: 20, growthCap },
-  signals: { rare: { minTotal: 5, thetaPercent: 30 } },
+  signals: { rare: { minTotal: 2, thetaPercent: 50, among: 'all', measure: 'share' } }, // otherwise few tasks are flagged
   training: { sft: { epochs: 16 }, grpo: { learningRate: 3e-4 }, ppo: { learningRate: 3e-4 } },
 };
 

@@ -39,7 +39,10 @@ test('a change is parsed as YAML and does not modify the source', () => {
 
 test.each([
   { change: 'seed=9', problem: '--set seed: a fork can change only' },
-  { change: 'recipe=rft', problem: '--set recipe: a fork can change only' },
+  {
+    change: 'recipe=combined',
+    problem: '--set recipe: found combined, expected one of sft, rft, eto, grpo, ppo, coevolve',
+  },
   { change: 'environment.trainTasks=3', problem: '--set environment.trainTasks: a fork can change only' },
   { change: 'training.init.layers=2', problem: '--set training.init.layers: a fork can change only' },
   { change: 'training.sft.epochs=2', problem: '--set training.sft.epochs: a fork can change only' },
@@ -53,6 +56,27 @@ test.each([
   { change: '__proto__.polluted=1', problem: 'the spec has no section __proto__' },
 ])('--set $change is rejected with the key in the error', ({ change, problem }) => {
   expect(() => fork(change)).toThrow(expect.objectContaining({ message: expect.stringContaining(problem) }));
+});
+
+test('a fork of the start changes to a recipe with the same agents, and only there', () => {
+  const arm = (iteration: number, ...changes: string[]) =>
+    forkSpec(specOf('coevolve.yaml'), { name: 'arm', iteration, changes });
+  expect(arm(0, 'recipe=grpo')).toEqual({ ...specOf('coevolve.yaml'), name: 'arm', recipe: 'grpo' });
+  expect(fork('recipe=rft')).toEqual({ ...source, name: 'fork', recipe: 'rft' });
+  expect(() => arm(1, 'recipe=grpo')).toThrow('only with --from-iteration 0, found 1');
+});
+
+test('a fork changes what candidates are aimed at', () => {
+  const signals = specOf('coevolve.yaml');
+  for (const aims of ['shuffled', 'random', 'none']) {
+    const changes = [`synthesis.aims=${aims}`, ...(aims === 'none' ? [] : ['synthesis.match=coevolve'])];
+    const match = aims === 'none' ? null : 'coevolve';
+    expect(forkSpec(signals, { name: 'arm', iteration: 0, changes })).toEqual({
+      ...{ ...signals, name: 'arm' },
+      synthesis: { ...signals.synthesis, aims, match },
+    });
+  }
+  expect(() => fork('synthesis.aims=random')).toThrow('the pool of eto does not grow');
 });
 
 test('a fork from the last iteration needs a larger number of iterations', () => {

@@ -405,6 +405,11 @@ const wrongValues = [
     'synthesis.aims: found "random", expected nothing: the pool of eto does not grow',
   ),
   more(
+    'refills without a match',
+    'synthesis: { refills: 5 }',
+    'synthesis.refills: found 5, expected nothing: without match no iteration is refilled',
+  ),
+  more(
     'an unknown aim',
     'synthesis: { aims: signal }',
     'synthesis.aims: found "signal", expected one of signals, shuffled, random, none',

@@ -65,7 +65,8 @@ export function scriptedActivities(
     planCalibration: () => Promise.resolve({ items: 2 }),
     watchTraining: ({ jobKey }) => Promise.resolve({ policyId: policyOf(jobKey.split('/').pop()!), seconds: 1 }),
     ...{ planTest: done, scoreTest: done },
-    ...{ admitTasks: done, buildPreferencePairs: done, closeCampaign: done, detectSignals: done, planIteration: done },
+    ...{ admitTasks: () => Promise.resolve(null), buildPreferencePairs: done },
+    ...{ closeCampaign: done, detectSignals: done, planIteration: done },
     ...{
       planValidation: done,
       recordOperatorCommand: done,
@@ -77,7 +78,7 @@ export function scriptedActivities(
     abstractTasks: () => Promise.resolve({ candidates: 1 }),
     explore: () => Promise.resolve({ outcome: 'finished', turns: 1 }),
     judgeCandidates: () => Promise.resolve({ judged: 1 }),
-    planSolving: () => Promise.resolve({ tasks: 1 }),
+    planSolving: () => Promise.resolve({ from: 0, to: 1 }),
     solveCandidates: () => Promise.resolve({ attempts: 1, found: 0 }),
     judgeCalibration: () => Promise.resolve({ judged: 1 }),
     reflect: () => Promise.resolve({ usable: true }),

@@ -73,16 +73,12 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
     count: ({ deps, key }) => deps.store.feedbackSignals.countByKind(key.campaignId, key.iteration),
   },
   synthesize: {
-    async verify(context) {
-      const { deps, key, plan } = context;
-      const unexplored = plan.providers ? await deps.store.phaseChecks.countUnexplored(key, plan.explorationRounds) : 0;
-      if (unexplored > 0) return `${unexplored} of its explorations`;
-      return missingWork(context, [...plan.aims, 'validation plan']);
-    },
+    verify: async (context) =>
+      (await missingExplorations(context)) ?? missingWork(context, [...context.plan.aims, 'validation plan']),
     count: async (context) => ({ candidates: (await listCandidates(context)).length }),
   },
   validate: {
-    verify: (context) => missingReferences(context, 'validation'),
+    verify: async (context) => (await missingExplorations(context)) ?? missingReferences(context, 'validation'), // a refill explores, too
     async count(context) {
       await countAttempts(context, ['validation', 'solving']);
       return tally((await listCandidates(context)).map(({ verdict, reason }) => reason ?? verdict));
@@ -160,6 +156,11 @@ async function missingWork({ deps, key }: PhaseContext, parts: readonly string[]
 
 async function isTested({ deps: { store }, key }: PhaseContext): Promise<boolean> {
   return (await store.evaluations.listReported(key.campaignId)).some(inIteration(key));
+}
+
+async function missingExplorations({ deps, key, plan }: PhaseContext): Promise<string | null> {
+  const unexplored = plan.providers ? await deps.store.phaseChecks.countUnexplored(key, plan.explorationRounds) : 0;
+  return unexplored > 0 ? `${unexplored} of its explorations` : null;
 }
 
 const missingReferences = (context: PhaseContext, purpose: Purpose): Promise<string | null> =>

@@ -5,9 +5,18 @@ import type { Dependencies } from '../base/dependencies';
 /** Reference actions need no policy and take milliseconds per task, so an activity takes about a second. */
 const referenceTasksPerActivity = 100;
 
+/** `earlier`: planned tasks of earlier refills, which come first; absent without a refill. */
+export type PlannedCount = { tasks: number; tasksPerActivity: number; earlier?: number };
+
+/** Counts the planned tasks up to a refill. */
 export const countPlanned =
   ({ store }: Dependencies) =>
-  async (input: IterationKey & { purpose: Purpose }): Promise<{ tasks: number; tasksPerActivity: number }> => ({
-    tasks: await store.tasks.countPlanned(input, input.purpose),
+  async ({
+    purpose,
+    refill = 0,
+    ...key
+  }: IterationKey & { purpose: Purpose; refill?: number }): Promise<PlannedCount> => ({
+    tasks: await store.tasks.countPlannedBefore(key, purpose, refill + 1),
     tasksPerActivity: referenceTasksPerActivity,
+    ...(refill > 0 && { earlier: await store.tasks.countPlannedBefore(key, purpose, refill) }),
   });

@@ -56,15 +56,18 @@ export const abstractTasks =
     return { candidates: (await exploration.saveAbstraction(key, made)).candidates };
   };
 
-/** Returns the even share of a context in the candidates of its aim. */
+/** Returns the even share of a context in the candidates of its aim; in a refill as many as a first context has. */
 async function limitOf(
   deps: Dependencies,
   spec: CampaignSpec,
   key: IterationKey,
-  { aim, ordinal }: ContextRow,
+  { aim, ordinal, refill }: ContextRow,
 ): Promise<number> {
   const { candidates } = await sizeOf(deps, key, spec, aim);
-  return shareOf(candidates, await deps.store.exploration.countContexts(key, aim), ordinal);
+  const contexts = await deps.store.exploration.countContexts(key, aim);
+  if (refill === 0) return shareOf(candidates, contexts, ordinal);
+  const { candidatesPerSignal, exploration } = spec.synthesis;
+  return Math.ceil(contexts > 0 ? candidates / contexts : candidatesPerSignal / exploration.contextsPerSignal);
 }
 
 type Source = { spec: CampaignSpec; context: ContextRow; task: TaskRow; runs: readonly RunRow[]; limit: number };
@@ -99,6 +102,7 @@ async function toCandidate(
     parentTaskId: task.id,
     parentSignalId: spec.synthesis.aims === 'shuffled' ? null : context.signalId, // no signal flags the parent
     contextId: context.id,
+    refill: context.refill,
     description: candidate.description,
     confidence: candidate.confidence,
     completionCriterion: candidate.completionCriterion,

@@ -1,24 +1,34 @@
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import type { NewContext } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { sizeOf, sourceTasks, type SourceTask } from './source-tasks';
+import { refillSizeOf } from './refill-size';
+import { sourceTasks, type SourceTask } from './source-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
+/** `first`: index of the first context of a refill; absent without a refill. */
+export type PlannedContexts = { contexts: number; first?: number };
+
 /**
- * Stores the contexts of an aim once: trajectories of its source tasks, one per task, or for `random` their environments.
- * Returns the number of contexts.
+ * Stores the contexts of an aim once, or of one refill of it: trajectories of its source tasks, one per task, or for
+ * `random` their environments. A refill continues with the next source tasks. Returns the number of contexts so far.
  */
 export const planExploration =
   (deps: Dependencies) =>
-  async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<{ contexts: number }> => {
+  async ({
+    aim,
+    refill = 0,
+    ...key
+  }: IterationKey & { aim: SynthesisAim; refill?: number }): Promise<PlannedContexts> => {
     const { exploration } = deps.store;
     const { spec } = await getCampaign(deps, key.campaignId);
-    const { contexts } = await sizeOf(deps, key, spec, aim);
+    const { contexts } = await refillSizeOf(deps, key, spec, { aim, refill });
     const sources = await sourceTasks(deps, key, spec, aim);
-    const chosen = aim === 'random' ? repeated(sources, contexts) : sources.slice(0, contexts);
-    await exploration.planContexts(key, aim, chosen.map(toContext));
-    await deps.store.iterations.recordWork(key, 'synthesize', aim);
-    return { contexts: await exploration.countContexts(key, aim) };
+    const from = refill === 0 ? 0 : await exploration.countContexts(key, aim, refill - 1);
+    const isRepeatable = aim === 'random' || refill > 0;
+    const chosen = isRepeatable ? repeated(sources, from, contexts) : sources.slice(0, contexts);
+    await exploration.planContexts(key, aim, chosen.map(toContext), { refill, from });
+    if (refill === 0) await deps.store.iterations.recordWork(key, 'synthesize', aim);
+    return { contexts: await exploration.countContexts(key, aim, refill), ...(refill > 0 && { first: from }) };
   };
 
 const toContext = ({ task, signal, trajectoryId }: SourceTask): NewContext => ({
@@ -28,5 +38,5 @@ const toContext = ({ task, signal, trajectoryId }: SourceTask): NewContext => ({
 });
 
 /** Every source comes once before any comes again. A repeated task is explored with another seed. */
-const repeated = (sources: readonly SourceTask[], count: number): SourceTask[] =>
-  sources.length === 0 ? [] : Array.from({ length: count }, (_, n) => sources[n % sources.length]!);
+const repeated = (sources: readonly SourceTask[], from: number, count: number): SourceTask[] =>
+  sources.length === 0 ? [] : Array.from({ length: count }, (_, n) => sources[(from + n) % sources.length]!);

@@ -4,7 +4,7 @@ import { deriveSeed } from '../../domain/base/seed-tree';
 import { explorationSize, type ExplorationSize } from '../../domain/tasks/exploration';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import { enabledSignals } from '../../spec/iteration-plan';
+import { enabledSignals, timesOf } from '../../spec/iteration-plan';
 import type { FeedbackSignalRow } from '../../store/trajectories/feedback-signals';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
@@ -54,7 +54,7 @@ export async function sizeOf(
   const flagged: number[] = [];
   if (aim === 'random' && key.iteration > 0)
     for (const kind of enabledSignals(spec)) flagged.push((await flaggedTasks(deps, key, kind, spec.seed)).length);
-  return explorationSize({ aim, iteration: key.iteration, flagged }, spec.synthesis);
+  return explorationSize({ aim, iteration: key.iteration, flagged, times: timesOf(spec) }, spec.synthesis);
 }
 
 /** Returns the seed tasks of the train split. */

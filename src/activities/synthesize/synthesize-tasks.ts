@@ -8,7 +8,8 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask } from '../../store/tasks/tasks';
 import { drawInActivity } from '../plan/draw-in-activity';
-import { seedTasks, sizeOf, sourceTasks, type SourceTask } from './source-tasks';
+import { refillSizeOf } from './refill-size';
+import { seedTasks, sourceTasks, type SourceTask } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -30,16 +31,22 @@ const maxParents = 2_000;
 /** Proposes candidates from the environment's task generator, without a model: variants of flagged tasks, or any tasks. */
 export const synthesizeTasks =
   (deps: Dependencies) =>
-  async ({ aim, ...key }: IterationKey & { aim: SynthesisAim }): Promise<void> => {
-    await deps.store.tasks.propose(key, await candidatesFor(deps, key, aim));
-    await deps.store.iterations.recordWork(key, 'synthesize', aim);
+  async ({ aim, refill = 0, ...key }: IterationKey & Synthesis): Promise<void> => {
+    await deps.store.tasks.propose(key, await candidatesFor(deps, key, { aim, refill }));
+    if (refill === 0) await deps.store.iterations.recordWork(key, 'synthesize', aim);
   };
 
-async function candidatesFor(deps: Dependencies, key: IterationKey, aim: SynthesisAim): Promise<NewTask[]> {
+type Synthesis = { aim: SynthesisAim; refill?: number };
+
+async function candidatesFor(
+  deps: Dependencies,
+  key: IterationKey,
+  { aim, refill }: Required<Synthesis>,
+): Promise<NewTask[]> {
   const { spec } = await getCampaign(deps, key.campaignId);
   const { name, options, form } = spec.environment;
-  const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
-  const { candidates: wanted } = await sizeOf(deps, key, spec, aim);
+  const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim, ...(refill > 0 ? [refill] : []));
+  const { candidates: wanted } = await refillSizeOf(deps, key, spec, { aim, refill });
   const parents = (await parentsFor(deps, key, spec, aim)).slice(0, maxParents);
   if (parents.length === 0 || wanted === 0) return [];
   await requireGenerator(deps, spec);
@@ -54,8 +61,9 @@ async function candidatesFor(deps: Dependencies, key: IterationKey, aim: Synthes
     const records = await drawInActivity(() => deps.environmentData.variants(name, request));
     for (const record of records) {
       const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
-      const id = candidateTaskId(key.iteration, aim, candidates.length);
-      candidates.push({ ...toTask(record, name), ...identityOf(parent, spec), id, split: 'train', relation });
+      const number = refill > 0 ? `refill-${refill}.${candidates.length}` : candidates.length;
+      const id = candidateTaskId(key.iteration, aim, number);
+      candidates.push({ ...toTask(record, name), ...identityOf(parent, spec), id, split: 'train', relation, refill });
     }
   }
   return candidates;

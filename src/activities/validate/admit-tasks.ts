@@ -8,13 +8,15 @@ import {
 } from '../../domain/tasks/admission/candidate';
 import { tasksNeedApproval } from '../../domain/campaign/approval';
 import { DomainError } from '../../domain/base/errors';
+import type { SynthesisAim } from '../../domain/campaign/recipe';
+import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { TrajectorySummary } from '../../store/trajectories/trajectories';
 import { admissionRulesOf } from './admission-rules';
 import { embedGoals, type GoalVectors } from './embed-goals';
-import { matchedAdmissions } from '../synthesize/matched-admissions';
+import { limitsOf, matchGroups, missingOf } from './match-groups';
 import { recordDiversity } from './record-diversity';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -22,7 +24,9 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 const embeddingsTimeoutMs = 60_000;
 
 /**
- * Decides every candidate of an iteration (`admit`) and records the diversity and relevance of the admitted tasks.
+ * Decides every candidate of an iteration, or of one refill (`admit`). Returns the aims that admitted too few tasks to match
+ * another campaign and may be refilled; null without a matched campaign. After the last refill, records the diversity and
+ * relevance of the admitted tasks.
  *
  * Idempotent: decisions depend only on stored rows that they do not change, so a retry makes the same decisions and does
  * not change stored ones.
@@ -32,29 +36,49 @@ const embeddingsTimeoutMs = 60_000;
  */
 export const admitTasks =
   (deps: Dependencies) =>
-  async (key: IterationKey): Promise<void> => {
+  async ({ refill = 0, ...key }: IterationKey & { refill?: number }): Promise<SynthesisAim[] | null> => {
     const { spec, name } = await getCampaign(deps, key.campaignId);
     const { tasks, admission } = deps.store;
-    const all = await tasks.list(key.campaignId);
+    const stored = await tasks.list(key.campaignId);
+    const all = stored.filter((task) => !isCandidateOf(key, task) || task.refill <= refill); // also when it is repeated
     const vectors = await embedGoals(deps, { spec, key }, all, AbortSignal.timeout(embeddingsTimeoutMs));
     const approval = await admission.findApproval(key.campaignId, key.iteration);
-    const matched = await matchedAdmissions(deps.store, spec, name, key.iteration);
-    const rules = admissionRulesOf(spec, key.iteration, { approval, matched });
+    const groups = await matchGroups(deps.store, spec, key, refill);
+    const rules = admissionRulesOf(spec, key.iteration, { approval, limits: groups && limitsOf(groups) });
 
     const known = rules.embedded || rules.diversity.floor > 0 ? vectors : null;
-    const pool = all.filter((task) => task.verdict === 'admitted' && !isCandidateOf(key, task));
+    const isMade = (task: TaskRow): boolean => isCandidateOf(key, task) && task.refill === refill;
+    const pool = all.filter((task) => task.verdict === 'admitted' && !isMade(task));
     const inSplit = (split: TaskSplit): KnownTask[] =>
       toKnown(
         pool.filter((task) => task.split === split),
         known,
       );
-    const made = all.filter((task) => isCandidateOf(key, task));
-    const candidates = await toCandidates(deps, key, made, known);
+    const candidates = await toCandidates(deps, key, all.filter(isMade), known);
     const decisions = admit(candidates, inSplit('train'), inSplit('held-out'), rules);
     await admission.decide(key, decisions);
     requireApproval(name, key, decisions);
-    await recordDiversity(deps, key, spec.admission.diversity, vectors);
+    const short = groups && (await recordMatch(deps, key, spec, refill));
+    if (!short?.length) await recordDiversity(deps, key, spec.admission.diversity, vectors);
+    return short;
   };
+
+/** Records the match of the iteration so far. Returns the aims to refill; tasks that need an approval are never refilled. */
+async function recordMatch(
+  { store }: Dependencies,
+  key: IterationKey,
+  spec: CampaignSpec,
+  refill: number,
+): Promise<SynthesisAim[]> {
+  const groups = (await matchGroups(store, spec, key, refill + 1)) ?? [];
+  const { match, refills, approval } = spec.synthesis;
+  const sum = (unit: 'wanted' | 'admitted'): number => groups.reduce((total, group) => total + group[unit], 0);
+  await store.matches.save(key, {
+    ...{ matched: match!, wanted: sum('wanted'), admitted: sum('admitted'), refills: refill },
+  });
+  if (refill >= refills || approval) return [];
+  return groups.filter((group) => missingOf(group) > 0).flatMap(({ aims }) => aims);
+}
 
 /** True if the iteration synthesized the task, for any verdict. */
 const isCandidateOf = ({ iteration }: IterationKey, { origin, createdIteration }: TaskRow): boolean =>

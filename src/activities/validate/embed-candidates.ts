@@ -1,5 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { IterationKey } from '../../store/campaign/iterations';
+import type { TaskRow } from '../../store/tasks/tasks';
 import { embedGoals } from './embed-goals';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -9,8 +10,10 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
  */
 export const embedCandidates =
   (deps: Dependencies) =>
-  async (key: IterationKey): Promise<void> => {
+  async ({ refill = 0, ...key }: IterationKey & { refill?: number }): Promise<void> => {
     const { spec } = await getCampaign(deps, key.campaignId);
     const tasks = await deps.store.tasks.list(key.campaignId);
-    await embedGoals(deps, { spec, key }, tasks, cancellationSignal());
+    const isLater = (task: TaskRow): boolean => task.createdIteration === key.iteration && task.refill > refill;
+    const known = tasks.filter((task) => !isLater(task));
+    await embedGoals(deps, { spec, key }, known, cancellationSignal());
   };

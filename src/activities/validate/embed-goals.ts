@@ -12,7 +12,7 @@ export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly n
 /**
  * Returns unit sentence embeddings of the goals of a campaign's tasks, from its embedding model or from hashed n-grams.
  *
- * The model embeds the seed tasks once and the candidates of each iteration once. A repeated request gets the stored
+ * The model embeds the seed tasks once and the candidates of each synthesis once. A repeated request gets the stored
  * answers without a charge: a group holds every task regardless of its verdict, so it never changes.
  *
  * @param tasks all tasks of the campaign
@@ -37,8 +37,8 @@ export async function embedGoals(
   return { encoder: `${provider}/${model}`, vectorOf: ({ id }) => vectors.get(id)! };
 }
 
-const callOf = ({ origin, createdIteration }: TaskRow): string =>
-  origin === 'seed' ? 'embed/seeds' : `embed/${createdIteration}/admission`;
+const callOf = ({ origin, createdIteration, refill }: TaskRow): string =>
+  origin === 'seed' ? 'embed/seeds' : `embed/${createdIteration}/admission${refill > 0 ? `/${refill}` : ''}`;
 
 function hashedGoals(): GoalVectors {
   const vectors = new Map<string, readonly number[]>();

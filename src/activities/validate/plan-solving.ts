@@ -1,18 +1,19 @@
+import type { Range } from '../../domain/base/concurrency';
 import { trajectoryId } from '../../domain/campaign/ids';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
 
 /**
- * Plans the solver's attempts at the executed candidates of the iteration: those that a language model wrote, whose
- * reference actions score 1 with the environment's checker. Returns their number.
+ * Plans the solver's attempts at the executed candidates of a refill: those that a language model wrote, whose reference
+ * actions score 1 with the environment's checker. Returns their range of the plan.
  */
 export const planSolving =
   ({ store }: Dependencies) =>
-  async (key: IterationKey): Promise<{ tasks: number }> => {
-    const planned = await store.tasks.countPlanned(key, 'validation');
-    const candidates = (await store.tasks.listPlanned(key, 'validation', 0, planned)).filter(
-      ({ contextId, grader }) => contextId !== null && grader === 'environment',
+  async ({ refill, ...key }: IterationKey & { refill: number }): Promise<Range> => {
+    const to = await store.tasks.countPlannedBefore(key, 'validation', refill + 1);
+    const candidates = (await store.tasks.listPlanned(key, 'validation', 0, to)).filter(
+      (task) => task.refill === refill && task.contextId !== null && task.grader === 'environment',
     );
     const playOf = (taskId: string): string =>
       trajectoryId({ iteration: key.iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
@@ -21,10 +22,13 @@ export const planSolving =
       candidates.map(({ id }) => playOf(id)),
     );
     const solved = candidates.filter(({ id }) => isSuccess(plays.get(playOf(id))?.reward ?? 0));
-    await store.tasks.plan(
+    await store.tasks.extendPlan(
       key,
       'solving',
       solved.map(({ id }) => id),
     );
-    return { tasks: await store.tasks.countPlanned(key, 'solving') };
+    return {
+      from: await store.tasks.countPlannedBefore(key, 'solving', refill),
+      to: await store.tasks.countPlannedBefore(key, 'solving', refill + 1),
+    };
   };

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../base/errors';
-import { compareCampaigns, type CampaignPair, type Comparison } from '../../client/compare-campaigns';
+import { compareCampaigns, type CampaignPair, type Comparison, type MatchedPair } from '../../client/compare-campaigns';
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
@@ -27,6 +27,7 @@ export function addCompare(program: Command): void {
         const comparison = await compareCampaigns(session, [...new Set(names)], options);
         for (const pair of comparison.pairs)
           if (!pair.tests) printMessage(`warning: ${fewShared(pair, comparison.evaluationSet)}`);
+        for (const problem of failedMatches(comparison)) printMessage(`warning: ${problem}`);
         printResult(json, comparison, () => comparisonText(comparison));
       });
     });
@@ -36,8 +37,35 @@ const fewShared = ({ campaigns, tasks, played }: CampaignPair, set: string): str
   `${campaigns.join(' and ')} share ${tasks} of ${Math.max(...played)} tasks of ${set}, expected at least ` +
   `${100 * minSharedTasks} %: their scores are not compared; give both the same seed and environment`;
 
+const failedMatches = ({ matches }: Comparison): string[] =>
+  matches.flatMap(({ campaign, matched, iterations }) =>
+    iterations
+      .filter(({ admitted, wanted }) => admitted !== wanted)
+      .map(
+        ({ iteration, admitted, wanted }) =>
+          `match failed: ${campaign} admitted ${admitted} tasks in iteration ${iteration}, expected ${wanted} as ${matched}`,
+      ),
+  );
+
+/** The effort of a campaign beside that of the one that it is matched with. */
+function matchText({ campaign, matched, iterations }: MatchedPair): string {
+  const rows = iterations.map(({ effort, matchedEffort, ...match }) => [
+    ...[match.iteration, match.wanted, match.admitted, match.refills],
+    match.admitted === match.wanted ? 'met' : 'failed',
+    ...[effort?.candidates ?? null, matchedEffort?.candidates ?? null],
+    ...[effort?.modelCalls ?? null, matchedEffort?.modelCalls ?? null],
+    ...[effort?.modelTokens ?? null, matchedEffort?.modelTokens ?? null],
+  ]);
+  const both = (unit: string): string[] => [`${unit}: ${campaign}`, matched];
+  const head = ['iteration', 'wanted', 'admitted', 'refills', 'match'];
+  return `match of ${campaign} with ${matched}\n\n${table(
+    [...head, ...both('candidates'), ...both('model calls'), ...both('model tokens')],
+    rows,
+  )}`;
+}
+
 function comparisonText(comparison: Comparison): string {
-  const { campaigns, seeds, forks, differences, effort, policies, evaluationSet } = comparison;
+  const { campaigns, seeds, forks, differences, effort, matches, policies, evaluationSet } = comparison;
   const changed = differences.map(({ key, values }) => [
     key,
     ...values.map((value) => (value === null ? null : JSON.stringify(value))),
@@ -57,6 +85,7 @@ function comparisonText(comparison: Comparison): string {
     table(['key', ...campaigns], changed),
     'effort',
     table([...head, 'trained tokens', 'model calls', 'model tokens'], spent),
+    ...matches.map(matchText),
     'compared policies',
     table(['campaign', 'seed', 'active policy'], compared),
     scoresText(comparison),

@@ -24,7 +24,8 @@ export type IterationName = { name: string; iteration: number; epoch: number };
 /** Workflow id of one shard of a rollout. */
 export const rolloutWorkflowId = ({ name, iteration, epoch }: IterationName, shard: RolloutShardName): string => {
   const step = shard.step > 0 ? `/step/${shard.step}` : '';
-  return `${iterationWorkflowId(name, iteration, epoch)}/rollout/${shard.purpose}${step}/${shard.player}/${shard.number}`;
+  const refill = shard.refill ? `/refill/${shard.refill}` : '';
+  return `${iterationWorkflowId(name, iteration, epoch)}/rollout/${shard.purpose}${step}${refill}/${shard.player}/${shard.number}`;
 };
 
 export type RolloutShardName = {
@@ -33,12 +34,18 @@ export type RolloutShardName = {
   player: AgentRole | 'reference';
   /** RL step, from 1; 0 without RL. */
   step: number;
+  /** Of the candidates that are validated; 0 for those of the first synthesis. */
+  refill?: number;
   number: number;
 };
 
 /** Workflow id of one shard of the exploration for an aim. */
-export const explorationWorkflowId = ({ name, iteration, epoch }: IterationName, aim: string, number: number): string =>
-  `${iterationWorkflowId(name, iteration, epoch)}/explore/${aim}/${number}`;
+export const explorationWorkflowId = (
+  { name, iteration, epoch }: IterationName,
+  aim: string,
+  { number, refill }: { number: number; refill: number },
+): string =>
+  `${iterationWorkflowId(name, iteration, epoch)}/explore/${aim}/${refill > 0 ? `refill/${refill}/` : ''}${number}`;
 
 /** Key of a training job. It has no epoch, so a later epoch finds a finished job instead of repeating it. */
 export const trainingJobKey = (name: string, iteration: number, role: AgentRole | 'base'): string =>

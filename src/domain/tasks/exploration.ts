@@ -50,6 +50,8 @@ type SizeOf = {
   iteration: number;
   /** Tasks that each enabled signal flags in the iteration. */
   flagged: readonly number[];
+  /** Iterations whose tasks are made in this one; default 1. */
+  times?: number;
 };
 
 /**
@@ -57,7 +59,7 @@ type SizeOf = {
  * signals would get, so that both cost the same. Iteration 0 gets enough candidates for the first pool.
  */
 export function explorationSize(
-  { aim, iteration, flagged }: SizeOf,
+  { aim, iteration, flagged, times = 1 }: SizeOf,
   { initialTasks, candidatesPerSignal, exploration: { contextsPerSignal } }: SizeSettings,
 ): ExplorationSize {
   if (iteration === 0) {
@@ -65,10 +67,11 @@ export function explorationSize(
     const contexts = Math.max(Math.ceil(wanted / initialTasksPerContext), contextsPerSignal);
     return bounded({ candidates: wanted * initialCandidatesPerTask, contexts });
   }
-  if (aim !== 'random') return bounded({ candidates: candidatesPerSignal, contexts: contextsPerSignal });
+  const perSignal = bounded({ candidates: candidatesPerSignal * times, contexts: contextsPerSignal * times });
+  if (aim !== 'random') return perSignal;
   const sizes = flagged
     .filter((tasks) => tasks > 0)
-    .map((tasks) => bounded({ candidates: candidatesPerSignal, contexts: Math.min(contextsPerSignal, tasks) }));
+    .map((tasks) => ({ ...perSignal, contexts: Math.min(perSignal.contexts, tasks) }));
   const sum = (unit: keyof ExplorationSize): number => sizes.reduce((total, size) => total + size[unit], 0);
   return { candidates: sum('candidates'), contexts: sum('contexts') };
 }

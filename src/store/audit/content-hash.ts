@@ -46,7 +46,7 @@ const parts = {
       row_number() over (partition by iteration order by started_at, finished_at) as position
     from phases where campaign_id = $1::integer`,
   tasks: `select id, environment, split, evaluation_set, origin, goal, definition, features, reference_actions, content_key,
-      created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason, description, confidence,
+      created_iteration, parent_task_id, parent_signal_id, relation, refill, verdict, reason, description, confidence,
       completion_criterion, context_id, grader
     from tasks where campaign_id = $1::integer`,
   admissions: `select task_id, ordinal, stage, passed, reason, detail from admission_verdicts
@@ -55,6 +55,7 @@ const parts = {
   diversity: `select iteration, encoder, tasks, neighbours, similarity, energy_distance, relative_distance, collapsed
     from diversity_rounds where campaign_id = $1::integer`,
   plans: `select iteration, purpose, step, ordinal, task_id from planned_tasks where campaign_id = $1::integer`,
+  matches: `select iteration, matched, wanted, admitted, refills from matches where campaign_id = $1::integer`,
   functionLists: `select sha256, functions from function_lists where campaign_id = $1::integer`,
   trajectories: `select id, iteration, purpose, task_id, policy_id, attempt, seed, outcome, reward, raw_score,
       stop_reason, opening, turn_count
@@ -65,7 +66,7 @@ const parts = {
     where campaign_id = $1::integer`,
   signalRates: `select iteration, kind, played, flagged, unchanged, permutations from signal_rates
     where campaign_id = $1::integer`,
-  explorations: `select id, iteration, aim, ordinal, signal_id, trajectory_id, task_id, status, context, failure
+  explorations: `select id, iteration, aim, ordinal, refill, signal_id, trajectory_id, task_id, status, context, failure
     from exploration_contexts where campaign_id = $1::integer`,
   explorationRuns: `select id, context_id, round, seed, outcome, opening, reward from exploration_runs
     where campaign_id = $1::integer`,

@@ -74,7 +74,7 @@ async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<
   await client.query(
     `insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed, nondeterminism, forked_from, fork_iteration)
      overriding system value
-     select $1::integer, $3, recipe, environment, $4::jsonb, $5, seed, nondeterminism, id, $6::smallint
+     select $1::integer, $3, coalesce($4::jsonb ->> 'recipe', recipe), environment, $4::jsonb, $5, seed, nondeterminism, id, $6::smallint
      from campaigns where id = $2::integer`,
     [id, source.id, name, spec, specHash, iteration],
   );

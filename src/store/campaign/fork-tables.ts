@@ -23,6 +23,7 @@ export const copiedTables = {
   admission_verdicts: ofParent('tasks', 'task_id', 'p.created_iteration'),
   task_retirements: ofIteration,
   diversity_rounds: ofIteration,
+  matches: ofIteration,
   function_lists: 'r.campaign_id = $2::integer',
   trajectories: ofIteration,
   trajectory_turns: ofParent('trajectories', 'trajectory_id'),

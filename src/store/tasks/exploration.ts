@@ -17,6 +17,7 @@ export type ContextRow = NewContext & {
   iteration: number;
   aim: SynthesisAim;
   ordinal: number;
+  refill: number;
   status: 'planned' | 'reflected' | 'failed';
   context: Reflection | null;
   failure: ModelFailure | null;
@@ -52,34 +53,43 @@ export const explorationStore = (pool: Pool) => ({ ...contextStore(pool), ...run
 
 const contextStore = (pool: Pool) => ({
   /**
-   * Stores the contexts of an aim once, in this order; a second call changes nothing.
+   * Stores the contexts of an aim once, or those of one refill, in this order; a second call changes nothing.
    *
+   * @param later the refill, from 1, and the ordinal of its first context
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  planContexts: (key: IterationKey, aim: SynthesisAim, contexts: readonly NewContext[]): Promise<void> =>
+  planContexts: (
+    key: IterationKey,
+    aim: SynthesisAim,
+    contexts: readonly NewContext[],
+    { refill, from } = { refill: 0, from: 0 },
+  ): Promise<void> =>
     inTransaction(pool, async (client) => {
       await lockEpoch(client, key);
-      const ids = contexts.map((_, ordinal) => explorationContextId(key.iteration, aim, ordinal));
+      const numbered = contexts.map((context, n) => ({
+        ...context,
+        ordinal: from + n,
+        id: explorationContextId(key.iteration, aim, from + n),
+      }));
       await client.query(
         `insert into exploration_contexts (campaign_id, id, iteration, aim, ordinal, signal_id, trajectory_id, task_id,
-           epoch)
-         select $1::integer, c.id, $2::smallint, $4, c.ordinal, c."signalId", c."trajectoryId", c."taskId", $3::integer
+           epoch, refill)
+         select $1::integer, c.id, $2::smallint, $4, c.ordinal, c."signalId", c."trajectoryId", c."taskId", $3::integer,
+           $6::smallint
          from jsonb_to_recordset($5::jsonb)
            as c (id text, ordinal integer, "signalId" text, "trajectoryId" text, "taskId" text)
          where not exists (select from exploration_contexts p
-           where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.aim = $4)`,
-        [
-          ...[key.campaignId, key.iteration, key.epoch, aim],
-          JSON.stringify(contexts.map((context, ordinal) => ({ ...context, ordinal, id: ids[ordinal] }))),
-        ],
+           where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.aim = $4 and p.refill = $6::smallint)`,
+        [key.campaignId, key.iteration, key.epoch, aim, JSON.stringify(numbered), refill],
       );
     }),
 
-  async countContexts({ campaignId, iteration }: IterationKey, aim: SynthesisAim): Promise<number> {
+  /** Counts the contexts of an aim up to a refill. */
+  async countContexts({ campaignId, iteration }: IterationKey, aim: SynthesisAim, refill = 0): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*)::integer as count from exploration_contexts
-       where campaign_id = $1::integer and iteration = $2::smallint and aim = $3`,
-      [campaignId, iteration, aim],
+       where campaign_id = $1::integer and iteration = $2::smallint and aim = $3 and refill <= $4::smallint`,
+      [campaignId, iteration, aim, refill],
     );
     return rows[0]!.count;
   },
@@ -87,7 +97,7 @@ const contextStore = (pool: Pool) => ({
   /** @throws DomainError `UnknownContext` */
   async getContext(campaignId: number, id: string): Promise<ContextRow> {
     const { rows } = await pool.query<ContextRow>(
-      `select id, iteration, aim, ordinal, signal_id as "signalId", trajectory_id as "trajectoryId",
+      `select id, iteration, aim, ordinal, refill, signal_id as "signalId", trajectory_id as "trajectoryId",
          task_id as "taskId", status, context, failure
        from exploration_contexts where campaign_id = $1::integer and id = $2`,
       [campaignId, id],

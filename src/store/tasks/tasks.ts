@@ -22,6 +22,8 @@ export type TaskRow = {
   parentSignalId: string | null;
   /** To the parent, if the environment's generator made the task. */
   relation: string | null;
+  /** Of the iteration's synthesis: 0 for the first one, later ones follow when too few candidates were admitted. */
+  refill: number;
   verdict: 'admitted' | 'candidate' | 'rejected';
   reason: string | null;
   /** Source of the attempts' rewards. */
@@ -40,9 +42,9 @@ type ModelFields = {
 
 export type NewTask = Omit<
   TaskRow,
-  'createdIteration' | 'relation' | 'verdict' | 'reason' | 'grader' | 'evaluationSet' | keyof ModelFields
+  'createdIteration' | 'relation' | 'refill' | 'verdict' | 'reason' | 'grader' | 'evaluationSet' | keyof ModelFields
 > &
-  Partial<ModelFields & Pick<TaskRow, 'relation'>> & {
+  Partial<ModelFields & Pick<TaskRow, 'relation' | 'refill'>> & {
     /** Of a held-out task; default: dev. */
     evaluationSet?: string | null;
     /** Default: environment. */
@@ -53,10 +55,12 @@ export type NewTask = Omit<
 
 const columns = `id, environment, split, evaluation_set as "evaluationSet", origin, goal, definition, features, reference_actions as "referenceActions",
   content_key as "contentKey", created_iteration as "createdIteration", parent_task_id as "parentTaskId",
-  parent_signal_id as "parentSignalId", relation, verdict, reason, grader, description, confidence,
+  parent_signal_id as "parentSignalId", relation, refill, verdict, reason, grader, description, confidence,
   completion_criterion as "completionCriterion", context_id as "contextId"`;
 
-export const taskStore = (pool: Pool) => ({
+export const taskStore = (pool: Pool) => ({ ...poolStore(pool), ...planStore(pool) });
+
+const poolStore = (pool: Pool) => ({
   /** Stores tasks as admitted. Returns the count of inserted tasks. */
   seed: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'admitted'),
 
@@ -85,6 +89,28 @@ export const taskStore = (pool: Pool) => ({
   },
 
   /**
+   * Returns statistics of the target agent's training attempts per task in the iterations before `before`: mean reward
+   * and attempts from iteration `since` on, the count of iterations over all. Tasks without an attempt are left out.
+   */
+  async listStats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
+    const { rows } = await pool.query<TaskStats & { taskId: string }>(
+      `select t.task_id as "taskId", avg(t.reward) filter (where t.iteration >= $2::smallint) as "meanReward",
+         (count(*) filter (where t.iteration >= $2::smallint))::integer as attempts,
+         count(distinct t.iteration)::integer as iterations
+       from trajectories t
+       join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+       where t.campaign_id = $1::integer and t.purpose = 'train' and t.outcome = 'scored' and p.role = 'target'
+         and t.iteration < $3::smallint
+       group by t.task_id`,
+      [campaignId, since, before],
+    );
+    return new Map(rows.map(({ taskId, ...stats }) => [taskId, stats]));
+  },
+});
+
+/** Plans: the tasks of an iteration in order. */
+const planStore = (pool: Pool) => ({
+  /**
    * Stores the plan of an iteration, or of one RL step, once; a second call changes nothing. Concurrent calls are
    * serialized, so that a plan never mixes two.
    *
@@ -105,6 +131,28 @@ export const taskStore = (pool: Pool) => ({
       );
     }),
 
+  /**
+   * Appends the tasks that are not in a plan without steps yet.
+   *
+   * @throws DomainError `StaleEpoch` when a later run owns the iteration
+   */
+  extendPlan: (key: IterationKey, purpose: Purpose, taskIds: readonly string[]): Promise<void> =>
+    inTransaction(pool, async (client) => {
+      await lockEpoch(client, key);
+      await client.query(
+        `with plan as (
+           select task_id, ordinal from planned_tasks
+           where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3
+         )
+         insert into planned_tasks (campaign_id, iteration, purpose, ordinal, task_id)
+         select $1::integer, $2::smallint, $3,
+           (select coalesce(max(ordinal), -1) from plan) + row_number() over (order by added.ordinal), added.task_id
+         from unnest($4::text[]) with ordinality as added (task_id, ordinal)
+         where added.task_id not in (select task_id from plan)`,
+        [key.campaignId, key.iteration, purpose, taskIds],
+      );
+    }),
+
   /** Counts the tasks of a plan, or of one step of it. */
   async countPlanned(key: IterationKey, purpose: Purpose, step?: number): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(
@@ -112,6 +160,17 @@ export const taskStore = (pool: Pool) => ({
        where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3
          and ($4::smallint is null or step = $4::smallint)`,
       [key.campaignId, key.iteration, purpose, step ?? null],
+    );
+    return rows[0]!.count;
+  },
+
+  /** Counts the tasks of a plan that belong to the refills before `refill`. */
+  async countPlannedBefore(key: IterationKey, purpose: Purpose, refill: number): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count
+       from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
+       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = $3 and t.refill < $4::smallint`,
+      [key.campaignId, key.iteration, purpose, refill],
     );
     return rows[0]!.count;
   },
@@ -127,25 +186,6 @@ export const taskStore = (pool: Pool) => ({
       [key.campaignId, key.iteration, purpose, from, to],
     );
     return rows;
-  },
-
-  /**
-   * Returns statistics of the target agent's training attempts per task in the iterations before `before`: mean reward
-   * and attempts from iteration `since` on, the count of iterations over all. Tasks without an attempt are left out.
-   */
-  async listStats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
-    const { rows } = await pool.query<TaskStats & { taskId: string }>(
-      `select t.task_id as "taskId", avg(t.reward) filter (where t.iteration >= $2::smallint) as "meanReward",
-         (count(*) filter (where t.iteration >= $2::smallint))::integer as attempts,
-         count(distinct t.iteration)::integer as iterations
-       from trajectories t
-       join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
-       where t.campaign_id = $1::integer and t.purpose = 'train' and t.outcome = 'scored' and p.role = 'target'
-         and t.iteration < $3::smallint
-       group by t.task_id`,
-      [campaignId, since, before],
-    );
-    return new Map(rows.map(({ taskId, ...stats }) => [taskId, stats]));
   },
 });
 
@@ -171,16 +211,17 @@ async function insertTasks(
 ): Promise<number> {
   const { rowCount } = await pool.query(
     `insert into tasks (campaign_id, id, environment, split, evaluation_set, origin, goal, definition, features,
-       reference_actions, content_key, created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason,
-       grader, description, confidence, completion_criterion, context_id, epoch)
+       reference_actions, content_key, created_iteration, parent_task_id, parent_signal_id, relation, refill, verdict,
+       reason, grader, description, confidence, completion_criterion, context_id, epoch)
      select $1::integer, t.id, t.environment, t.split,
        case when t.split = 'held-out' then coalesce(t."evaluationSet", 'dev') end, t.origin, t.goal, t.definition, t.features,
        t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId", t.relation,
+       coalesce(t.refill, 0)::smallint,
        case when t.refusal is null then $5 else 'rejected' end, t.refusal, coalesce(t.grader, 'environment'),
        t.description, t.confidence, t."completionCriterion", t."contextId", $3::integer
      from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, "evaluationSet" text, origin text, goal text,
        definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
-       "parentSignalId" text, relation text, refusal text, grader text, description text, confidence real,
+       "parentSignalId" text, relation text, refill integer, refusal text, grader text, description text, confidence real,
        "completionCriterion" text, "contextId" text)
      where exists (select from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)

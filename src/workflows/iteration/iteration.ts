@@ -48,7 +48,7 @@ const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
     isStart(context) ? rolloutReferences(context, 'expert') : rolloutTasks(context, 'train', context.plan.agents),
   optimize,
   detect: (context) => store.detectSignals(keyOf(context)),
-  synthesize,
+  synthesize: (context) => synthesize(context),
   validate,
   pair: (context) => store.buildPreferencePairs(keyOf(context)),
   train: (context) => (isStart(context) ? trainStart(context) : trainAgents(context)),

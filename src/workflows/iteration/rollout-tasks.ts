@@ -28,16 +28,20 @@ export async function rolloutTasks(
   const assignments = await store.choosePolicies({ ...keyOf(context), purpose, roles, step });
   await settleAll(
     assignments.map(({ role, policyId, range, tasksPerActivity }) =>
-      rolloutShards(context, { purpose, policyId, step, tasksPerActivity }, range, role),
+      rolloutShards(context, { purpose, policyId, step, tasksPerActivity }, range, { player: role }),
     ),
   );
 }
 
 /** Plays the reference actions of the planned tasks: expert trajectories of seed tasks, validation of synthesized tasks. */
-export async function rolloutReferences(context: IterationContext, purpose: 'expert' | 'validation'): Promise<void> {
-  const { tasks, tasksPerActivity } = await store.countPlanned({ ...keyOf(context), purpose });
+export async function rolloutReferences(
+  context: IterationContext,
+  purpose: 'expert' | 'validation',
+  refill = 0,
+): Promise<void> {
+  const { tasks, tasksPerActivity, earlier = 0 } = await store.countPlanned({ ...keyOf(context), purpose, refill });
   const batch = { purpose, policyId: null, step: 0, tasksPerActivity };
-  await rolloutShards(context, batch, { from: 0, to: tasks }, 'reference');
+  await rolloutShards(context, batch, { from: earlier, to: tasks }, { player: 'reference', refill });
 }
 
 type Batch = Pick<RolloutShard, 'purpose' | 'policyId' | 'step' | 'tasksPerActivity'>;
@@ -46,7 +50,7 @@ async function rolloutShards(
   context: IterationContext,
   batch: Batch,
   range: Range,
-  player: AgentRole | 'reference',
+  { player, refill = 0 }: { player: AgentRole | 'reference'; refill?: number },
 ): Promise<void> {
   const { environment, runner } = context;
   const { purpose, step, tasksPerActivity } = batch;
@@ -56,7 +60,7 @@ async function rolloutShards(
       rollout,
       { ...keyOf(context), environment, from, to, ...batch },
       {
-        workflowId: rolloutWorkflowId(nameOf(context), { purpose, step, player, number }),
+        workflowId: rolloutWorkflowId(nameOf(context), { purpose, step, refill, player, number }),
         staticSummary: `Roll out ${to - from} ${purpose} tasks with ${player}`,
         typedSearchAttributes: workflowInfo().typedSearchAttributes,
         whileRunning: runner.forwardControlTo,

@@ -16,29 +16,40 @@ const offline = proxyActivities<Activities>(profiles.llm(offlineProvider));
 /** About seven activities per context keep the history of a shard near 1,000 events. */
 const contextsPerShard = 25;
 
-/** Creates candidate tasks for every aim: with language models, or with the environment's own generator without them. */
-export async function synthesize(context: IterationContext): Promise<void> {
-  const { aims, providers } = context.plan;
+/**
+ * Creates candidate tasks for every aim: with language models, or with the environment's own generator without them.
+ *
+ * @param refill from 1 when the candidates so far were too few; `aims` are then those that need more
+ */
+export async function synthesize(
+  context: IterationContext,
+  { aims, refill }: Synthesis = { aims: context.plan.aims, refill: 0 },
+): Promise<void> {
+  const { providers } = context.plan;
   await settleAll(
     aims.map((aim) =>
-      providers ? exploreShards(context, aim, providers) : offline.synthesizeTasks({ ...keyOf(context), aim }),
+      providers
+        ? exploreShards(context, { aim, refill }, providers)
+        : offline.synthesizeTasks({ ...keyOf(context), aim, refill }),
     ),
   );
-  await store.planValidation(keyOf(context));
+  await store.planValidation({ ...keyOf(context), refill });
 }
+
+type Synthesis = { aims: readonly SynthesisAim[]; refill: number };
 
 async function exploreShards(
   context: IterationContext,
-  aim: SynthesisAim,
+  { aim, refill }: { aim: SynthesisAim; refill: number },
   providers: ProviderByPurpose,
 ): Promise<void> {
   const { plan, runner } = context;
-  const { contexts } = await store.planExploration({ ...keyOf(context), aim });
-  for (const [number, range] of [...splitRange({ from: 0, to: contexts }, contextsPerShard)].entries()) {
+  const { contexts, first = 0 } = await store.planExploration({ ...keyOf(context), aim, refill });
+  for (const [number, range] of [...splitRange({ from: first, to: contexts }, contextsPerShard)].entries()) {
     await runner.unpaused();
     const input = { ...keyOf(context), ...range, aim, rounds: plan.explorationRounds, providers };
     await executeOnce(explore, input, {
-      workflowId: explorationWorkflowId(nameOf(context), aim, number),
+      workflowId: explorationWorkflowId(nameOf(context), aim, { number, refill }),
       staticSummary: `Explore ${range.to - range.from} contexts for ${aim}`,
       typedSearchAttributes: workflowInfo().typedSearchAttributes,
       whileRunning: runner.forwardControlTo,

@@ -1,9 +1,11 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import { slidingWindow, splitRange, type Range } from '../../domain/base/concurrency';
+import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { profiles } from '../base/activity-profiles';
 import { keyOf, type IterationContext } from './iteration-context';
 import { rolloutReferences } from './rollout-tasks';
+import { synthesize } from './synthesize';
 
 const store = proxyActivities<Activities>(profiles.store);
 
@@ -11,20 +13,35 @@ const store = proxyActivities<Activities>(profiles.store);
 const candidatesPerActivity = 10;
 const concurrency = 8;
 
-/** Executes every candidate, judges it where a judge is configured, and admits it or rejects it with the reason. */
+/**
+ * Validates the candidates and admits them or rejects them with the reason. While too few are admitted to match another
+ * campaign, more are synthesized and validated.
+ */
 export async function validate(context: IterationContext): Promise<void> {
+  let aims = await validateCandidates(context, 0);
+  for (let refill = 1; aims && aims.length > 0; refill++) {
+    context.runner.note(`refill ${refill}: ${aims.join(', ')}`);
+    await synthesize(context, { aims, refill });
+    aims = await validateCandidates(context, refill);
+  }
+}
+
+/** Executes every candidate of a refill, judges it where a judge is configured, and decides it. Returns the aims to refill. */
+async function validateCandidates(context: IterationContext, refill: number): Promise<SynthesisAim[] | null> {
   const key = keyOf(context);
   const { providers, calibrates, solves } = context.plan;
-  await rolloutReferences(context, 'validation');
+  await rolloutReferences(context, 'validation', refill);
   if (providers) {
     const judge = proxyActivities<Activities>(profiles.llm(providers.judge));
-    if (calibrates) await calibrate(context);
-    const { tasks } = await store.countPlanned({ ...key, purpose: 'validation' });
-    await inBatches(context, 'candidates judged', tasks, (range) => judge.judgeCandidates({ ...key, ...range }));
-    if (solves) await solve(context);
-    if (providers.embedding) await proxyActivities<Activities>(profiles.llm(providers.embedding)).embedCandidates(key);
+    if (calibrates && refill === 0) await calibrate(context);
+    const { tasks, earlier = 0 } = await store.countPlanned({ ...key, purpose: 'validation', refill });
+    const played = { from: earlier, to: tasks };
+    await inBatches(context, 'candidates judged', played, (range) => judge.judgeCandidates({ ...key, ...range }));
+    if (solves) await solve(context, refill);
+    if (providers.embedding)
+      await proxyActivities<Activities>(profiles.llm(providers.embedding)).embedCandidates({ ...key, refill });
   }
-  await store.admitTasks(key);
+  return store.admitTasks({ ...key, refill });
 }
 
 /** Measures the judge on reference trajectories and on corrupted ones, whose verdicts are known. */
@@ -33,29 +50,31 @@ async function calibrate(context: IterationContext): Promise<void> {
   const judge = proxyActivities<Activities>(profiles.llm(context.plan.providers!.judge));
   const { items } = await store.planCalibration(key);
   await proxyActivities<Activities>(profiles.rollout(context.environment)).playCalibration(key);
-  await inBatches(context, 'calibration items judged', items, (range) => judge.judgeCalibration({ ...key, ...range }));
+  await inBatches(context, 'calibration items judged', { from: 0, to: items }, (range) =>
+    judge.judgeCalibration({ ...key, ...range }),
+  );
   await store.closeCalibration(key);
 }
 
 /** A language model plays the candidates that a model wrote, of which it sees the query alone. */
-async function solve(context: IterationContext): Promise<void> {
+async function solve(context: IterationContext, refill: number): Promise<void> {
   const key = keyOf(context);
   const solver = proxyActivities<Activities>(profiles.llm(context.plan.providers!.solver));
-  const { tasks } = await store.planSolving(key);
-  await inBatches(context, 'candidates solved', tasks, (range) => solver.solveCandidates({ ...key, ...range }));
+  const planned = await store.planSolving({ ...key, refill });
+  await inBatches(context, 'candidates solved', planned, (range) => solver.solveCandidates({ ...key, ...range }));
 }
 
 async function inBatches(
   { runner }: IterationContext,
   items: string,
-  count: number,
+  { from, to }: Range,
   work: (range: Range) => Promise<unknown>,
 ): Promise<void> {
   let done = 0;
-  await slidingWindow(concurrency, splitRange({ from: 0, to: count }, candidatesPerActivity), async (range) => {
+  await slidingWindow(concurrency, splitRange({ from, to }, candidatesPerActivity), async (range) => {
     await runner.unpaused();
     await work(range);
     done += range.to - range.from;
-    runner.note(`${done} of ${count} ${items}`);
+    runner.note(`${done} of ${to - from} ${items}`);
   });
 }

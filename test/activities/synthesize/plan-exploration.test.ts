@@ -5,6 +5,9 @@ import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
 import { startScriptedModel } from '../../support/models/scripted-model';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { candidateTaskId } from '../../../src/domain/campaign/ids';
+import { proposeValidated, taskCampaign } from '../base/task-campaign';
+import { admitted, candidate } from '../../store/support/new-campaign';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
 import { inActivity } from '../base/in-activity';
 
@@ -108,6 +111,41 @@ describe('aims without the flagged tasks', () => {
   test('if every played task is flagged, aims shuffled explores nothing', async () => {
     const flagged = await campaign({ flagged: 3, synthesis: { aims: 'shuffled' } });
     await expect(planned(flagged, 'rare')).resolves.toEqual([]);
+  });
+
+  test('a refill explores the next tasks, as many as the yield so far requires, and is planned once', async () => {
+    const other = await taskCampaign(database.pool, { iterations: 1 });
+    const ids = [0, 1, 2, 3].map((n) => candidateTaskId(1, 'rare', n));
+    await proposeValidated(
+      other,
+      ids.map((id) => ({ id })),
+    );
+    await other.store.admission.decide(other.key, ids.map(admitted));
+    await other.store.iterations.beginPhase({ ...other.key, phase: 'validate', previous: null });
+    await other.store.iterations.commitPhase({ ...other.key, phase: 'validate', previous: null }, {});
+
+    const { services, key } = await campaign({
+      ...{ flagged: 4, signals: { forgetting: { enabled: false }, boundary: { enabled: false } } },
+      synthesis: { aims: 'random', match: other.name, exploration: { contextsPerSignal: 3 } },
+    });
+    const plan = (refill: number) => planExploration(services)({ ...key, aim: 'random', refill });
+    await expect(plan(0)).resolves.toEqual({ contexts: 3 });
+    const first = await contextsOf({ services, key } as FlaggedCampaign);
+    const made = first.map(({ id, taskId }) => ({ ...candidate(`synthesized/1/random/${id}`), parentTaskId: taskId }));
+    await services.store.tasks.propose(key, made);
+    await services.store.admission.decide(
+      key,
+      made.slice(0, 2).map(({ id }) => admitted(id)),
+    );
+    for (let repeat = 0; repeat < 2; repeat++) await expect(plan(1)).resolves.toEqual({ contexts: 6, first: 3 });
+    const contexts = await contextsOf({ services, key } as FlaggedCampaign);
+    expect(contexts.map(({ ordinal, refill }) => [ordinal, refill])).toEqual([
+      ...[0, 1, 2].map((ordinal) => [ordinal, 0]),
+      ...[3, 4, 5].map((ordinal) => [ordinal, 1]), // two are missing, and two of three contexts gave one
+    ]);
+    const taskIds = contexts.map(({ taskId }) => taskId);
+    expect(new Set(taskIds.slice(0, 4)).size).toBe(4);
+    expect(taskIds[4]).toBe(taskIds[0]);
   });
 
   test('a reflection reads the attempt of its own task, also in the place of a flagged one', async () => {

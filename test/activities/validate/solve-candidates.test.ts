@@ -65,7 +65,7 @@ test('a candidate is admitted if an attempt that sees its query alone reaches th
   expect(candidates.length).toBeGreaterThanOrEqual(2);
   model.answerBy(solverOf(candidates.slice(0, 1)));
   const before = model.log.length;
-  await expect(planSolving(services)(key)).resolves.toEqual({ tasks: candidates.length });
+  await expect(planSolving(services)({ ...key, refill: 0 })).resolves.toEqual({ from: 0, to: candidates.length });
   await expect(solve(made)).resolves.toEqual({ attempts: 2 * candidates.length, found: 0 });
   for (const { messages } of model.log.slice(before))
     for (const { referenceActions } of candidates)
@@ -87,7 +87,7 @@ test('repeated attempts of the solver are found stored, and their answers are pa
   const made = await executedCandidates();
   const { services, key, candidates } = made;
   model.answerBy(solverOf(candidates));
-  await planSolving(services)(key);
+  await planSolving(services)({ ...key, refill: 0 });
   await solve(made);
   const calls = model.log.length;
   for (const [table, id] of [

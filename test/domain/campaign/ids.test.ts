@@ -17,7 +17,21 @@ test.each([
     ids.rolloutWorkflowId(second, { ...shard, step: 5 }),
     'campaign/demo/iteration/3/epoch/2/rollout/evaluation/step/5/target/4',
   ],
-  ['an exploration', ids.explorationWorkflowId(first, 'rare', 6), 'campaign/demo/iteration/3/explore/rare/6'],
+  [
+    'an exploration',
+    ids.explorationWorkflowId(first, 'rare', { number: 6, refill: 0 }),
+    'campaign/demo/iteration/3/explore/rare/6',
+  ],
+  [
+    'an exploration of a refill',
+    ids.explorationWorkflowId(first, 'rare', { number: 6, refill: 2 }),
+    'campaign/demo/iteration/3/explore/rare/refill/2/6',
+  ],
+  [
+    'the validation of a refill',
+    ids.rolloutWorkflowId(first, { ...shard, refill: 2 }),
+    'campaign/demo/iteration/3/rollout/evaluation/refill/2/target/4',
+  ],
   ["a training job's key", ids.trainingJobKey('demo', 3, 'base'), 'campaign/demo/iteration/3/train/base'],
   ['its workflow', ids.trainingWorkflowId(first, 'failure'), 'campaign/demo/iteration/3/train/failure'],
   [

@@ -44,6 +44,11 @@ test('every table is either copied or listed as skipped', async () => {
   expect(rows.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
 });
 
+test('a fork has the recipe of its own spec', async () => {
+  const { id } = await fork('other-recipe', 1, { spec: { name: 'other-recipe', iterations: 3, recipe: 'grpo' } });
+  expect(await source.store.campaigns.get(id)).toMatchObject({ recipe: 'grpo' });
+});
+
 test('a fork has every row of the copied iterations, and the rows of the source stay', async () => {
   const before = await contentHash(database.pool, source.campaignId);
   const { id } = await fork('whole', 1);

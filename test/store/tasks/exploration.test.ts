@@ -50,7 +50,7 @@ test('the contexts of an aim are stored once and in order', async () => {
   await store.exploration.planContexts(key, 'random', [unguided, unguided, unguided]);
   await expect(store.exploration.countContexts(key, 'random')).resolves.toBe(2);
   await expect(store.exploration.getContext(campaignId, '1/random/1')).resolves.toEqual({
-    ...{ id: '1/random/1', iteration: 1, aim: 'random', ordinal: 1, status: 'planned' },
+    ...{ id: '1/random/1', iteration: 1, aim: 'random', ordinal: 1, refill: 0, status: 'planned' },
     ...{ taskId: 'b', signalId: null, trajectoryId: null, context: null, failure: null },
   });
 });

@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
+import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
 import { until } from '../../support/stack';
 import { provider, scriptedActivities } from '../scripted-activities';
 import { scriptedCampaigns, type Plan, type ScriptedCampaigns } from '../scripted-campaigns';
@@ -199,6 +200,45 @@ test('an RL iteration plays and updates F times, with a separate rollout per ste
   ]);
 });
 
+test('while too few tasks are admitted for a match, more are synthesized, validated and admitted', async () => {
+  const refilled = (spec: Record<string, unknown>, name: string) => {
+    const admitTasks = ({ iteration, refill = 0 }: { iteration: number; refill?: number }) =>
+      Promise.resolve<SynthesisAim[]>(iteration === 1 && refill < 2 ? ['rare'] : []);
+    const planExploration = ({ refill = 0 }: { refill?: number }) =>
+      Promise.resolve({ contexts: 2 + refill, ...(refill > 0 && { first: 1 + refill }) });
+    const countPlanned = ({ refill = 0 }: { refill?: number }) =>
+      Promise.resolve({ tasks: 5 * (refill + 1), tasksPerActivity: 100, ...(refill > 0 && { earlier: 5 * refill }) });
+    return scriptedActivities(name, { admitTasks, planExploration, countPlanned }, spec);
+  };
+  const offline = refilled(rl, 'matched');
+  await run('matched', { recipe: 'coevolve', iterations: 1 }, offline);
+  const ofGrowth = (calls: readonly Record<string, unknown>[]) => calls.filter(({ iteration }) => iteration === 1);
+  const asked = ofGrowth(offline.callsOf('synthesizeTasks')).map(
+    ({ aim, refill }) => `${String(refill)} ${String(aim)}`,
+  );
+  expect(asked.sort()).toEqual(['0 boundary', '0 forgetting', '0 rare', '1 rare', '2 rare']);
+  expect(ofGrowth(offline.callsOf('planValidation')).map(({ refill }) => refill)).toEqual([0, 1, 2]);
+  const validated = ofGrowth(offline.callsOf('collectRollouts')).filter(({ purpose }) => purpose === 'validation');
+  expect(validated.map(({ from, to }) => [from, to])).toEqual([
+    [0, 5],
+    [5, 10],
+    [10, 15],
+  ]);
+
+  const online = refilled({ ...rl, ...llm, synthesis: { exploration: { rounds: 1 } } }, 'explored');
+  await run('explored', { recipe: 'coevolve', iterations: 1 }, online);
+  const contexts = online.callsOf('abstractTasks').map(({ contextId }) => String(contextId));
+  expect(contexts.filter((id) => id.startsWith('1/rare/')).sort()).toEqual([
+    ...['1/rare/0', '1/rare/1', '1/rare/2', '1/rare/3'], // each once
+  ]);
+  const judged = ofGrowth(online.callsOf('judgeCandidates')).map(({ from, to }) => [from, to]);
+  expect(judged).toEqual([
+    [0, 5],
+    [5, 10],
+    [10, 15],
+  ]);
+});
+
 test('without a language model the generator synthesizes tasks, with one contexts are explored and judged', async () => {
   const offline = scriptedActivities('offline', {}, { ...rl, synthesis: { aims: 'random' } });
   await run('offline', { recipe: 'coevolve', iterations: 1 }, offline);
@@ -209,8 +249,9 @@ test('without a language model the generator synthesizes tasks, with one context
   expect([...offline.callsOf('explore'), ...offline.callsOf('judgeCandidates')]).toEqual([]);
 
   const shown: string[] = [];
-  const admitTasks = async ({ iteration }: { iteration: number }): Promise<void> => {
+  const admitTasks = async ({ iteration }: { iteration: number }): Promise<null> => {
     if (iteration === 1) shown.push(await detailsOf('campaign/online/iteration/1'));
+    return null;
   };
   const spec = { ...rl, ...llm, synthesis: { exploration: { rounds: 2 } } };
   const online = scriptedActivities('online', { admitTasks }, spec);

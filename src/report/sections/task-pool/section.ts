@@ -1,5 +1,6 @@
 import { compareText } from '../../../domain/base/compare-text';
 import { type DiversityRound, listDiversityRounds } from '../../../store/tasks/admission';
+import { listMatches, type Match } from '../../../store/tasks/matches';
 import { barChart } from '../../charts/bar-chart';
 import { type Chart, panels } from '../../charts/figure';
 import { absence, key, lead, note } from '../../page/blocks';
@@ -24,9 +25,10 @@ export const taskPoolSection = defineSection({
     taskGroups: listTaskGroups,
     stages: listStageGroups,
     limitCuts: listLimitCuts,
+    matches: listMatches,
     diversity: listDiversityRounds,
   },
-  render({ campaign, taskGroups, stages, limitCuts, diversity }) {
+  render({ campaign, taskGroups, stages, limitCuts, matches, diversity }) {
     if (taskGroups.length === 0) return note('The campaign has no tasks yet.');
     const candidates = taskGroups.filter(({ origin }) => origin !== 'seed');
     const seeds = sum(taskGroups, (g) => g.origin === 'seed' && g.split === 'train' && g.verdict === 'admitted');
@@ -49,6 +51,7 @@ export const taskPoolSection = defineSection({
             verdictTable(candidates),
             ...(stages.length > 0 ? [stageTable(stages)] : []),
             ...(limitCuts.length > 0 ? [cutTable(limitCuts)] : []),
+            ...(matches.length > 0 ? [matchTable(matches)] : []),
             ...(diversity.length > 0 ? [diversityTable(diversity)] : []),
           ]),
     ];
@@ -155,6 +158,17 @@ const cutTable = (cuts: readonly LimitCut[]): Html =>
     rows: cuts.map(({ iteration, aim, contextId, relation, admitted, cut }) => [
       ...[String(iteration), aim, contextId ?? relation ?? nothing],
       ...[count(admitted), count(cut)],
+    ]),
+  });
+
+const matchTable = (matches: readonly Match[]): Html =>
+  table({
+    caption: `Match with ${[...new Set(matches.map(({ matched }) => matched))].join(', ')}: tasks admitted and wanted`,
+    head: ['iteration', 'match', 'admitted', 'wanted', 'refills'],
+    textColumns: 2,
+    rows: matches.map(({ iteration, admitted, wanted, refills }) => [
+      ...[String(iteration), admitted === wanted ? 'met' : 'failed'],
+      ...[count(admitted), count(wanted), count(refills)],
     ]),
   });
 
