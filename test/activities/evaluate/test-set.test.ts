@@ -147,6 +147,27 @@ test('the choices of a campaign are the same whatever its policies score on test
   ]);
 });
 
+test('an active policy without a score on test, as after a skipped phase, is scored in the next iteration', async () => {
+  const campaign = await taskCampaign(database.pool, {});
+  const { store, services } = campaign;
+  const first = await trained(campaign, 0, start);
+  await store.tasks.seed(
+    first,
+    ids('test').map((id) => task(id, { split: 'held-out', evaluationSet: 'test' })),
+  );
+  await store.policies.setActivePolicy(first, 'target', null, start);
+  const key = { ...first, iteration: 1, epoch: await store.iterations.open(first.campaignId, 1) };
+  await planTest(services)(key);
+  const roles = ['target'] as const;
+  expect(await choosePolicies(services)({ ...key, purpose: 'test', roles, step: 0 })).toMatchObject([
+    { policyId: start, range: { from: 0, to: 8 } },
+  ]);
+  await score(campaign, key, start, () => 1);
+  const later = { ...first, iteration: 2, epoch: await store.iterations.open(first.campaignId, 2) };
+  await planTest(services)(later);
+  expect(await store.tasks.countPlanned(later, 'test')).toBe(0);
+});
+
 /** Files that may read scores on test: they play, store, check, print or copy them, and choose nothing. */
 const readers = [
   'src/activities/campaign/phase-duties.ts', // counts and missing attempts of the phase
