@@ -16,7 +16,7 @@ import { contentHash } from '../../../src/store/audit/content-hash';
 import type { IterationKey } from '../../../src/store/base/epoch';
 import { attempt, candidate, hash, step, task, trainingRun } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { taskCampaign, type TaskCampaign } from '../base/task-campaign';
+import { taskCampaign, verdictsOf, type TaskCampaign } from '../base/task-campaign';
 
 let database: FreshDatabase;
 beforeAll(async () => {
@@ -86,12 +86,16 @@ async function choicesWith(onTest: (n: number) => number) {
   await planIteration(deps)(key);
   await play(campaign, key, 'train', { policyId: start, rewards: rewardsOf('seed', (n) => n % 2) });
   await detectSignals(deps)(key);
-  await store.tasks.propose(key, [candidate('made', { goal: 'Which singers are old?' }), candidate('test0 again')]);
+  await store.tasks.propose(key, [
+    candidate('made', { goal: 'Which singers are old?' }),
+    candidate('leak', { contentKey: 'key of test0' }),
+  ]);
   await store.iterations.beginPhase({ ...key, phase: 'synthesize', previous: null });
   await planValidation(deps)(key);
-  for (const taskId of ['made', 'test0 again'])
+  for (const taskId of ['made', 'leak'])
     await store.trajectories.save(attempt(key, { purpose: 'validation', taskId, turns: [step('select 1')] }));
   await admitTasks(deps)(key);
+  expect(await verdictsOf(campaign)).toMatchObject({ made: 'admitted', leak: 'held-out' }); // texts of test are read
   await planCalibration(deps)(key);
   await store.iterations.beginPhase({ ...key, phase: 'pair', previous: null });
   await buildPreferencePairs(deps)(key);
