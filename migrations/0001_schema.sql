@@ -77,6 +77,7 @@ create table tasks (
   parent_task_id       text,
   parent_signal_id     text,
   context_id           text,
+  relation             text,             -- to the parent, if the environment's generator made the task
   verdict              text not null check (verdict in ('admitted', 'candidate', 'rejected')),
   reason               text,
   description          text,             -- written by the abstractor, as are the next two; null for tasks without a model
@@ -100,7 +101,7 @@ create index tasks_by_iteration on tasks (campaign_id, created_iteration, verdic
 create table planned_tasks (
   campaign_id integer not null references campaigns (id) on delete cascade,
   iteration   smallint not null,
-  purpose     text not null check (purpose in ('train', 'evaluation', 'test', 'expert', 'validation')),
+  purpose     text not null check (purpose in ('train', 'evaluation', 'test', 'expert', 'validation', 'solving')),
   ordinal     integer not null check (ordinal >= 0),
   task_id     text not null,
   step        smallint not null default 0, -- RL step, from 1; 0 for other training
@@ -213,10 +214,10 @@ create table trajectories (
   campaign_id       integer not null references campaigns (id) on delete cascade,
   id                text not null,    -- derived from the columns of the unique key below: src/domain/campaign/ids.ts
   iteration         smallint not null,
-  purpose           text not null check (purpose in ('train', 'evaluation', 'test', 'expert', 'validation')),
+  purpose           text not null check (purpose in ('train', 'evaluation', 'test', 'expert', 'validation', 'solving')),
                                       -- evaluation: on dev; test: on the sets that no choice reads
   task_id           text not null,
-  policy_id         text,             -- null: the reference actions of the task were played
+  policy_id         text,             -- null: the reference actions of the task were played, or a language model played (solving)
   attempt           smallint not null check (attempt >= 0),
   epoch             integer not null,
   seed              bigint not null,
@@ -238,7 +239,7 @@ create table trajectories (
   foreign key (campaign_id, task_id) references tasks (campaign_id, id),
   foreign key (campaign_id, policy_id) references policies (campaign_id, id),
   check ((outcome = 'scored') = (reward is not null)), -- a fault has no reward, not a reward of 0
-  check ((policy_id is null) = (purpose in ('expert', 'validation')))
+  check ((policy_id is null) = (purpose in ('expert', 'validation', 'solving')))
 ) partition by list (campaign_id);
 create index trajectories_by_task on trajectories (campaign_id, task_id, iteration);
 create index trajectories_by_policy on trajectories (campaign_id, policy_id, purpose);
@@ -320,6 +321,18 @@ create table feedback_signals (
   foreign key (campaign_id, task_id) references tasks (campaign_id, id),
   foreign key (campaign_id, trajectory_id) references trajectories (campaign_id, id)
 ) partition by list (campaign_id);
+
+-- Tasks with a signal in an iteration, beside those that a policy without a change would have.
+create table signal_rates (
+  campaign_id  integer not null references campaigns (id) on delete cascade,
+  iteration    smallint not null,
+  kind         text not null check (kind in ('forgetting', 'boundary', 'rare')),
+  played       integer not null,          -- tasks with a scored attempt
+  flagged      integer not null,          -- of them, with a signal
+  unchanged    double precision not null, -- mean number of flagged tasks over the permutations
+  permutations integer not null,
+  primary key (campaign_id, iteration, kind)
+);
 
 -- Chosen and rejected attempt of one task, with the weights of the two loss terms (arXiv:2511.22254, eq. 9).
 create table preference_pairs (
@@ -614,7 +627,7 @@ create table model_calls (
   id                text not null,
   iteration         smallint not null,
   epoch             integer not null,
-  purpose           text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'embedding')),
+  purpose           text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'solver', 'embedding')),
   provider          text not null,
   model             text not null,
   prompt            text not null,     -- name and version of the prompt
@@ -639,7 +652,7 @@ create table model_requests (
   ordinal     smallint not null check (ordinal > 0),
   iteration   smallint not null,
   epoch       integer not null,
-  purpose     text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'embedding')),
+  purpose     text not null check (purpose in ('explorer', 'reflector', 'abstractor', 'judge', 'solver', 'embedding')),
   provider    text not null,
   model       text not null,
   reserved_at timestamptz not null default now(),

@@ -309,7 +309,7 @@ create table model_calls (
   seconds real not null,
   recorded_at timestamp with time zone not null default now(),
   constraint model_calls_pkey PRIMARY KEY (campaign_id, id),
-  constraint model_calls_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text]))
+  constraint model_calls_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'solver'::text, 'embedding'::text]))
 ) partition by LIST (campaign_id);
 create table model_requests (
   campaign_id integer not null,
@@ -330,7 +330,7 @@ create table model_requests (
   constraint model_requests_check1 CHECK ((NOT outcome IS DISTINCT FROM 'answered'::text) = (seconds IS NOT NULL AND estimated IS NOT NULL)),
   constraint model_requests_ordinal_check CHECK (ordinal > 0),
   constraint model_requests_outcome_check CHECK (outcome = ANY (ARRAY['answered'::text, 'not-charged'::text, 'unconfirmed'::text])),
-  constraint model_requests_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'embedding'::text]))
+  constraint model_requests_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'solver'::text, 'embedding'::text]))
 );
 create table phases (
   campaign_id integer not null,
@@ -354,7 +354,7 @@ create table planned_tasks (
   constraint planned_tasks_campaign_id_iteration_purpose_step_task_id_key UNIQUE (campaign_id, iteration, purpose, step, task_id),
   constraint planned_tasks_pkey PRIMARY KEY (campaign_id, iteration, purpose, ordinal),
   constraint planned_tasks_ordinal_check CHECK (ordinal >= 0),
-  constraint planned_tasks_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'test'::text, 'expert'::text, 'validation'::text]))
+  constraint planned_tasks_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'test'::text, 'expert'::text, 'validation'::text, 'solving'::text]))
 ) partition by LIST (campaign_id);
 create table policies (
   campaign_id integer not null,
@@ -440,6 +440,17 @@ create table rl_steps (
   constraint rl_steps_check CHECK ((policy_id IS NULL) = (finished_at IS NULL)),
   constraint rl_steps_step_check CHECK (step > 0)
 );
+create table signal_rates (
+  campaign_id integer not null,
+  iteration smallint not null,
+  kind text not null,
+  played integer not null,
+  flagged integer not null,
+  unchanged double precision not null,
+  permutations integer not null,
+  constraint signal_rates_pkey PRIMARY KEY (campaign_id, iteration, kind),
+  constraint signal_rates_kind_check CHECK (kind = ANY (ARRAY['forgetting'::text, 'boundary'::text, 'rare'::text]))
+);
 create table task_retirements (
   campaign_id integer not null,
   task_id text not null,
@@ -464,6 +475,7 @@ create table tasks (
   parent_task_id text,
   parent_signal_id text,
   context_id text,
+  relation text,
   verdict text not null,
   reason text,
   description text,
@@ -558,9 +570,9 @@ create table trajectories (
   constraint trajectories_pkey PRIMARY KEY (campaign_id, id),
   constraint trajectories_attempt_check CHECK (attempt >= 0),
   constraint trajectories_check CHECK ((outcome = 'scored'::text) = (reward IS NOT NULL)),
-  constraint trajectories_check1 CHECK ((policy_id IS NULL) = (purpose = ANY (ARRAY['expert'::text, 'validation'::text]))),
+  constraint trajectories_check1 CHECK ((policy_id IS NULL) = (purpose = ANY (ARRAY['expert'::text, 'validation'::text, 'solving'::text]))),
   constraint trajectories_outcome_check CHECK (outcome = ANY (ARRAY['scored'::text, 'environment-fault'::text, 'policy-fault'::text, 'time-limit'::text, 'cancelled'::text])),
-  constraint trajectories_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'test'::text, 'expert'::text, 'validation'::text])),
+  constraint trajectories_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'test'::text, 'expert'::text, 'validation'::text, 'solving'::text])),
   constraint trajectories_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision)
 ) partition by LIST (campaign_id);
 create table trajectory_turns (
@@ -662,6 +674,7 @@ alter table promotion_approvals add constraint promotion_approvals_campaign_id_f
 alter table promotion_approvals add constraint promotion_approvals_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number) ON DELETE CASCADE;
 alter table promotions add constraint promotions_campaign_id_candidate_id_fkey FOREIGN KEY (campaign_id, candidate_id) REFERENCES policies(campaign_id, id) ON DELETE CASCADE;
 alter table rl_steps add constraint rl_steps_job_key_fkey FOREIGN KEY (job_key) REFERENCES training_runs(job_key) ON DELETE CASCADE;
+alter table signal_rates add constraint signal_rates_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table task_retirements add constraint task_retirements_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table task_retirements add constraint task_retirements_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table tasks add constraint tasks_campaign_id_created_iteration_fkey FOREIGN KEY (campaign_id, created_iteration) REFERENCES iterations(campaign_id, number);

@@ -34,9 +34,7 @@ class Counting(Environment):
     """Actions are `<method> <number>` of child_programs.Counter; an episode has five."""
 
     description = "counts"
-    capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=False, max_turns=STEPS
-    )
+    capabilities = Capabilities(variants=False, replay="observations", dense_reward=False, max_turns=STEPS)
 
     def __init__(self, name: str, pool: ChildPool | None) -> None:
         self.name = name

@@ -2,7 +2,8 @@
 
 It is not the benchmark, and its figures are no results.
 
-python fake_webshop.py PORT [--without-close] [--one-number]
+python fake_webshop.py PORT [--without-close] [--one-number] [--drawn-prices]
+With --drawn-prices each session draws the price limits of its goals again, as WebShop's goals of people do.
 The searches `crash`, `stall`, `odd` and `forget` end the process, respond after 30 s, return an invalid
 reward, and lose all sessions as a restart does.
 """
@@ -12,7 +13,7 @@ import itertools
 import os
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from aiohttp import web
 
@@ -55,9 +56,15 @@ GOALS = [
 ]
 
 
+DRAWN_PRICES = [50.0, 30.0, 70.0]
+"""Price limits in the order of the sessions; as in a draw, they come again."""
+
+
 @dataclass
 class Session:
     goal: Goal = GOALS[0]
+    price_below: float | None = None
+    """Limit that this session has drawn; None for those of the goals."""
     product: str | None = None
     color: str | None = None
     found: list[str] = field(default_factory=list)
@@ -102,7 +109,8 @@ async def list_envs(_: web.Request) -> web.Response:
 
 async def create(_: web.Request) -> web.Response:
     number = 101 if "--one-number" in sys.argv else next(numbers)
-    sessions.setdefault(number, Session())
+    drawn = DRAWN_PRICES[number % len(DRAWN_PRICES)] if "--drawn-prices" in sys.argv else None
+    sessions.setdefault(number, Session(price_below=drawn))
     return web.json_response(number)
 
 
@@ -110,7 +118,9 @@ async def reset(request: web.Request) -> web.Response:
     body = await request.json()
     if body["env_idx"] not in sessions:
         return web.json_response({"detail": f"KeyError: {body['env_idx']}"}, status=500)
-    sessions[body["env_idx"]] = session = Session(GOALS[body["session_id"]])
+    goal, drawn = GOALS[body["session_id"]], sessions[body["env_idx"]].price_below
+    goal = goal if drawn is None else replace(goal, price_below=drawn)
+    sessions[body["env_idx"]] = session = Session(goal, drawn)
     return web.json_response([session.page(), None])
 
 

@@ -15,7 +15,7 @@ from coevolve_environments.protocol import Capabilities, Environment
 class Own(Environment):
     description = "of the operator"
     capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=False, max_turns=1
+        variants=False, replay="observations", dense_reward=False, max_turns=1
     )
 
     def __init__(self, name, lines):

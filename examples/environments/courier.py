@@ -37,7 +37,12 @@ class Courier(Environment):
     def __init__(self, size: int) -> None:
         self._size = size
         self.capabilities = Capabilities(
-            variants=False, compose=False, replay="observations", dense_reward=True, max_turns=4 * size
+            variants=False,
+            compose="checker",
+            states=True,
+            replay="observations",
+            dense_reward=True,
+            max_turns=4 * size,
         )
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
@@ -96,8 +101,12 @@ class Delivery:
         rules = (
             f"You are a courier. Each turn say one of {', '.join(ACTIONS)}. [0, 0] is the north-west corner."
         )
-        task = f"Take the parcel at {self._parcel} to the door at {self._door}. {self._position()}"
-        return Observation([{"role": "system", "content": rules}, {"role": "user", "content": task}], turn=0)
+        task = f"Take the parcel at {self._parcel} to the door at {self._door}."
+        opening = [
+            {"role": "system", "content": rules},
+            {"role": "user", "content": f"{task} {self._position()}"},
+        ]
+        return Observation(opening, turn=0, instruction=task)  # a composed task replaces the instruction
 
     def act(self, content: str) -> Observation:
         self._steps += 1
@@ -122,6 +131,10 @@ class Delivery:
             stop_reason="completed" if delivered else "turn-limit",
             score=score,
         )
+
+    def state(self) -> Json:
+        """Returns all that actions change; it is the checker of composed tasks."""
+        return {"at": self._at, "holds": self._holds}
 
     def close(self) -> None:
         """Nothing to free."""

@@ -16,6 +16,7 @@ import { planIteration } from './plan/plan-iteration';
 import { seedTasks } from './plan/seed-tasks';
 import { choosePolicies } from './rollout/choose-policies';
 import { collectRollouts } from './rollout/collect-rollouts';
+import { solveCandidates } from './rollout/solve-candidates';
 import { unloadPolicies } from './rollout/unload-policies';
 import { abstractTasks } from './synthesize/abstract-tasks';
 import { explore } from './synthesize/explore';
@@ -37,6 +38,7 @@ import { judgeCalibration } from './validate/judge-calibration';
 import { judgeCandidates } from './validate/judge-candidates';
 import { planCalibration } from './validate/plan-calibration';
 import { planValidation } from './validate/plan-validation';
+import { planSolving } from './validate/plan-solving';
 import { playCalibration } from './validate/play-calibration';
 
 /** Activities by the role of the workers that run them. */
@@ -44,11 +46,14 @@ const byRole = {
   store: {
     ...{ openIteration, beginPhase, commitPhase, skipPhase, closeCampaign, recordOperatorCommand, writeReport },
     ...{ planIteration, countPlanned, choosePolicies, detectSignals, planExploration, planValidation },
-    ...{ planCalibration, closeCalibration, admitTasks, buildPreferencePairs },
+    ...{ planCalibration, closeCalibration, planSolving, admitTasks, buildPreferencePairs },
     ...{ prepareTraining, registerPolicy, prepareStep, registerStep, evaluatePolicy, planTest, scoreTest },
   },
   rollout: { seedTasks, collectRollouts, playCalibration, unloadPolicies },
-  llm: { reflect, explore, abstractTasks, synthesizeTasks, judgeCandidates, judgeCalibration, embedCandidates },
+  llm: {
+    ...{ reflect, explore, abstractTasks, synthesizeTasks },
+    ...{ judgeCandidates, judgeCalibration, solveCandidates, embedCandidates },
+  },
   train: { submitTraining, watchTraining, trainStep, endTraining },
 };
 

@@ -1,9 +1,9 @@
 import { DomainError } from '../domain/base/errors';
 import { didYouMean } from '../base/did-you-mean';
-import { recipes } from '../domain/campaign/recipe';
 import type { Environments } from '../envs/environments';
 import type { Capabilities } from '../envs/server/environment-data';
 import type { CampaignSpec } from '../spec/campaign-spec';
+import { synthesizes } from '../spec/iteration-plan';
 
 /**
  * Checks that the environment exists, is available on its server, and has the capabilities that the recipe needs.
@@ -16,14 +16,39 @@ export async function requireEnvironment({ data, health }: Environments, spec: C
   const names = await data.names();
   if (!names.includes(name)) throw invalid(missingText(name, names, (await health.read()).unavailable));
   const capabilities = await data.capabilities(name);
-  const { variants, compose, gold } = capabilities;
-  if (!gold) requireStartWithoutReference(spec);
-  if (!synthesizes(spec) || (spec.llm ? compose : variants)) return capabilities;
-  const lacks = spec.llm ? 'cannot create tasks from the answers of a model' : 'has no generator of variants';
-  const next =
-    spec.llm || !compose ? 'choose a recipe without synthesis, such as co-evolving-agents' : 'add an llm section';
-  throw invalid(`recipe: "${spec.recipe}" synthesizes tasks, and ${name} ${lacks}; ${next}`);
+  if (!capabilities.gold) requireStartWithoutReference(spec);
+  if (synthesizes(spec)) requireSynthesis(spec, capabilities);
+  return capabilities;
 }
+
+/** Checks that tasks can be made, and that their attempts can be graded. */
+function requireSynthesis(spec: CampaignSpec, { variants, compose, gold }: Capabilities): void {
+  const { environment, synthesis, judge, llm, recipe } = spec;
+  const { name, experts } = environment;
+  const subject = `recipe: "${recipe}" synthesizes tasks, and ${name}`;
+  if (!llm && !variants)
+    throw invalid(
+      compose === 'none'
+        ? `${subject} has no generator of variants; ${withoutSynthesis}`
+        : `${subject} has no generator of variants; add an llm section with a model for the explorer, or ${withoutSynthesis}`,
+    );
+  if (llm && compose === 'none')
+    throw invalid(`${subject} cannot create tasks from the answers of a model; ${withoutSynthesis}`);
+  if (!llm || (compose === 'checker' && synthesis.grader === 'environment')) return;
+  const grader =
+    compose === 'judge' ? `the judge alone grades tasks composed in ${name}` : 'synthesis.grader is the judge';
+  if (judge.calibrationTasks === 0)
+    throw invalid(
+      `judge.calibrationTasks: found 0, and ${grader}; expected at least 1, because its agreement is needed`,
+    );
+  if (!gold && experts === null)
+    throw invalid(
+      `environment.experts: found none, and ${grader}, whose calibration needs reference actions; import some: ` +
+        `\`coevolve experts import <file> --environment ${name}\`, or ${withoutSynthesis}`,
+    );
+}
+
+const withoutSynthesis = 'choose a recipe without synthesis, such as co-evolving-agents';
 
 const invalid = (message: string): DomainError => new DomainError('InvalidSpec', message);
 
@@ -42,6 +67,3 @@ function requireStartWithoutReference({ environment: { name, experts }, start }:
       `(policy: { source: imported, model: ... }), or import experts: \`coevolve experts import <file> --environment ${name}\``,
   );
 }
-
-const synthesizes = (spec: CampaignSpec): boolean =>
-  spec.synthesis.initialTasks !== null || recipes[spec.recipe].aims.length > 0;

@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
+import { separateThinking } from '../domain/rollout/thinking';
 import type { ChatMessage } from '../domain/rollout/turn';
 import { boundedFetch } from '../base/bounded-fetch';
 import { answerBounds } from '../base/json-bounds';
@@ -52,7 +53,7 @@ export const chatClient = (provider: Provider) => {
       }
       const { choices: first, usage } = readBody(provider, request, chatBody, raw);
       const reply = replyOf(first);
-      const text = reply.kind === 'refused' ? reply.reason : reply.text;
+      const text = reply.kind === 'refused' ? reply.reason : `${reply.thinking ?? ''}${reply.text}`;
       const counted = { promptTokens: estimatePrompt(request.messages), completionTokens: estimateText(text) };
       return { reply, usage: usageOf(usage, counted) };
     },
@@ -93,7 +94,13 @@ const vectorBounds = { ...answerBounds, maxBytes: 32 * 2 ** 20 };
 const optional = z.string().nullish().catch(null);
 
 const choice = z.object({
-  message: z.object({ content: z.string().nullish(), refusal: optional }),
+  /** Servers separate the thinking under one of two names. */
+  message: z.object({
+    content: z.string().nullish(),
+    refusal: optional,
+    reasoning_content: optional,
+    reasoning: optional,
+  }),
   finish_reason: optional,
 });
 
@@ -150,7 +157,9 @@ function replyInError({ kind, message }: ModelError): Reply | undefined {
 function replyOf({ message, finish_reason: finish }: z.output<typeof choice>): Reply {
   if (message.refusal) return { kind: 'refused', reason: message.refusal };
   if (finish === 'content_filter') return { kind: 'refused', reason: "the provider's content filter" };
-  return { kind: finish === 'length' ? 'cut-off' : 'text', text: message.content ?? '' };
+  const { thinking: inline, text } = separateThinking(message.content ?? '');
+  const thinking = [message.reasoning_content || message.reasoning, inline].filter(Boolean).join('\n');
+  return { kind: finish === 'length' ? 'cut-off' : 'text', text, ...(thinking && { thinking }) };
 }
 
 const tokenCount = z

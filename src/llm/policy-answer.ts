@@ -1,8 +1,12 @@
 import { z } from 'zod';
+import { withThinking } from '../domain/rollout/thinking';
 import type { SampledAction } from '../domain/rollout/turn';
 
 /** A whole list; `problemOf` checks its elements faster than a schema. */
 const list = z.custom<unknown[]>(Array.isArray);
+
+/** Thinking that a server with a reasoning parser has separated from the content, under one of two names. */
+const thinking = z.string().nullish().catch(null);
 
 /** Fields of vLLM's dialect of the OpenAI protocol that training needs. */
 export const completion = z.object({
@@ -10,7 +14,7 @@ export const completion = z.object({
   prompt_token_ids: list,
   choices: z.tuple([
     z.object({
-      message: z.object({ content: z.string().nullable() }),
+      message: z.object({ content: z.string().nullable(), reasoning_content: thinking, reasoning: thinking }),
       finish_reason: z.string(),
       token_ids: list,
       logprobs: z.object({ content: list.nullish() }).nullish(),
@@ -39,8 +43,9 @@ export function problemOf(answer: Completion): string | undefined {
 /** Converts an answer without a problem. Log-probabilities are rounded to the 32-bit floats in which they are stored. */
 export function toAction(answer: Completion): SampledAction {
   const { message, finish_reason: finishReason, token_ids: tokenIds } = answer.choices[0];
+  const separated = message.reasoning_content || message.reasoning;
   return {
-    content: message.content ?? '',
+    content: separated ? withThinking(separated, message.content) : (message.content ?? ''),
     finishReason,
     promptTokenIds: answer.prompt_token_ids as number[],
     tokenIds: tokenIds as number[],

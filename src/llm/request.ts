@@ -15,9 +15,14 @@ export type ModelRequest = {
   signal: AbortSignal;
 };
 
-/** `cut-off`: the answer reached the model's `maxTokens`. */
+/**
+ * `cut-off`: the answer reached the model's `maxTokens`. `thinking` is stored with the call, and is no part of the answer;
+ * absent if the model returned none.
+ */
 export type Reply =
-  { kind: 'text'; text: string } | { kind: 'refused'; reason: string } | { kind: 'cut-off'; text: string };
+  | { kind: 'text'; text: string; thinking?: string }
+  | { kind: 'refused'; reason: string }
+  | { kind: 'cut-off'; text: string; thinking?: string };
 
 /** A value that matches the schema, or the failure. `callId` is the call with the final answer. */
 export type Structured<T> =

@@ -1,9 +1,9 @@
 import type { CampaignSpec } from './campaign-spec';
-import { enabledAims, enabledSignals } from './iteration-plan';
+import { aimsOf, plannedSize } from './iteration-plan';
 
 export type ModelEstimate = { calls: number; tokens: number; usd: number };
 
-type Purpose = 'reflector' | 'explorer' | 'abstractor' | 'judge';
+type Purpose = 'reflector' | 'explorer' | 'abstractor' | 'judge' | 'solver';
 
 /** Estimated prompt and completion tokens per call; an explorer's prompt grows with every turn. */
 const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
@@ -11,6 +11,7 @@ const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
   explorer: { input: 1500, output: 80 },
   abstractor: { input: 6000, output: 900 },
   judge: { input: 1200, output: 200 },
+  solver: { input: 1500, output: 80 },
 };
 
 /**
@@ -31,20 +32,23 @@ export function estimateModels(spec: CampaignSpec): ModelEstimate | null {
 }
 
 function callsOf(spec: CampaignSpec): Record<Purpose, number> {
-  const { synthesis, judge, iterations } = spec;
-  const { contextsPerSignal, rounds, maxTurns } = synthesis.exploration;
-  const aims = enabledAims(spec);
-  const guided = aims.filter((aim) => aim !== 'random').length * contextsPerSignal * iterations;
-  const unguided = aims.includes('random') ? enabledSignals(spec) * contextsPerSignal * iterations : 0;
-  const initial =
-    synthesis.initialTasks === null ? 0 : Math.max(contextsPerSignal, Math.ceil(synthesis.initialTasks / 4));
-  const contexts = guided + unguided + initial;
-  const candidates = enabledSignals(spec) * synthesis.candidatesPerSignal * (aims.length > 0 ? iterations : 0);
+  const { judge, synthesis, iterations } = spec;
+  const { rounds, maxTurns } = synthesis.exploration;
+  const planned = Array.from({ length: iterations + 1 }, (_, iteration) => ({
+    ...plannedSize(spec, iteration),
+    isGuided: !aimsOf(spec, iteration).includes('random'),
+  }));
+  const sum = (unit: 'candidates' | 'contexts', sizes = planned): number =>
+    sizes.reduce((total, size) => total + size[unit], 0);
   const calibrated = 2 * judge.calibrationTasks * Math.ceil((iterations + 1) / judge.calibrateEvery);
   return {
-    reflector: guided,
-    explorer: contexts * rounds * maxTurns,
-    abstractor: contexts,
-    judge: candidates + 2 * (synthesis.initialTasks ?? 0) + calibrated,
+    reflector: sum(
+      'contexts',
+      planned.filter(({ isGuided }) => isGuided),
+    ),
+    explorer: sum('contexts') * rounds * maxTurns,
+    abstractor: sum('contexts'),
+    judge: sum('candidates') + calibrated,
+    solver: sum('candidates') * synthesis.solverAttempts * (spec.environment.maxTurns ?? maxTurns),
   };
 }

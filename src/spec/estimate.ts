@@ -1,5 +1,6 @@
 import { recipes } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
+import { plannedSize } from './iteration-plan';
 import { evaluationSets } from './evaluation-settings';
 import { estimateModels, type ModelEstimate } from './estimate-models';
 import { estimateTraining, measuredTraining, type TrainingEstimate } from './estimate-training';
@@ -39,18 +40,19 @@ export function estimate(spec: CampaignSpec, parameters: number | null = null): 
   const heldOutTasks = sets.reduce((total, { tasks }) => total + tasks, 0); // reported sets: if every candidate is promoted
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
   const agents = recipe.agents.length;
-  const growth = recipe.aims.length * spec.synthesis.candidatesPerSignal;
 
   let attempts = trainTasks + heldOutTasks;
   let updates = spec.start === 'sft' ? agents * updatesOf(trainTasks, spec.training.sft) : 0;
   const played: number[] = [];
+  let pool = trainTasks;
   for (let iteration = 1; iteration <= spec.iterations; iteration++) {
-    const pool = trainTasks + growth * (iteration - 1);
+    const growth = plannedSize(spec, iteration).candidates;
     const inSteps = (tasksPerStep ?? 0) * (stepsPerIteration ?? 0);
     const tasks = inSteps || Math.min(pool, tasksPerIteration ?? pool);
     const rollouts = tasks * spec.rollouts.attempts * agents;
     played.push(rollouts);
     attempts += rollouts + heldOutTasks + growth;
+    pool += growth;
     for (const { method } of recipe.training) {
       const settings = spec.training[method];
       updates += 'epochs' in settings ? updatesOf(rollouts / 2, settings) : (stepsPerIteration ?? 0);

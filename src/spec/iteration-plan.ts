@@ -1,22 +1,26 @@
 import type { IterationPlan, RlJob } from '../domain/campaign/iteration-plan';
 import type { Phase } from '../domain/campaign/phases';
-import { recipes, type Recipe, type SynthesisAim } from '../domain/campaign/recipe';
+import { growsPool, recipes, type Recipe, type SynthesisAim } from '../domain/campaign/recipe';
+import { feedbackSignalKinds, type FeedbackSignalKind } from '../domain/signals/feedback-signal';
+import { explorationSize, type ExplorationSize } from '../domain/tasks/exploration';
 import type { CampaignSpec } from './campaign-spec';
 
 /** Returns the plan of an iteration. Iteration 0 is the supervised start; it synthesizes the initial pool if the spec sets one. */
 export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPlan, 'epoch'> {
   const recipe: Recipe = recipes[spec.recipe];
   const start = iteration === 0;
-  const phases = start ? startPhases(spec) : recipe.phases;
+  const aims = aimsOf(spec, iteration);
+  const phases = start ? startPhases(spec) : phasesOf(recipe, aims);
   return {
     phases,
     agents: recipe.agents,
     training: recipe.training,
     imports: start ? importsOf(recipe, spec) : [],
-    aims: start ? ['random'] : enabledAims(spec),
+    aims,
     rlJob: start ? null : updatesOf(recipe, spec),
     providers: providersOf(spec),
     explorationRounds: spec.synthesis.exploration.rounds,
+    solves: spec.llm !== null && spec.synthesis.solverAttempts > 0 && phases.includes('validate'),
     calibrates: phases.includes('validate') && calibratesIn(spec, iteration),
   };
 }
@@ -33,14 +37,32 @@ function updatesOf({ training }: Recipe, { rollouts }: CampaignSpec): RlJob | nu
   return null;
 }
 
-/** Returns the aims of the recipe whose signals are enabled in the spec. */
-export function enabledAims({ recipe, signals }: CampaignSpec): readonly SynthesisAim[] {
-  return recipes[recipe].aims.filter((aim) => aim === 'random' || signals[aim].enabled);
+/** Without aims nothing is synthesized. */
+const phasesOf = ({ phases }: Recipe, aims: readonly SynthesisAim[]): readonly Phase[] =>
+  aims.length > 0 ? phases : phases.filter((phase) => phase !== 'synthesize' && phase !== 'validate');
+
+/** Returns the aims of an iteration's candidates; empty if the pool does not grow in it. The first pool has no signals. */
+export function aimsOf(spec: CampaignSpec, iteration: number): readonly SynthesisAim[] {
+  if (iteration === 0) return ['random'];
+  const { aims, when } = spec.synthesis;
+  if (!growsPool(recipes[spec.recipe]) || aims === 'none' || (when === 'first' && iteration > 1)) return [];
+  return aims === 'random' ? ['random'] : enabledSignals(spec);
 }
 
-/** Counts the enabled signals. The random control gets as many candidates as all of them in total. */
-export const enabledSignals = ({ signals }: CampaignSpec): number =>
-  Object.values(signals).filter(({ enabled }) => enabled).length;
+export const enabledSignals = ({ signals }: CampaignSpec): FeedbackSignalKind[] =>
+  feedbackSignalKinds.filter((kind) => signals[kind].enabled);
+
+/** Returns the candidates and contexts of an iteration over all aims, if every signal flags enough tasks. */
+export function plannedSize(spec: CampaignSpec, iteration: number): ExplorationSize {
+  const flagged = enabledSignals(spec).map(() => Number.POSITIVE_INFINITY);
+  const sizes = aimsOf(spec, iteration).map((aim) => explorationSize({ aim, iteration, flagged }, spec.synthesis));
+  const sum = (unit: keyof ExplorationSize): number => sizes.reduce((total, size) => total + size[unit], 0);
+  return { candidates: sum('candidates'), contexts: sum('contexts') };
+}
+
+/** True if the campaign synthesizes tasks in any iteration. */
+export const synthesizes = ({ recipe, synthesis }: Pick<CampaignSpec, 'recipe' | 'synthesis'>): boolean =>
+  synthesis.initialTasks !== null || (growsPool(recipes[recipe]) && synthesis.aims !== 'none');
 
 function startPhases({ synthesis }: CampaignSpec): readonly Phase[] {
   return synthesis.initialTasks === null
@@ -50,12 +72,13 @@ function startPhases({ synthesis }: CampaignSpec): readonly Phase[] {
 
 function providersOf({ llm }: CampaignSpec): IterationPlan['providers'] {
   if (!llm) return null;
-  const { explorer, reflector, abstractor, judge, embedding } = llm.models;
+  const { explorer, reflector, abstractor, judge, solver, embedding } = llm.models;
   return {
     explorer: explorer.provider,
     reflector: reflector.provider,
     abstractor: abstractor.provider,
     judge: judge.provider,
+    solver: solver.provider,
     embedding: embedding?.provider ?? null,
   };
 }

@@ -28,7 +28,7 @@ const model = (defaults: { temperature: number; maxTokens: number }) =>
       .describe('Tokens per answer; each call also reserves this number from the budget.'),
   });
 
-/** The model of each purpose; reflector, abstractor and judge default to the explorer's model. */
+/** The model of each purpose; all but `embedding` default to the explorer's model. */
 export const modelSettingsSchema = z
   .strictObject({
     models: z
@@ -47,6 +47,11 @@ export const modelSettingsSchema = z
           .describe(
             "Model that judges candidates, and attempts if it is the grader; default: the explorer's at temperature 0.",
           ),
+        solver: model({ temperature: 1, maxTokens: 1024 })
+          .optional()
+          .describe(
+            "Model that plays candidates whose query alone it sees, best a stronger one; default: the explorer's.",
+          ),
         embedding: model({ temperature: 0, maxTokens: 1 })
           .omit({ temperature: true, maxTokens: true })
           .nullable()
@@ -64,6 +69,7 @@ export const modelSettingsSchema = z
         reflector: models.reflector ?? deterministic,
         abstractor: models.abstractor ?? { ...deterministic, maxTokens: Math.max(explorer.maxTokens, 4096) },
         judge: models.judge ?? deterministic,
+        solver: models.solver ?? explorer,
       },
     };
   });

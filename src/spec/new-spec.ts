@@ -29,8 +29,7 @@ function keysOf({ name, recipe, environment }: NewSpec): Record<string, unknown>
   if (!isReinforcement(recipes[recipe])) return required;
   const [{ method }] = recipes[recipe].training as readonly [{ method: string }];
   const rollouts = { attempts: 8, maxTokens: 64, tasksPerStep: 48, stepsPerIteration: 10 };
-  const match = recipe === 'random-synthesis' ? { synthesis: { match: 'coevolve' } } : {};
-  return { ...required, rollouts, ...match, training: { [method]: { learningRate: 3e-4 } } };
+  return { ...required, rollouts, training: { [method]: { learningRate: 3e-4 } } };
 }
 
 const explained = (key: string): string => {

@@ -8,15 +8,12 @@ const reinforcementDefaults = {
   promotion: { rule: 'always' },
 };
 
-/** The three recipes that train only on synthetic tasks. */
-const synthetic: readonly RecipeName[] = ['coevolve', 'random-synthesis', 'static-synthesis'];
-
 /** Merges a spec over the defaults of its recipe that differ from the general defaults. */
 export function withRecipeDefaults(input: unknown): unknown {
   const name = isObject(input) ? input['recipe'] : undefined;
   if (typeof name !== 'string' || !Object.hasOwn(recipes, name) || !isReinforcement(recipes[name as RecipeName]))
     return input;
-  const initial = synthetic.includes(name as RecipeName) ? { synthesis: { initialTasks: 100 } } : {};
+  const initial = name === 'coevolve' ? { synthesis: { initialTasks: 100 } } : {}; // it trains on synthetic tasks only
   return merge({ ...reinforcementDefaults, ...initial }, input);
 }
 

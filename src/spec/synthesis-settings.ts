@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { aimChoices } from '../domain/campaign/recipe';
 
 const count = z.number().int().min(1);
 const whole = z.number().int().min(0);
@@ -11,10 +12,20 @@ export const synthesisSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Tasks synthesized without guidance as the initial pool (N_init); null starts with the seed tasks.'),
+  aims: z
+    .enum(aimChoices)
+    .default('signals')
+    .describe(
+      'What candidates are aimed at: flagged tasks (signals), as many tasks that no signal flags (shuffled), any task (random), or none.',
+    ),
+  when: z
+    .enum(['every', 'first'])
+    .default('every')
+    .describe('Iterations in which the pool grows: every one, or only the first after the start.'),
   candidatesPerSignal: whole
     .max(10_000)
     .default(100)
-    .describe('Maximum candidates per aim and iteration; the random control gets those of all enabled aims.'),
+    .describe('Maximum candidates per signal and iteration; without signals, as many as the signals would get.'),
   growthCap: count
     .nullable()
     .default(null)
@@ -24,7 +35,7 @@ export const synthesisSettingsSchema = z.strictObject({
     .min(1)
     .nullable()
     .default(null)
-    .describe('For the random control: name of a campaign whose number of admitted tasks per iteration it copies.'),
+    .describe('Name of a campaign whose number of admitted tasks per iteration this one copies.'),
   quotaPerSignal: count
     .nullable()
     .default(null)
@@ -47,11 +58,15 @@ export const synthesisSettingsSchema = z.strictObject({
     .describe('`off` admits candidates without playing or judging them (table 11 of the paper).'),
   /** Only the judge detects a query that does not match its actions. */
   rule: z
-    .enum(['by-author', 'paper', 'strict', 'agreed'])
+    .enum(['by-author', 'paper', 'strict', 'agreed', 'solvable'])
     .default('by-author')
     .describe(
-      "Accepted candidates: completed in the replay and by the judge (agreed), completed in the replay (strict), replayed with a reward above 0 (paper), or agreed for a model's queries and paper for the generator's (by-author).",
+      'Votes that accept a candidate: a replay with reward 1 (strict), also the judge (agreed) or the solver (solvable); a replay with a reward above 0 (paper); by the author of its query (by-author).',
     ),
+  solverAttempts: whole
+    .max(16)
+    .default(0)
+    .describe('Attempts of `llm.models.solver` at each candidate of a model, whose query alone it sees; 0 plays none.'),
   grader: z
     .enum(['environment', 'judge'])
     .default('environment')

@@ -7,6 +7,10 @@ const common = {
   weightDecay: z.number().min(0).max(10).default(0.01).describe('Weight decay of AdamW.'),
   maxGradNorm: z.number().min(1e-9).max(1e9).default(1).describe('Norm to which gradients are clipped.'),
   maxLength: count.min(8).max(131_072).default(512).describe('Tokens per row; longer rows are truncated and counted.'),
+  thinking: z
+    .enum(['train', 'mask'])
+    .default('train')
+    .describe('`mask`: the thinking of an action stays in its row and has no loss.'),
   microBatchTokens: count
     .min(8)
     .max(1e9)

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { defaultForgettingSettings } from '../domain/signals/detect-forgetting';
-import { isReinforcement, recipes } from '../domain/campaign/recipe';
+import { growsPool, isReinforcement, recipes } from '../domain/campaign/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
+import { synthesizes } from './iteration-plan';
 import { wrongSets } from './evaluation-settings';
 
 type Spec = z.output<typeof campaignSpecSchema>;
@@ -18,8 +19,9 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['recipe', 'pairs'], find: idleWeights },
   { reads: ['recipe', 'rollouts'], find: idleRollouts },
   { reads: ['recipe', 'llm', 'budget', 'synthesis', 'compute'], find: idleModels },
-  { reads: ['recipe', 'synthesis'], find: idleMatch },
+  { reads: ['recipe', 'synthesis'], find: idleAims },
   { reads: ['synthesis', 'llm', 'judge'], find: missingJudge },
+  { reads: ['synthesis', 'llm'], find: idleSolver },
   { reads: ['pool'], find: idlePool },
   { reads: ['signals'], find: idleForgetting },
   { reads: ['policy', 'start'], find: idlePolicy },
@@ -59,8 +61,10 @@ const unusedRollouts = (keys: Record<string, number | null>, why: string): strin
     .map(([key, found]) => `rollouts.${key}: found ${found}, expected nothing: ${why}`);
 
 function idleModels({ recipe, llm, budget, synthesis, compute }: Spec): string[] {
-  const synthesizes = recipes[recipe].aims.length > 0 || synthesis.initialTasks !== null;
-  if (llm) return synthesizes ? [] : [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`];
+  if (llm)
+    return synthesizes({ recipe, synthesis })
+      ? []
+      : [`llm: found a section, expected nothing: ${recipe} synthesizes no tasks`];
   return Object.entries(budget)
     .filter(([key, limit]) => limit !== null && !(key === 'usd' && compute.pricePerGpuHour > 0)) // GPUs are paid
     .map(
@@ -80,21 +84,40 @@ function idleForgetting({ signals: { forgetting } }: Spec): string[] {
   return [`signals.forgetting.maxP: found ${maxP}, expected nothing: only score drop tests`];
 }
 
-function idleMatch({ recipe, synthesis: { match } }: Spec): string[] {
-  if (match === null || recipe === 'random-synthesis') return [];
-  return [`synthesis.match: found "${match}", expected nothing: only random-synthesis is a control`];
+/** Settings of a growing pool have no effect on a pool that does not grow. */
+function idleAims({ name, recipe, synthesis: { aims, when, match } }: Spec): string[] {
+  if (match === name) return [`synthesis.match: found "${match}", expected the name of another campaign`];
+  const grows = growsPool(recipes[recipe]);
+  if (grows && aims !== 'none') return [];
+  const why = grows ? 'with aims none the pool does not grow' : `the pool of ${recipe} does not grow`;
+  return Object.entries({ ...(!grows && { aims }), when, match })
+    .filter(([, found]) => ![null, 'signals', 'every'].includes(found))
+    .map(([key, found]) => `synthesis.${key}: found "${found}", expected nothing: ${why}`);
 }
 
 /** A rule with a judge needs a language model, and a judge that grades attempts needs calibration. */
 function missingJudge({ synthesis, llm, judge }: Spec): string[] {
-  if (synthesis.rule === 'agreed' && !llm)
+  const { rule } = synthesis;
+  if ((rule === 'agreed' || rule === 'solvable') && !llm)
     return [
-      'synthesis.rule: found "agreed", expected by-author, paper or strict: without an llm section there is no judge',
+      `synthesis.rule: found "${rule}", expected by-author, paper or strict: without an llm section there is no model`,
     ];
   if (synthesis.grader !== 'judge') return [];
   if (!llm) return ['synthesis.grader: found "judge", expected environment: without an llm section there is no judge'];
   if (judge.calibrationTasks > 0) return [];
   return ['judge.calibrationTasks: found 0, expected at least 1: a judge must be calibrated before it grades attempts'];
+}
+
+/** Attempts of the solver are votes under two rules, and `solvable` needs them. */
+function idleSolver({ synthesis: { rule, solverAttempts: found, validation }, llm }: Spec): string[] {
+  if (rule === 'solvable' && found === 0)
+    return ['synthesis.solverAttempts: found 0, expected at least 1: rule solvable accepts what an attempt solves'];
+  if (found === 0) return [];
+  const why =
+    (!llm && 'without an llm section there is no solver') ||
+    (validation === 'off' && 'synthesis.validation is off') ||
+    (rule !== 'solvable' && rule !== 'by-author' && `rule ${rule} does not read them`);
+  return why ? [`synthesis.solverAttempts: found ${found}, expected 0: ${why}`] : [];
 }
 
 function idlePool({ pool: { strategy, band, retirement, window } }: Spec): string[] {

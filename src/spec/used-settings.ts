@@ -1,5 +1,6 @@
-import { recipes, type Recipe } from '../domain/campaign/recipe';
+import { growsPool, recipes, type Recipe } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
+import { synthesizes } from './iteration-plan';
 import { resolveSpec } from './read-spec';
 
 /**
@@ -16,12 +17,11 @@ export function usedSettings(spec: CampaignSpec): Record<string, unknown> {
 
 function unreadSections(spec: CampaignSpec): Set<string> {
   const recipe: Recipe = recipes[spec.recipe];
-  const synthesizes = recipe.aims.length > 0 || spec.synthesis.initialTasks !== null;
   const reads: Record<string, boolean> = {
     signals: recipe.phases.includes('detect'),
     pairs: recipe.phases.includes('pair'),
-    synthesis: synthesizes,
-    admission: synthesizes,
+    synthesis: growsPool(recipe) || spec.synthesis.initialTasks !== null,
+    admission: synthesizes(spec),
     judge: spec.llm !== null,
     pool: spec.iterations > 0,
     promotion: spec.iterations > 0,

@@ -1,32 +1,43 @@
 import { DomainError } from '../domain/base/errors';
 import { withFunctionsAsText } from '../domain/rollout/functions';
+import { withoutThinking } from '../domain/rollout/thinking';
 import { conversationOf } from '../domain/rollout/turn';
+import type { CampaignSpec } from '../spec/campaign-spec';
 import type { PreferencePairRow } from '../store/trajectories/preference-pairs';
 import type { RolloutRow } from '../store/trajectories/rollouts';
 import type { TrajectoryRow } from '../store/trajectories/trajectories';
+
+/** `drop`: the policy reads its earlier actions without their thinking. */
+export type EarlierThinking = CampaignSpec['rollouts']['thinking'];
 
 /**
  * Returns one line of a training dataset. Sampled actions have their token ids; reference actions have text, which the
  * trainer encodes like the policy server encodes prompts.
  */
-export function trajectoryRow(trajectory: TrajectoryRow): object {
+export function trajectoryRow(trajectory: TrajectoryRow, thinking: EarlierThinking): object {
   const { id, turns } = trajectory;
   if (turns.every(({ tokenIds }) => tokenIds))
     return {
       trajectory_id: id,
       turns: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
     };
-  return { trajectory_id: id, messages: withFunctionsAsText(conversationOf(trajectory)) };
+  const messages = withFunctionsAsText(conversationOf(trajectory));
+  const isRead = turns.every(({ action }) => withoutThinking(action) === action);
+  return { trajectory_id: id, messages, ...(thinking === 'drop' && !isRead && { thinking }) };
 }
 
-export function pairRow(pair: PreferencePairRow, chosen: TrajectoryRow, rejected: TrajectoryRow): object {
+export function pairRow(
+  pair: PreferencePairRow,
+  { chosen, rejected }: Record<'chosen' | 'rejected', TrajectoryRow>,
+  thinking: EarlierThinking,
+): object {
   return {
     pair_id: pair.id,
     kind: pair.kind,
     lambda_dpo: pair.lambdaDpo,
     lambda_sft: pair.lambdaSft,
-    chosen: trajectoryRow(chosen),
-    rejected: trajectoryRow(rejected),
+    chosen: trajectoryRow(chosen, thinking),
+    rejected: trajectoryRow(rejected, thinking),
   };
 }
 

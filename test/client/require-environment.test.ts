@@ -18,7 +18,8 @@ let environments: Environments;
 beforeAll(async () => {
   [ownServer, thirdParty] = await Promise.all([startEnvironmentServer(), startScriptedServer()]);
   const file = path.join(folder, 'environments.yaml');
-  const servers = { counting: { url: thirdParty.url }, away: { url: 'http://127.0.0.1:9' } };
+  const { url } = thirdParty;
+  const servers = { counting: { url }, away: { url: 'http://127.0.0.1:9' }, stated: { url, state: ['count'] } };
   writeFileSync(file, JSON.stringify({ servers })); // JSON is YAML
   environments = createEnvironments({ environment: ownServer, environmentsFile: file });
 });
@@ -31,12 +32,22 @@ beforeEach(() =>
 );
 
 const spec = (changes: object) => readSpec(JSON.stringify({ name: 'c', seed: 1, recipe: 'eto', ...changes }), 'c.yaml');
+const price = { inputPerMillion: 0, outputPerMillion: 0 };
+const llm = { models: { explorer: { provider: 'p', model: 'm', price } } };
 const imported = { start: 'base', policy: { source: 'imported', model: 'smollm2' } };
 
 test('an environment of our server is accepted, and a third-party one with an imported policy or experts', async () => {
   await requireEnvironment(environments, spec({ environment: { name: 'intercode-sql' } }));
   await requireEnvironment(environments, spec({ environment: { name: 'counting' }, ...imported }));
   await requireEnvironment(environments, spec({ environment: { name: 'counting', experts: 'a'.repeat(64) } }));
+});
+
+const composing = { environment: { name: 'counting' }, recipe: 'coevolve', llm, ...imported };
+
+test('a recipe with a language model composes tasks where a checker grades them, or a judge with known verdicts', async () => {
+  const experts = 'a'.repeat(64);
+  for (const environment of [{ name: 'intercode-sql' }, { name: 'counting', experts }, { name: 'stated' }])
+    await requireEnvironment(environments, spec({ ...composing, environment }));
 });
 
 test.each([
@@ -48,17 +59,28 @@ test.each([
   {
     label: 'synthesis without a generator',
     changes: { environment: { name: 'counting' }, recipe: 'combined', ...imported },
-    message: /^recipe: "combined" synthesizes tasks, and counting has no generator/,
+    message: /^recipe: "combined" synthesizes tasks, and counting has no generator of variants; add an llm section/,
+  },
+  {
+    label: 'a judge as the only grader without calibration tasks',
+    changes: { ...composing, judge: { calibrationTasks: 0 } },
+    message:
+      /^judge.calibrationTasks: found 0, and the judge alone grades tasks composed in counting; expected at least 1/,
+  },
+  {
+    label: 'a judge as the only grader without reference actions for its calibration',
+    changes: composing,
+    message: /^environment.experts: found none, and the judge alone grades .*; import some: `coevolve experts import/,
   },
   {
     label: 'an unknown environment',
     changes: { environment: { name: 'chess' } },
-    message: /^environment.name: found "chess", expected one of intercode-sql, counting, away$/,
+    message: /^environment.name: found "chess", expected one of intercode-sql, counting, away, stated$/,
   },
   {
     label: 'a property of every object as an environment',
     changes: { environment: { name: 'constructor' } },
-    message: /^environment.name: found "constructor", expected one of intercode-sql, counting, away$/,
+    message: /^environment.name: found "constructor", expected one of intercode-sql, counting, away, stated$/,
   },
 ])('$label is rejected', async ({ changes, message }) => {
   await expect(requireEnvironment(environments, spec(changes))).rejects.toMatchObject({
@@ -161,10 +183,12 @@ test('an environment that the machine cannot host is rejected with the missing d
 });
 
 test('the list contains available environments and the reasons why others are not', async () => {
+  const sqlCan = { variants: true, compose: 'checker', states: false };
   const listed = await listEnvironments(environments);
   expect(listed).toMatchObject([
-    { name: 'intercode-sql', section: 'hosted', unavailable: null, sessions: 0, capacity: 256 },
+    { name: 'intercode-sql', section: 'hosted', unavailable: null, sessions: 0, capacity: 256, capabilities: sqlCan },
     { name: 'counting', section: 'servers', unavailable: null, capacity: 8, capabilities: { gold: false } },
     { name: 'away', section: 'servers', unavailable: expect.stringContaining('servers.away.url'), capabilities: null },
+    { name: 'stated', capabilities: { compose: 'checker', states: true } },
   ]);
 });

@@ -157,7 +157,7 @@ real('a server made with the official package', () => {
 
   test('has neither reference actions nor variants, and the error suggests other recipes', async () => {
     await expect(environments.data.capabilities('guess')).resolves.toMatchObject({
-      ...{ variants: false, compose: false, gold: false, replay: 'none', max_turns: 8 },
+      ...{ variants: false, compose: 'judge', states: false, gold: false, replay: 'none', max_turns: 8 },
     });
     const request: VariantRequest = { parents: [], relation: 'random', count: 1, seed: 1, options: {} };
     await expect(environments.data.variants('guess', request)).rejects.toThrow(/guess.*cannot generate variants.*grpo/);

@@ -97,6 +97,22 @@ test('fields that are not needed do not cost a paid answer', async () => {
   await expect(chat()).resolves.toMatchObject({ reply: { kind: 'text', text: 'seven' } });
 });
 
+test.each([
+  ['in reasoning_content', '{"content": "seven", "reasoning_content": "{\\"a\\":1}"}', '{"a":1}'],
+  ['in reasoning', '{"content": "seven", "reasoning": "{\\"a\\":1}"}', '{"a":1}'],
+  ['before the answer', '{"content": "<think>{}</think>\\n\\nseven"}', '<think>{}</think>'],
+])('thinking %s is stored beside the text and is no part of it', async (_, message, thinking) => {
+  server.answerBy(() => ({ raw: `{"choices": [{"message": ${message}}]}` }));
+  const { reply, usage } = await chat();
+  expect(reply).toEqual({ kind: 'text', text: 'seven', thinking });
+  expect(usage.completionTokens).toBeGreaterThan(2); // it is paid
+});
+
+test('an answer that was cut off while thinking has no text', async () => {
+  server.answerBy(() => ({ text: '<think>{"a":1}', finishReason: 'length' }));
+  await expect(chat()).resolves.toMatchObject({ reply: { kind: 'cut-off', text: '', thinking: '<think>{"a":1}' } });
+});
+
 test('a request contains the key, the id for the log, and the model settings of the spec', async () => {
   await chat();
   const [{ headers, body, id }] = server.log as [(typeof server.log)[0]];

@@ -67,6 +67,16 @@ test('an answer without text results in an empty action', async () => {
   await expect(sample()).resolves.toMatchObject({ content: '', tokenIds: [], logprobs: [] });
 });
 
+test.each([
+  ['reasoning_content', { content: '\n\nls()', reasoning_content: 'Which?' }, '<think>Which?</think>\n\nls()'],
+  ['reasoning', { content: 'ls()', reasoning: 'Which?' }, '<think>Which?</think>ls()'],
+  ['reasoning alone, cut off', { content: null, reasoning: 'Whi' }, '<think>Whi'],
+  ['no reasoning', { content: 'ls()', reasoning_content: null, reasoning: '' }, 'ls()'],
+])('thinking that the server separates as %s stays in the action', async (_, message, content) => {
+  server.answerWith({ body: { ...completion, choices: [{ ...choice, message }] } });
+  await expect(sample()).resolves.toMatchObject({ content, tokenIds: [4, 5] });
+});
+
 const sampled = (changes: object) => ({ ...completion, choices: [{ ...choice, ...changes }] });
 const scored = (...values: unknown[]) => sampled({ logprobs: { content: values.map((logprob) => ({ logprob })) } });
 

@@ -103,6 +103,8 @@ function addSignals({ random }: World, iteration: number, tables: Record<string,
         },
       }),
     );
+    const flagged = new Set(marked.map((row) => row['task_id'])).size;
+    tables['signal_rates']!.push({ iteration, kind, played: 600, flagged, unchanged: flagged / 4, permutations: 20 });
   }
 }
 

@@ -3,6 +3,7 @@ import { compareText } from '../../src/domain/base/compare-text';
 import { deriveSeed } from '../../src/domain/base/seed-tree';
 import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../../src/domain/evaluation/statistics';
 import type { CampaignReport } from '../../src/report/collect-report';
+import type { FeedbackSignalKind } from '../../src/domain/signals/feedback-signal';
 import type { Evaluation } from '../../src/report/page/section';
 import type { ShownAttempt } from '../../src/report/sections/attempts/query';
 import type { Lineage } from '../../src/report/sections/lineage/query';
@@ -45,8 +46,22 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
       signals: group.length,
       tasks: new Set(group.map((row) => row['task_id'])).size,
     })),
+    rates: grouped(rowsOf(rows, 'signal_rates'), ['iteration', 'kind']).map(([row]) => ({
+      ...{ iteration: num(row!['iteration']), kind: text(row!['kind']) as FeedbackSignalKind },
+      ...{ played: num(row!['played']), flagged: num(row!['flagged']) },
+      ...{ unchanged: num(row!['unchanged']), permutations: num(row!['permutations']) },
+    })),
     taskGroups: expectedTaskGroups(rows),
-    ...{ stages: [], diversity: [], steps: [], contexts: [], explorationRuns: [], modelSpending: [], budget: null },
+    ...{
+      stages: [],
+      limitCuts: [],
+      diversity: [],
+      steps: [],
+      contexts: [],
+      explorationRuns: [],
+      modelSpending: [],
+      budget: null,
+    },
     ...{ calibrations: [], agreements: [], scenarios: [] },
     setScores: expectedSetScores(rows),
     waste: { confirmed: { calls: 0, tokens: 0, usd: 0 }, unconfirmed: { calls: 0, tokens: 0, usd: 0 } },

@@ -10,6 +10,7 @@ const order: [source: string, table: string][] = [
   ['planned_tasks', 'planned_tasks'],
   ['trajectories', 'trajectories'],
   ['feedback_signals', 'feedback_signals'],
+  ['signal_rates', 'signal_rates'],
   ['late_tasks', 'tasks'],
   ['late_trajectories', 'trajectories'],
   ['training_runs', 'training_runs'],

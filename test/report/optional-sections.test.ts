@@ -69,11 +69,19 @@ test('the pool section shows the stages of admission in order and an alarm for a
       { iteration: 1, stage: 'unique', passed: true, tasks: 30 },
       { iteration: 1, stage: 'unique', passed: false, tasks: 60 },
     ],
+    limitCuts: [
+      { iteration: 1, aim: 'boundary', contextId: null, relation: 'easier', admitted: 7, cut: 23 },
+      { iteration: 1, aim: 'rare', contextId: '1/rare/3', relation: null, admitted: 2, cut: 4 },
+    ],
     diversity: [{ iteration: 1, ...round, collapsed: true }],
   });
   expect(tableOf(shown, 'Stages of admission')).toEqual([
     ['1', 'executed', '90', '10', '0.900'],
     ['1', 'unique', '30', '60', '0.333'],
+  ]);
+  expect(tableOf(shown, 'Candidates that passed every check and were cut by a quota or the growth cap')).toEqual([
+    ['1', 'boundary', 'easier', '7', '23'],
+    ['1', 'rare', '1/rare/3', '2', '4'],
   ]);
   expect(tableOf(shown, 'Diversity and relevance of admitted tasks')).toEqual([
     ['1', 'hashed-ngrams@1', '30', '0.970', '0.010', 'collapse'],

@@ -55,8 +55,7 @@ const campaigns = {
     rollouts: { attempts: 2, maxTokens: 8, tasksPerStep: 2, stepsPerIteration: 2 },
     signals,
     synthesis: {
-      initialTasks: 3,
-      candidatesPerSignal: 2,
+      ...{ initialTasks: 3, candidatesPerSignal: 2, solverAttempts: 1 },
       exploration: { contextsPerSignal: 1, rounds: 2, maxTurns: 6 },
     },
     judge: { calibrationTasks: 2 },

@@ -11,7 +11,7 @@ const budget = 40_000;
 const kills = 10;
 const model = { provider: 'scripted', model: 'big', price: { inputPerMillion: 1, outputPerMillion: 2 } };
 const spec = {
-  ...{ name, seed: 5, recipe: 'static-synthesis', iterations: 0 },
+  ...{ name, seed: 5, recipe: 'coevolve', iterations: 0 },
   environment: {
     name: 'intercode-sql',
     options: { databases: ['concert_singer', 'pets_1', 'poker_player', 'battle_death'], schema: true },

@@ -208,7 +208,7 @@ const unknownKeys = [
   more(
     'an unknown key of synthesis',
     'synthesis: { model: big }',
-    'synthesis.model: found an unknown key, expected one of initialTasks, candidatesPerSignal, growthCap',
+    'synthesis.model: found an unknown key, expected one of initialTasks, aims, when, candidatesPerSignal, growthCap',
   ),
   more(
     'an unknown kind of pair',
@@ -278,7 +278,7 @@ const wrongValues = [
   more(
     'a section that is a list',
     'synthesis: []',
-    'synthesis: found [], expected keys with values: initialTasks, candidatesPerSignal',
+    'synthesis: found [], expected keys with values: initialTasks, aims, when, candidatesPerSignal',
   ),
   more(
     'a negative weight',
@@ -337,7 +337,7 @@ const wrongValues = [
   more(
     'an unknown rule of validation',
     'synthesis: { rule: lenient }',
-    'synthesis.rule: found "lenient", expected one of by-author, paper, strict, agreed',
+    'synthesis.rule: found "lenient", expected one of by-author, paper, strict, agreed, solvable',
   ),
   more(
     'RL steps in a recipe without RL',
@@ -352,7 +352,22 @@ const wrongValues = [
   more(
     'an agreement rule without a judge',
     'synthesis: { rule: agreed }',
-    'synthesis.rule: found "agreed", expected by-author, paper or strict: without an llm section there is no judge',
+    'synthesis.rule: found "agreed", expected by-author, paper or strict: without an llm section there is no model',
+  ),
+  more(
+    'a rule of attempts without a model',
+    'synthesis: { rule: solvable, solverAttempts: 3 }',
+    'synthesis.rule: found "solvable", expected by-author, paper or strict: without an llm section there is no model',
+  ),
+  more(
+    'a rule of attempts without attempts',
+    'synthesis: { rule: solvable }',
+    'synthesis.solverAttempts: found 0, expected at least 1: rule solvable accepts what an attempt solves',
+  ),
+  more(
+    'attempts that no rule reads',
+    'synthesis: { solverAttempts: 3 }',
+    'synthesis.solverAttempts: found 3, expected 0: without an llm section there is no solver',
   ),
   more(
     'a patience longer than the window',
@@ -370,9 +385,24 @@ const wrongValues = [
     'rollouts.stepsPerIteration: found nothing, expected a number: ppo trains in RL steps',
   ),
   more(
-    'a match in a recipe that is no control',
-    'synthesis: { match: other }',
-    'synthesis.match: found "other", expected nothing: only random-synthesis is a control',
+    'a campaign that is matched with itself',
+    'synthesis: { match: tidy }',
+    'synthesis.match: found "tidy", expected the name of another campaign',
+  ),
+  more(
+    'a match of a pool that does not grow',
+    'synthesis: { aims: none, match: other }',
+    'synthesis.match: found "other", expected nothing: with aims none the pool does not grow',
+  ),
+  whole(
+    'aims of a recipe whose pool does not grow',
+    `${complete.replace('combined', 'eto')}synthesis: { aims: random }\n`,
+    'synthesis.aims: found "random", expected nothing: the pool of eto does not grow',
+  ),
+  more(
+    'an unknown aim',
+    'synthesis: { aims: signal }',
+    'synthesis.aims: found "signal", expected one of signals, shuffled, random, none',
   ),
   more(
     'a judge as grader without a language model',

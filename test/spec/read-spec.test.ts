@@ -45,7 +45,7 @@ const errorOf = (text: string): string => {
 test.each([
   ['recipe: combinde', /^ {2}line 4, column 1: recipe: found "combinde", expected .*; did you mean combined\?$/m],
   ['recipe: Co-Evolving-Agents', /did you mean co-evolving-agents\?$/m],
-  ['recipe: magic', /static-synthesis$/m],
+  ['recipe: magic', /, coevolve$/m],
 ])('a wrong recipe (%s) is reported with its position and with the most similar recipe', (line, expected) => {
   expect(errorOf(fourLines.replace('recipe: combined', line))).toMatch(expected);
 });

@@ -1,4 +1,5 @@
-import { rolloutRow } from '../../src/training/dataset-rows';
+import type { TrajectoryRow } from '../../src/store/trajectories/trajectories';
+import { rolloutRow, trajectoryRow } from '../../src/training/dataset-rows';
 
 const step = { promptTokenIds: [1, 5], tokenIds: [7, 2], logprobs: [-0.5, -0.25] };
 
@@ -21,4 +22,26 @@ test('a rollout without log-probabilities is rejected with the index of the acti
       ...{ code: 'MissingLogprobs', message: expect.stringMatching(/t: action 1 has 2 token ids and 0 log-prob/) },
     }),
   );
+});
+
+describe('a trajectory of texts', () => {
+  const trajectory = (action: string) =>
+    ({
+      ...{ id: 't', opening: [{ role: 'user', content: 'q' }] },
+      turns: [{ action, observation: [], promptTokenIds: null, tokenIds: null, logprobs: null }],
+    }) as unknown as TrajectoryRow;
+
+  test('has its thinking in the row, which names whether the policy reads it later', () => {
+    const thinking = trajectory('<think>a</think>b');
+    const messages = [
+      { role: 'user', content: 'q' },
+      { role: 'assistant', content: '<think>a</think>b' },
+    ];
+    expect(trajectoryRow(thinking, 'keep')).toEqual({ trajectory_id: 't', messages });
+    expect(trajectoryRow(thinking, 'drop')).toEqual({ trajectory_id: 't', messages, thinking: 'drop' });
+  });
+
+  test('without thinking has the same row for both settings', () => {
+    expect(trajectoryRow(trajectory('b'), 'drop')).toEqual(trajectoryRow(trajectory('b'), 'keep'));
+  });
 });

@@ -77,6 +77,8 @@ export function scriptedActivities(
     abstractTasks: () => Promise.resolve({ candidates: 1 }),
     explore: () => Promise.resolve({ outcome: 'finished', turns: 1 }),
     judgeCandidates: () => Promise.resolve({ judged: 1 }),
+    planSolving: () => Promise.resolve({ tasks: 1 }),
+    solveCandidates: () => Promise.resolve({ attempts: 1, found: 0 }),
     judgeCalibration: () => Promise.resolve({ judged: 1 }),
     reflect: () => Promise.resolve({ usable: true }),
     endTraining: () => Promise.resolve({ ended: 0 }),

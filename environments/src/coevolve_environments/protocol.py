@@ -9,7 +9,7 @@ and never becomes a reward.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 Json = dict[str, Any]
 Split = Literal["train", "held-out"]
@@ -17,6 +17,7 @@ Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 
 Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
+Compose = Literal["checker", "judge", "none"]
 StopReason = Literal["completed", "turn-limit"]
 RefusalReason = Literal["not-executable", "empty-result", "ambiguous-result", "bad-format"]
 
@@ -59,8 +60,6 @@ class Capabilities:
 
     variants: bool
     """Draws new tasks related to given ones."""
-    compose: bool
-    """Makes a task from a request and the actions that fulfil it."""
     replay: Replay
     """Results that the same actions repeat in a new episode of any process: every observation and the reward,
     only the score after each action (`Observation.score`), or nothing reliable."""
@@ -68,6 +67,11 @@ class Capabilities:
     """Rewards between 0 and 1, exclusive, occur."""
     max_turns: int
     """Maximum number of actions of an episode."""
+    compose: Compose = "judge"
+    """Grader of tasks made from a request and the actions that fulfil it: always the `judge`, or a `checker`
+    where they leave a state or an output to compare with. `none`: no such tasks."""
+    states: bool = False
+    """Episodes are `HasState`: the state checks composed tasks. Requires `compose` to be `checker`."""
     gold: bool = True
     """Tasks have reference actions."""
     constant_answers: tuple[tuple[str, ...], ...] = ()
@@ -127,6 +131,8 @@ class Observation:
     score: float | None = None
     """Score so far in [0, 1], if the environment has one before the end."""
     metadata: Json = field(default_factory=dict)
+    instruction: str | None = None
+    """The part of the first messages that states the task. A composed task replaces it wherever it occurs."""
 
     @classmethod
     def final(
@@ -175,11 +181,20 @@ class Episode(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class HasState(Protocol):
+    """An episode with a state of its world, for composed tasks."""
+
+    def state(self) -> Json:
+        """Returns all that actions change and a request can ask for, without counters and times. Called once,
+        after the last action, also of a done episode."""
+
+
 class Environment(ABC):
     """A plugin. All results are functions of the arguments: no clock, no global random source.
 
     Required are `published`, `tasks`, `start` and the three attributes without a value. The defaults fit an
-    environment that runs in threads of the server and neither draws variants nor composes tasks.
+    environment that runs in threads of the server, draws no variants and has no composer of its own.
     """
 
     name: str
@@ -194,6 +209,8 @@ class Environment(ABC):
     """Timeout of one episode, from its reset."""
     max_sessions: int | None = None
     """Maximum number of episodes at the same time, if lower than the server's capacity."""
+    finish: ClassVar[str | None] = None
+    """Action that ends any task. None: the server itself reads `finish[<answer>]` in composed tasks."""
     license: str | None = None
     """License of the tasks' data, if it is not the package's own."""
 
@@ -207,7 +224,10 @@ class Environment(ABC):
 
     @abstractmethod
     def start(self, definition: Json, seed: int) -> Episode:
-        """Makes a new episode. Raises `BadRequest` if the definition cannot be played."""
+        """Makes a new episode. Raises `BadRequest` if the definition cannot be played.
+
+        A composed task's definition is its parent's with a `query`, which the episode may state by itself.
+        """
 
     def variants(
         self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
@@ -221,9 +241,9 @@ class Environment(ABC):
         """Makes a train task with the request `query` in the start state of `parent`.
 
         Attempts are compared with the outcome of `actions` in a new episode. Raises `BadRequest` if the
-        parent cannot be played, `NotSupported` by default.
+        parent cannot be played. By default, the server plays the parent's world with the new request.
         """
-        raise NotSupported(f"{self.name} does not compose tasks")
+        raise NotSupported(f"{self.name} has no composer of its own")
 
     def close(self) -> None:
         """Frees resources kept between episodes, such as a pool of processes."""

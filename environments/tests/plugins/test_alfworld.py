@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import TESTS, Client, Serve, Session, Task, hosted_arguments, start_server, stop_server
+from conftest import TESTS, Client, Serve, Session, Task, hosted_arguments, start_server, stop_server, text_of
 
 NAME = "alfworld"
 KITCHEN = TESTS / "kitchen" / "problem.pddl"
@@ -78,6 +78,25 @@ def task(client: Client) -> Task:
 def session(client: Client) -> Iterator[Session]:
     with client.session(NAME) as session:
         yield session
+
+
+def test_a_composed_task_is_checked_by_the_facts_of_the_game(client: Client) -> None:
+    parent = draw(client, "train")[0]
+    query = "take the apple and leave the fridge open"
+    actions = [*PLAN[:4], "look"]
+    body = {"parent": parent["definition"], "query": query, "actions": actions, "options": {}}
+    task = client.post(f"/envs/{NAME}/data/compose", **body)["task"]
+    assert (task["grader"], task["reference_actions"][-1]) == ("environment", "finish[]")
+    with client.session(NAME) as session:
+        opened = text_of(session.reset(task=task["definition"], seed=0))
+        assert f"Your task is to: {query}" in opened
+        assert "in the fridge" not in opened
+        other_way = ["go to fridge 1", "open fridge 1", *PLAN[:2], "inventory", "finish[]"]
+        assert session.play(task["definition"], task["reference_actions"])["reward"] == 1.0
+        assert session.play(task["definition"], other_way)["reward"] == 1.0
+        assert session.play(task["definition"], [*PLAN, "finish[]"])["reward"] == 0.0
+        back = [*PLAN, "take apple 1 from fridge 1", "finish[]"]  # the parent's goal ends nothing
+        assert session.play(task["definition"], back)["reward"] == 1.0
 
 
 def test_the_kitchen_is_won_by_the_planners_five_steps(session: Session, task: Task) -> None:

@@ -25,6 +25,7 @@ SECRET = "a-secret-of-the-server"
 
 NOTES = "apis.simple_note.search_notes(access_token=token, page_limit=20)"
 GIVE_UP = "Action: apis.supervisor.complete_task()"
+GIVE_UP_BLOCK = "```python\napis.supervisor.complete_task()\n```"
 
 
 def draw(client: Client, split: str, name: str = MINI, count: int = 100, **options: Any) -> list[Task]:
@@ -88,6 +89,51 @@ def test_an_unsolved_task_or_a_change_of_the_wrong_note_scores_0(session: Sessio
         assert 0 < ended["metadata"]["raw_score"] < 1
     first, second = by_id(tasks, "drop_1"), by_id(tasks, "drop_2")
     assert session.play(first["definition"], second["reference_actions"])["reward"] == 0.0
+
+
+def compose(client: Client, parent: Task, query: str, actions: list[str]) -> Task:
+    body = {"parent": parent["definition"], "query": query, "actions": actions, "options": {}}
+    return dict(client.post(f"/envs/{MINI}/data/compose", **body)["task"])
+
+
+def test_a_composed_task_is_checked_by_the_rows_that_its_actions_change(
+    client: Client, session: Session, tasks: list[Task]
+) -> None:
+    parent, other = by_id(tasks, "count_1"), by_id(tasks, "drop_3")
+    log_in, delete, _ = other["reference_actions"]
+    query = "Delete my note about the choir."
+    composed = compose(client, parent, query, [log_in, delete])
+    assert composed["grader"] == "environment"
+    assert composed["reference_actions"] == [log_in, delete, GIVE_UP_BLOCK]
+
+    opened = session.reset(task=composed["definition"], seed=0)
+    assert query in text_of(opened)
+    assert "tag" not in text_of(opened)
+    assert query in text_of(session.step(python("print(apis.supervisor.show_active_task())")))
+    scores = {
+        "gold": session.play(composed["definition"], composed["reference_actions"])["reward"],
+        "in one block": session.play(
+            composed["definition"],
+            [python(*(action[10:-4] for action in (log_in, delete)), "apis.supervisor.complete_task()")],
+        )["reward"],
+        "nothing": session.play(composed["definition"], [GIVE_UP])["reward"],
+        "the parent's gold": session.play(composed["definition"], parent["reference_actions"])["reward"],
+    }
+    assert scores == {"gold": 1.0, "in one block": 1.0, "nothing": 0.0, "the parent's gold": 0.0}
+
+
+def test_a_composed_question_is_checked_by_its_answer_and_by_the_judge_without_one(
+    client: Client, session: Session, tasks: list[Task]
+) -> None:
+    parent, other = by_id(tasks, "drop_1"), by_id(tasks, "count_2")
+    *read, answer = other["reference_actions"]
+    composed = compose(client, parent, "How many notes are for shopping?", [*read, answer])
+    assert (composed["grader"], composed["reference_actions"][-1]) == ("environment", answer)
+    assert session.play(composed["definition"], [answer])["reward"] == 1.0
+    assert session.play(composed["definition"], [answer.replace("=", "=1")])["reward"] == 0.0
+    again = compose(client, composed, "Which notes do I have?", read)
+    assert (again["grader"], again["definition"]["composed_in"]) == ("judge", parent["definition"])
+    assert session.play(again["definition"], again["reference_actions"])["reward"] == 0.0
 
 
 def test_only_train_tasks_are_ever_rewarded_densely(client: Client, session: Session) -> None:

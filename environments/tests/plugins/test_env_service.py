@@ -14,7 +14,7 @@ from coevolve_environments.plugins.remote.client import BadRemoteResponse
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import SettingsFile
-from conftest import Client, Serve, start_server, stop_server, wait_until
+from conftest import Client, Serve, start_server, stop_server, text_of, wait_until
 from fake_server import FakeServer, fake_server
 from json_responses import json_values
 
@@ -79,6 +79,19 @@ def test_an_instance_at_the_step_limit_is_scored_in_its_current_state(client: Cl
         assert (data["reward"], data["metadata"]["stop_reason"]) == (0.0, "turn-limit")
         left = session.play(definition(client, "4"), ["leave"])
         assert (left["reward"], left["metadata"]["stop_reason"]) == (0.0, "completed")
+
+
+def test_a_composed_task_states_its_query_and_is_never_scored_by_the_service(client: Client) -> None:
+    parent = tasks(client, "train")[0]["definition"]
+    body = {"parent": parent, "query": "Say five.", "actions": ["5"], "options": {}}
+    task = client.post(f"/envs/{NAME}/data/compose", **body)["task"]
+    assert (task["grader"], task["reference_actions"]) == ("judge", ["5", "finish[]"])
+    with client.session(NAME) as session:
+        opened = session.reset(task=task["definition"], seed=0)
+        assert "It replaces every other task" in text_of(opened)
+        assert "Say five." in text_of(opened)
+        ended = session.play(task["definition"], task["reference_actions"])
+    assert (ended["done"], ended["reward"], ended["metadata"]["raw_score"]) == (True, 0.0, 0.0)
 
 
 def test_a_task_in_both_splits_of_the_service_is_held_out(client: Client) -> None:

@@ -78,10 +78,13 @@ def careless() -> Iterator[FakeServer]:
 
 
 def test_a_session_in_use_is_not_shared(careless: FakeServer) -> None:
-    shop = Shop(RemoteClient(Address(careless.url, 5)), Releaser("shop"), episodes_per_child=1)
-    session, _ = shop.enter(0)
+    remote = RemoteClient(Address(careless.url, 5))
+    shop = Shop(remote, Releaser("shop"), episodes_per_child=1, price_draws=1)
+    entered = shop.enter(0, lambda _: True)
+    assert entered is not None
+    session, _ = entered
     with pytest.raises(BadRemoteResponse, match="session 101, which another episode uses"):
-        shop.enter(1)
+        shop.enter(1, lambda _: True)
     assert "grey" in shop.step(session, "search[scarf]").text  # the first continues
     shop.leave(session, reusable=True)
     shop.close()

@@ -18,7 +18,17 @@ from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.registry import build_environments
 from coevolve_environments.server.app import create_app
 from coevolve_environments.settings import SettingsFile
-from conftest import Client, Serve, Session, Task, hosted_arguments, start_server, stop_server, wait_until
+from conftest import (
+    Client,
+    Serve,
+    Session,
+    Task,
+    hosted_arguments,
+    start_server,
+    stop_server,
+    text_of,
+    wait_until,
+)
 from jvm_processes import are_gone, jvms_below
 from server_thread import server_thread
 
@@ -57,6 +67,42 @@ def transcripts(client: Client, tasks: list[Task]) -> dict[str, list[Any]]:
 
 def of_type(tasks: list[Task], name: str) -> Task:
     return next(task for task in tasks if task["features"]["pattern"] == name)
+
+
+def compose(client: Client, parent: Task, query: str, actions: list[str]) -> Task:
+    body = {"parent": parent["definition"], "query": query, "actions": actions, "options": {}}
+    return dict(client.post(f"/envs/{NAME}/data/compose", **body)["task"])
+
+
+def test_a_composed_task_is_checked_by_the_objects_of_the_world(client: Client, tasks: list[Task]) -> None:
+    parent = of_type(tasks, "find-animal")
+    query = "Bring the lighter of the kitchen into the bathroom, and close the cupboard."
+    bring = [
+        "teleport to kitchen",
+        "pick up lighter",
+        "close cupboard",
+        "teleport to bathroom",
+        "drop lighter",
+    ]
+    fetch = compose(client, parent, query, bring)
+    assert fetch["grader"] == "environment"
+    with client.session(NAME) as session:
+        opened = session.reset(task=fetch["definition"], seed=0)
+        assert query in text_of(opened)
+        assert parent["goal"] not in str(opened)
+        assert query in text_of(session.step("task"))
+        other_order = ["teleport to kitchen", "close cupboard", "look around", "pick up lighter", *bring[3:]]
+        rewards = {
+            "gold": session.play(fetch["definition"], fetch["reference_actions"])["reward"],
+            "another way": session.play(fetch["definition"], [*other_order, "focus on lighter", "finish[]"])[
+                "reward"
+            ],
+            "half": session.play(fetch["definition"], [*bring[:-1], "finish[]"])["reward"],
+            "the parent's gold": session.play(fetch["definition"], parent["reference_actions"])["reward"],
+        }
+    assert rewards == {"gold": 1.0, "another way": 1.0, "half": 0.0, "the parent's gold": 0.0}
+    look = compose(client, parent, "What is in the kitchen?", ["teleport to kitchen", "look around"])
+    assert look["grader"] == "judge"
 
 
 def test_gold_scores_1_and_returns_the_same_in_used_fresh_and_concurrent_jvms(

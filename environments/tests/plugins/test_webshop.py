@@ -18,7 +18,7 @@ from coevolve_environments.plugins.webshop.shop import read_page
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments
 from coevolve_environments.settings import SettingsFile
-from conftest import Client, Serve, error_code, start_server, stop_server, wait_until
+from conftest import Client, Serve, error_code, start_server, stop_server, text_of, wait_until
 from fake_server import FakeServer, fake_server
 from json_responses import json_values
 
@@ -82,6 +82,22 @@ def test_a_partial_match_has_a_partial_reward(client: Client) -> None:
     assert data["metadata"]["success"] is False
 
 
+def test_a_composed_task_replaces_the_instruction_on_every_page_and_has_no_reward_of_the_shop(
+    client: Client,
+) -> None:
+    query = "Look at a grey scarf without buying it."
+    body = {"parent": task_of(client, "train"), "query": query, "actions": GOLD[:3], "options": {}}
+    task = client.post("/envs/webshop/data/compose", **body)["task"]
+    assert (task["grader"], task["reference_actions"]) == ("judge", [*GOLD[:3], "finish[]"])
+    with client.session("webshop") as session:
+        pages = [text_of(session.reset(task=task["definition"], seed=0)), text_of(session.step(GOLD[0]))]
+        for page in pages:
+            assert f"Instruction: [SEP] {query} [SEP]" in page
+        assert "replaces" not in pages[0]
+        assert "finish[" in pages[0]
+        assert session.play(task["definition"], GOLD)["reward"] == 0.0
+
+
 def test_an_episode_without_a_purchase_has_reward_0(client: Client) -> None:
     with client.session("webshop") as session:
         data = session.play(task_of(client, max_turns=3), GOLD[:3])
@@ -125,7 +141,7 @@ def test_an_unreachable_shop_is_a_fault_of_the_reset(serve: Serve, tmp_path: Pat
         "--environments", "webshop", "--settings", str(settings_file(tmp_path, "http://127.0.0.1:9"))
     )
     with client.session("webshop") as session:
-        failed = session.reset(task=task_of(client))
+        failed = session.reset(task_id="webshop/0")
     assert failed["data"]["code"] == "EXECUTION_ERROR"
     assert "http://127.0.0.1:9/create" in failed["data"]["message"]
 

@@ -26,9 +26,7 @@ class Fragile(Environment):
 
     name = "fragile"
     description = "fails on demand"
-    capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=False, max_turns=1
-    )
+    capabilities = Capabilities(variants=False, replay="observations", dense_reward=False, max_turns=1)
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         return []

@@ -84,7 +84,7 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
   validate: {
     verify: (context) => missingReferences(context, 'validation'),
     async count(context) {
-      await countAttempts(context, ['validation']);
+      await countAttempts(context, ['validation', 'solving']);
       return tally((await listCandidates(context)).map(({ verdict, reason }) => reason ?? verdict));
     },
   },

@@ -6,7 +6,7 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { openJournals } from './attempt-journal';
-import type { PlannedAttempt } from './planned-attempt';
+import { attemptsPerTask, type PlannedAttempt } from './planned-attempt';
 import { playAttempt } from './play-attempt';
 import { attemptReporter } from './report-attempts';
 
@@ -14,7 +14,7 @@ import { attemptReporter } from './report-attempts';
 export type RolloutBatch = IterationKey &
   Range & {
     purpose: Purpose;
-    /** null: the reference actions of the tasks are played. */
+    /** null: the reference actions of the tasks are played, or the solver plays. */
     policyId: string | null;
     /** RL step that the attempts are for, from 1; 0 for other training. */
     step: number;
@@ -38,7 +38,7 @@ export const collectRollouts = (deps: Dependencies) => {
     const { spec } = campaign;
     const tasks = await store.tasks.listPlanned(batch, batch.purpose, batch.from, batch.to);
     const playable = tasks.filter(({ referenceActions }) => batch.policyId !== null || referenceActions.length > 0);
-    const attempts = batch.purpose === 'train' ? spec.rollouts.attempts : 1;
+    const attempts = attemptsPerTask(spec, batch.purpose);
     const first = Math.max(0, batch.step - 1) * attempts; // a later step may draw the same task again
     const planned = playable.flatMap((task) =>
       Array.from({ length: attempts }, (_, n) => toAttempt(batch, task, first + n)),

@@ -1,6 +1,7 @@
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
 import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { withFunctionsAsText } from '../../domain/rollout/functions';
+import { withoutEarlierThinking } from '../../domain/rollout/thinking';
 import { isMeasurement, type Outcome } from '../../domain/rollout/trajectory';
 import { EnvironmentError } from '../../envs/base/environment-error';
 import { playJournaledEpisode, type ChooseAction, type Episode } from '../../envs/episode/play-episode';
@@ -13,6 +14,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { NewTrajectory } from '../../store/trajectories/trajectories';
 import type { Dependencies } from '../base/dependencies';
 import { isGradedByJudge, judgeRollout } from './judge-rollout';
+import { askSolver } from './ask-solver';
 import type { Grade, PlannedAttempt } from './planned-attempt';
 
 export type RolloutCallbacks = {
@@ -108,21 +110,23 @@ function attemptSeed(spec: CampaignSpec, { purpose, iteration, taskId, attempt }
 async function playOnce(
   deps: Dependencies,
   spec: CampaignSpec,
-  { campaignId, task, attempt, journal }: PlannedAttempt,
+  { campaignId, epoch, task, attempt, journal }: PlannedAttempt,
   { signal, onTurn, seed }: RolloutCallbacks & { seed: number },
 ): Promise<Episode> {
   const session = await deps.openEnvironment(task.environment, { signal });
   try {
     const chooseAction: ChooseAction = (conversation, turn) => {
       onTurn();
-      return attempt.policyId === null
-        ? Promise.resolve(task.referenceActions[turn] ?? null)
-        : samplePolicy(deps, spec, attempt, { conversation, seed: (seed + turn) % seedLimit, signal });
+      const request = { conversation, seed: (seed + turn) % seedLimit, signal };
+      if (attempt.policyId !== null) return samplePolicy(deps, spec, attempt, request);
+      if (attempt.purpose !== 'solving') return Promise.resolve(task.referenceActions[turn] ?? null);
+      return askSolver(deps, spec, { campaignId, epoch, attempt, turn }, request);
     };
     const holder = sessionHolder(campaignId);
     const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt), holder };
     const limit = spec.environment.maxTurns ?? Number.POSITIVE_INFINITY; // the environment has its own limit
-    const maxTurns = Math.max(limit, attempt.policyId === null ? task.referenceActions.length : 0);
+    const isReplay = attempt.policyId === null && attempt.purpose !== 'solving';
+    const maxTurns = Math.max(limit, isReplay ? task.referenceActions.length : 0);
     return await playJournaledEpisode(session, reset, chooseAction, { maxTurns, journal });
   } catch (error) {
     await journal?.keep();
@@ -144,7 +148,9 @@ async function samplePolicy(
 ): Promise<SampledAction | null> {
   const request = {
     policyId: policyId!,
-    messages: withFunctionsAsText(conversation),
+    messages: withFunctionsAsText(
+      spec.rollouts.thinking === 'drop' ? withoutEarlierThinking(conversation) : conversation,
+    ),
     seed,
     temperature: isMeasurement(purpose) ? spec.evaluation.temperature : spec.rollouts.temperature,
     maxTokens: spec.rollouts.maxTokens,

@@ -11,6 +11,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { Dependencies } from '../base/dependencies';
 import type { RolloutBatch } from './collect-rollouts';
+import { attemptsPerTask } from './planned-attempt';
 
 type Counting = { store: { phaseChecks: Pick<Dependencies['store']['phaseChecks'], 'countAttempts'> } };
 type Campaign = Pick<CampaignRow<CampaignSpec>, 'name' | 'spec'>;
@@ -49,7 +50,7 @@ export function attemptReporter({ store }: Counting, intervalMs = defaultInterva
 
 /** Returns the number of policies that play every planned task, and the range of their attempt numbers. */
 function plannedPerTask({ purpose, step, iteration }: RolloutBatch, spec: CampaignSpec) {
-  const attempts = purpose === 'train' ? spec.rollouts.attempts : 1;
+  const attempts = attemptsPerTask(spec, purpose);
   const from = Math.max(0, step - 1) * attempts;
   return { players: purpose === 'train' ? planOf(spec, iteration).agents.length : 1, from, to: from + attempts };
 }

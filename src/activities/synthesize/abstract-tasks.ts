@@ -1,21 +1,16 @@
 import { createHash } from 'node:crypto';
 import { cancellationSignal } from '@temporalio/activity';
-import {
-  abstractionCallId,
-  executedActions,
-  explorationSize,
-  shareOf,
-  type AbstractedTask,
-} from '../../domain/tasks/exploration';
+import { abstractionCallId, executedActions, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
+import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { abstractionPrompt } from '../../llm/prompts/abstraction';
 import { promptId } from '../../llm/prompts/prompt';
-import { enabledSignals } from '../../spec/iteration-plan';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
+import { sizeOf } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -63,14 +58,13 @@ export const abstractTasks =
 
 /** Returns the even share of a context in the candidates of its aim. */
 async function limitOf(
-  { store }: Dependencies,
+  deps: Dependencies,
   spec: CampaignSpec,
   key: IterationKey,
   { aim, ordinal }: ContextRow,
 ): Promise<number> {
-  const signals = enabledSignals(spec);
-  const { candidates } = explorationSize({ aim, iteration: key.iteration, signals }, spec.synthesis);
-  return shareOf(candidates, await store.exploration.countContexts(key, aim), ordinal);
+  const { candidates } = await sizeOf(deps, key, spec, aim);
+  return shareOf(candidates, await deps.store.exploration.countContexts(key, aim), ordinal);
 }
 
 type Source = { spec: CampaignSpec; context: ContextRow; task: TaskRow; runs: readonly RunRow[]; limit: number };
@@ -103,7 +97,7 @@ async function toCandidate(
     split: 'train',
     origin: context.aim === 'random' ? 'random' : 'synthesized',
     parentTaskId: task.id,
-    parentSignalId: context.signalId,
+    parentSignalId: spec.synthesis.aims === 'shuffled' ? null : context.signalId, // no signal flags the parent
     contextId: context.id,
     description: candidate.description,
     confidence: candidate.confidence,
@@ -115,7 +109,8 @@ async function toCandidate(
   if ('unseen' in seen)
     return { ...refusedTask(candidate, name, 'actions-not-seen', `not in any run: ${seen.unseen}`), ...identity };
   const request = { parent: task.definition, query: candidate.query, actions: seen.actions, options, form };
-  const composed = await environmentData.compose(name, request);
+  const signal = cancellationSignal();
+  const composed = await retryWhenUnavailable(signal, () => environmentData.compose(name, request)); // it needs a session
   if ('refused' in composed) {
     const { reason, detail } = composed.refused;
     return { ...refusedTask(candidate, name, reason, detail), ...identity };

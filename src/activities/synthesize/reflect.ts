@@ -44,6 +44,11 @@ async function renderPrompt({ store }: Dependencies, key: IterationKey, context:
   const signal = signals.find(({ id }) => id === context.signalId);
   if (!signal) throw new DomainError('UnknownSignal', `${context.id} cannot be explored: its signal is not stored`);
   const task = await store.tasks.get(key.campaignId, context.taskId);
-  const { opening, turns, reward } = await store.trajectories.get(key.campaignId, signal.trajectoryId);
-  return reflectionPrompt.render({ goal: task.goal, opening, turns, reward, signal });
+  const { kind } = signal;
+  const trajectoryId = context.trajectoryId ?? signal.trajectoryId;
+  const { opening, turns, reward } = await store.trajectories.get(key.campaignId, trajectoryId);
+  const counterpartId =
+    kind === 'rare' ? null : await store.feedbackSignals.findCounterpart(key.campaignId, { kind, trajectoryId });
+  const counterpart = counterpartId === null ? null : await store.trajectories.get(key.campaignId, counterpartId);
+  return reflectionPrompt.render({ goal: task.goal, opening, turns, reward, counterpart, signal });
 }

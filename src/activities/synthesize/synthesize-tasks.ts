@@ -1,16 +1,14 @@
 import { DomainError } from '../../domain/base/errors';
-import { explorationSize, shareOf } from '../../domain/tasks/exploration';
+import { shareOf } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import { createRandom } from '../../domain/base/seeded-random';
 import { deriveSeed } from '../../domain/base/seed-tree';
-import type { TaskRecord, VariantRelation } from '../../envs/server/environment-data';
+import type { VariantRelation } from '../../envs/server/environment-data';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import { enabledSignals } from '../../spec/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { NewTask, TaskRow } from '../../store/tasks/tasks';
+import type { NewTask } from '../../store/tasks/tasks';
 import { drawInActivity } from '../plan/draw-in-activity';
-import { flaggedTasks } from './flagged-tasks';
+import { seedTasks, sizeOf, sourceTasks, type SourceTask } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -41,9 +39,8 @@ async function candidatesFor(deps: Dependencies, key: IterationKey, aim: Synthes
   const { spec } = await getCampaign(deps, key.campaignId);
   const { name, options, form } = spec.environment;
   const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
-  const size = { aim, iteration: key.iteration, signals: enabledSignals(spec) };
-  const { candidates: wanted } = explorationSize(size, spec.synthesis);
-  const parents = (await parentsFor(deps, key, aim, seed)).slice(0, maxParents);
+  const { candidates: wanted } = await sizeOf(deps, key, spec, aim);
+  const parents = (await parentsFor(deps, key, spec, aim)).slice(0, maxParents);
   if (parents.length === 0 || wanted === 0) return [];
   await requireGenerator(deps, spec);
 
@@ -57,23 +54,33 @@ async function candidatesFor(deps: Dependencies, key: IterationKey, aim: Synthes
     const records = await drawInActivity(() => deps.environmentData.variants(name, request));
     for (const record of records) {
       const parent = relation === 'random' ? null : (parents[record.parent ?? 0] ?? null);
-      candidates.push(toCandidate(record, name, candidateTaskId(key.iteration, aim, candidates.length), parent));
+      const id = candidateTaskId(key.iteration, aim, candidates.length);
+      candidates.push({ ...toTask(record, name), ...identityOf(parent, spec), id, split: 'train', relation });
     }
   }
   return candidates;
 }
 
-type Parent = { task: TaskRow; signal: { id: string } | null };
-
-/** Returns the flagged tasks; for `random` the seed tasks, which the generator does not draw again. */
-async function parentsFor(deps: Dependencies, key: IterationKey, aim: SynthesisAim, seed: number): Promise<Parent[]> {
-  if (aim !== 'random') return flaggedTasks(deps, key, aim, seed);
-  const tasks = await deps.store.tasks.list(key.campaignId, { split: 'train' });
-  const seeds = tasks.filter(({ origin }) => origin === 'seed');
-  return createRandom(seed)
-    .shuffle(seeds)
-    .map((task) => ({ task, signal: null }));
+/** Returns the source tasks; for `random` the seed tasks, which the generator does not draw again. */
+async function parentsFor(
+  deps: Dependencies,
+  key: IterationKey,
+  spec: CampaignSpec,
+  aim: SynthesisAim,
+): Promise<Pick<SourceTask, 'task' | 'signal'>[]> {
+  if (aim !== 'random') return sourceTasks(deps, key, spec, aim);
+  return (await seedTasks(deps, key)).map((task) => ({ task, signal: null }));
 }
+
+/** A parent that was drawn in the place of a flagged task has no signal. */
+const identityOf = (
+  parent: Pick<SourceTask, 'task' | 'signal'> | null,
+  { synthesis }: CampaignSpec,
+): Pick<NewTask, 'origin' | 'parentTaskId' | 'parentSignalId'> => ({
+  origin: parent ? 'synthesized' : 'random',
+  parentTaskId: parent?.task.id ?? null,
+  parentSignalId: synthesis.aims === 'shuffled' ? null : (parent?.signal?.id ?? null),
+});
 
 /** @throws DomainError `NoGenerator` */
 async function requireGenerator(
@@ -87,15 +94,4 @@ async function requireGenerator(
     `environment.name: ${environment.name} has no task generator, so ${recipe} needs an \`llm\` section in its spec; ` +
       'add the section and `coevolve start` the spec under another name',
   );
-}
-
-function toCandidate(record: TaskRecord, environment: string, id: string, parent: Parent | null): NewTask {
-  return {
-    ...toTask(record, environment),
-    id,
-    split: 'train',
-    origin: parent ? 'synthesized' : 'random',
-    parentTaskId: parent?.task.id ?? null,
-    parentSignalId: parent?.signal?.id ?? null,
-  };
 }

@@ -25,6 +25,7 @@ export const prepareTraining =
     const { lines, examples } = await trainingData(deps, {
       ...request,
       successReward: spec.training.rft.successReward,
+      thinking: spec.rollouts.thinking,
     });
     if (lines.length === 0) return null;
     const dataset = await deps.artifacts.saveDataset(lines);

@@ -2,7 +2,7 @@ import type { RecipeJob } from '../../domain/campaign/recipe';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
 import type { TrainingExample, TrainingMethod } from '../../store/training/training-runs';
-import { pairRow, trajectoryRow } from '../../training/dataset-rows';
+import { pairRow, trajectoryRow, type EarlierThinking } from '../../training/dataset-rows';
 import type { Dependencies } from '../base/dependencies';
 
 export type TrainingRequest = IterationKey & {
@@ -23,6 +23,7 @@ type Request = {
   data: TrainingSource;
   /** Min reward of an attempt in the dataset. */
   successReward: number;
+  thinking: EarlierThinking;
 };
 
 /** Returns the rows of a training dataset and the source of each row, in a fixed order. */
@@ -39,21 +40,25 @@ export async function trainingData(deps: Dependencies, request: Request): Promis
   }
 }
 
-async function pairData({ store }: Dependencies, { campaignId, iteration, role }: Request): Promise<TrainingData> {
+async function pairData(
+  { store }: Dependencies,
+  { campaignId, iteration, role, thinking }: Request,
+): Promise<TrainingData> {
   const all = await store.preferencePairs.list(campaignId, iteration);
   const pairs = all.filter(({ forRole }) => forRole === role);
   const ids = pairs.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
   const trajectories = await store.trajectories.findMany(campaignId, [...new Set(ids)]);
   return {
-    lines: pairs.map((pair) =>
-      JSON.stringify(pairRow(pair, trajectories.get(pair.chosenId)!, trajectories.get(pair.rejectedId)!)),
-    ),
+    lines: pairs.map((pair) => {
+      const sides = { chosen: trajectories.get(pair.chosenId)!, rejected: trajectories.get(pair.rejectedId)! };
+      return JSON.stringify(pairRow(pair, sides, thinking));
+    }),
     examples: pairs.map(({ id }) => ({ trajectoryId: null, pairId: id })),
   };
 }
 
 async function trajectoryData({ store }: Dependencies, request: Request): Promise<TrainingData> {
-  const { campaignId, data } = request;
+  const { campaignId, data, thinking } = request;
   const played = await store.trajectories.listExperts(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
   const experts = played.map(({ trajectoryId }) => trajectoryId);
   const successes =
@@ -63,7 +68,8 @@ async function trajectoryData({ store }: Dependencies, request: Request): Promis
   return {
     lines: ids.map((id) => {
       const reward = successes.get(id);
-      return JSON.stringify({ ...trajectoryRow(trajectories.get(id)!), ...(reward === undefined ? {} : { reward }) });
+      const row = trajectoryRow(trajectories.get(id)!, thinking);
+      return JSON.stringify({ ...row, ...(reward === undefined ? {} : { reward }) });
     }),
     examples: ids.map((id) => ({ trajectoryId: id, pairId: null })),
   };

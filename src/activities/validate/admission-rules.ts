@@ -1,3 +1,4 @@
+import { deriveSeed } from '../../domain/base/seed-tree';
 import type { AdmissionRules } from '../../domain/tasks/admission/candidate';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { enabledSignals } from '../../spec/iteration-plan';
@@ -16,12 +17,13 @@ export function admissionRulesOf(
   const { synthesis, admission } = spec;
   const quota = iteration === 0 ? null : synthesis.quotaPerSignal;
   return {
+    seed: deriveSeed(spec.seed, iteration, 'admission'),
     validation: synthesis.validation,
     rule: synthesis.rule,
     maxActions: spec.environment.maxTurns ?? Number.POSITIVE_INFINITY,
     ...admission,
     embedded: hasEmbeddings(spec),
-    quotaOf: (aim) => quota && quota * (aim === 'random' ? enabledSignals(spec) : 1),
+    quotaOf: (aim) => quota && quota * (aim === 'random' ? enabledSignals(spec).length : 1),
     growthCap: matched ?? (iteration === 0 ? synthesis.initialTasks : synthesis.growthCap),
     approval: synthesis.approval ? (approval ?? 'pending') : null,
   };

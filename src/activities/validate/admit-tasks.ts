@@ -79,10 +79,14 @@ async function toCandidates(
   const ids = tasks.map(({ id }) => idOf(id));
   const played = await store.trajectories.findFinished(key.campaignId, ids);
   const judgements = await store.judgements.list(key, 'candidate');
+  const attemptsOf = await store.admission.countSolved(key);
   const judgementOf = new Map(judgements.map((judgement) => [judgement.taskId, judgement]));
   return tasks.map((task) => ({
     id: task.id,
     aim: aimOfTask(task.id),
+    source: task.contextId ?? task.parentTaskId,
+    relation: task.relation,
+    confidence: task.confidence,
     goal: task.goal,
     contentKey: task.contentKey,
     actions: task.referenceActions,
@@ -90,6 +94,7 @@ async function toCandidates(
     refusal: refusalOf(task),
     execution: executionOf(task, played.get(idOf(task.id))),
     judgement: judgementOf.get(task.id) ?? null,
+    attempts: attemptsOf.get(task.id) ?? null,
     vector: vectors?.vectorOf(task) ?? null,
   }));
 }

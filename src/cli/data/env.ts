@@ -40,10 +40,11 @@ function listText(environments: readonly EnvironmentListing[]): string {
           can.max_turns,
           yesOrNo(can.gold),
           yesOrNo(can.variants),
-          yesOrNo(can.compose),
+          can.compose,
+          yesOrNo(can.states),
           can.replay,
         ]
-      : [null, null, null, null, null, null]),
+      : Array<null>(7).fill(null)),
   ]);
   const head = [
     'name',
@@ -53,8 +54,9 @@ function listText(environments: readonly EnvironmentListing[]): string {
     'splits',
     'max turns',
     'gold',
-    'variants',
+    'generator',
     'compose',
+    'states',
     'replay',
   ];
   const reasons = missing.map(({ name, unavailable }) => `${name}: ${unavailable}`);

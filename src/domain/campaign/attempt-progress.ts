@@ -15,6 +15,7 @@ const phasesOf: Record<Purpose, readonly Phase[]> = {
   train: ['rollout', 'optimize'],
   expert: ['rollout'],
   validation: ['validate'],
+  solving: ['validate'],
   evaluation: ['evaluate'],
   test: ['evaluate'],
 };

@@ -3,7 +3,7 @@ import type { SynthesisAim, RecipeJob } from './recipe';
 import type { AgentRole } from '../base/roles';
 
 /** Purposes of language models in a campaign. A spec may leave out `embedding`. */
-export type ModelPurpose = 'explorer' | 'reflector' | 'abstractor' | 'judge' | 'embedding';
+export type ModelPurpose = 'explorer' | 'reflector' | 'abstractor' | 'judge' | 'solver' | 'embedding';
 
 /** The provider of the model of each purpose. Its workers poll the task queue with its name. */
 export type ProviderByPurpose = Record<Exclude<ModelPurpose, 'embedding'>, string> & { embedding: string | null };
@@ -27,6 +27,8 @@ export type IterationPlan = {
   explorationRounds: number;
   /** Roles whose policy is imported instead of trained. */
   imports: readonly (AgentRole | 'base')[];
+  /** True if a language model plays the candidates that a model wrote. */
+  solves: boolean;
   /** True if this iteration calibrates the judge. */
   calibrates: boolean;
 };

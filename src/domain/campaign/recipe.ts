@@ -35,12 +35,20 @@ export type Recipe = {
   training: readonly RecipeJob[];
   /** Pair settings of the agents that train on pairs with experts, before the spec's changes. */
   pairs: Partial<Record<AgentRole, TargetPairSettings>>;
-  /** Purposes of synthesized candidates; empty when the task pool does not grow. */
-  aims: readonly SynthesisAim[];
 };
 
 /** Purpose of a synthesized candidate: a feedback signal, or `random` for none. */
 export type SynthesisAim = FeedbackSignalKind | 'random';
+
+/**
+ * Aims of the candidates of a recipe whose pool grows.
+ *
+ *   signals   variants of the tasks that the feedback signals flag (arXiv:2604.15840, section 3)
+ *   shuffled  the placebo: as many tasks that no signal flags, in the place of the flagged ones
+ *   random    no signal: any task of the environment
+ *   none      the pool does not grow
+ */
+export const aimChoices = ['signals', 'shuffled', 'random', 'none'] as const;
 
 const preferencePhases: readonly Phase[] = ['plan', 'rollout', 'detect', 'pair', 'train', 'evaluate', 'report'];
 
@@ -59,10 +67,7 @@ const reinforcement = (method: 'grpo' | 'ppo') =>
     phases: ['plan', 'optimize', 'detect', 'evaluate', 'report'],
     training: [{ role: 'target', method, data: 'rollouts', from: 'active' }],
     pairs: {},
-    aims: [],
   }) as const;
-
-const evolvingPhases = ['plan', 'optimize', 'detect', 'synthesize', 'validate', 'evaluate', 'report'] as const;
 
 export const recipes = {
   sft: {
@@ -73,7 +78,6 @@ export const recipes = {
     phases: [],
     training: [],
     pairs: {},
-    aims: [],
   },
   rft: {
     name: 'rft',
@@ -83,7 +87,6 @@ export const recipes = {
     phases: ['plan', 'rollout', 'detect', 'train', 'evaluate', 'report'],
     training: [{ role: 'target', method: 'rft', data: 'expert-and-successes', from: 'base' }],
     pairs: {},
-    aims: [],
   },
   eto: {
     name: 'eto',
@@ -93,7 +96,6 @@ export const recipes = {
     phases: preferencePhases,
     training: [target('dpo')],
     pairs: { target: etoPairSettings },
-    aims: [],
   },
   'co-evolving-agents': {
     name: 'co-evolving-agents',
@@ -103,7 +105,6 @@ export const recipes = {
     phases: preferencePhases,
     training: [{ role: 'failure', method: 'dpo', data: 'pairs', from: 'active' }, target('target')],
     pairs: { target: defaultTargetPairSettings },
-    aims: [],
   },
   'positive-agent': {
     name: 'positive-agent',
@@ -113,7 +114,6 @@ export const recipes = {
     phases: preferencePhases,
     training: [{ role: 'positive', method: 'dpo', data: 'pairs', from: 'active' }, target('target')],
     pairs: { positive: positiveAgentPairSettings, target: positivePartnerPairSettings },
-    aims: [],
   },
   combined: {
     name: 'combined',
@@ -126,7 +126,6 @@ export const recipes = {
       { ...target('target'), data: 'pairs-and-experts' },
     ],
     pairs: { target: defaultTargetPairSettings },
-    aims: ['forgetting', 'boundary', 'rare'],
   },
   grpo: {
     name: 'grpo',
@@ -142,25 +141,15 @@ export const recipes = {
     name: 'coevolve',
     summary: 'GRPO on synthetic tasks; the feedback signals add tasks where the policy is weak',
     ...reinforcement('grpo'),
-    phases: evolvingPhases,
-    aims: ['forgetting', 'boundary', 'rare'],
-  },
-  'random-synthesis': {
-    name: 'random-synthesis',
-    summary: 'control: coevolve with as many tasks, synthesized without a signal',
-    ...reinforcement('grpo'),
-    phases: evolvingPhases,
-    aims: ['random'],
-  },
-  'static-synthesis': {
-    name: 'static-synthesis',
-    summary: 'control: coevolve with only the tasks of the start',
-    ...reinforcement('grpo'),
+    phases: ['plan', 'optimize', 'detect', 'synthesize', 'validate', 'evaluate', 'report'],
   },
 } as const satisfies Record<string, Recipe>;
 
 export type RecipeName = keyof typeof recipes;
 export const recipeNames = Object.keys(recipes) as RecipeName[];
+
+/** True if the task pool grows, as far as the aims of the spec allow. */
+export const growsPool = (recipe: Recipe): boolean => recipe.phases.includes('synthesize');
 
 /** True if a recipe trains on rewards in RL steps, not on pairs or demonstrations. */
 export const isReinforcement = (recipe: Recipe): boolean => recipe.phases.includes('optimize');

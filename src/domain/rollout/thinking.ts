@@ -1,3 +1,5 @@
+import type { ChatMessage } from './turn';
+
 const [start, end] = ['<think>', '</think>'];
 
 /**
@@ -8,4 +10,26 @@ export function withoutThinking(answer: string): string {
   const last = answer.lastIndexOf(end);
   const action = last < 0 ? answer : answer.slice(last + end.length).trim();
   return action.trimStart().startsWith(start) ? '' : action;
+}
+
+/** Returns the conversation without the thinking of its actions, as the templates of Qwen3 and others show earlier turns. */
+export const withoutEarlierThinking = (conversation: readonly ChatMessage[]): ChatMessage[] =>
+  conversation.map(({ role, content }) => ({
+    role,
+    content: role === 'assistant' ? withoutThinking(content) : content,
+  }));
+
+/** Returns an answer whose thinking the server has separated from it, in the tags; a null `content` was cut off in it. */
+export const withThinking = (thinking: string, content: string | null): string =>
+  content === null ? `${start}${thinking}` : `${start}${thinking}${end}${content}`;
+
+/**
+ * Separates the thinking at the start of a reply that is parsed, such as JSON, which may quote the tags. Servers whose
+ * template opens the thinking return its end alone: it counts beside a line break, which no text of JSON contains.
+ */
+export function separateThinking(reply: string): { thinking: string; text: string } {
+  const isOpen = reply.trimStart().startsWith(start);
+  const first = isOpen ? reply.indexOf(end) : (/(?<=\n)<\/think>|<\/think>(?=\s*(?:\n|$))/.exec(reply)?.index ?? -1);
+  if (first < 0) return isOpen ? { thinking: reply, text: '' } : { thinking: '', text: reply };
+  return { thinking: reply.slice(0, first + end.length), text: reply.slice(first + end.length).trim() };
 }

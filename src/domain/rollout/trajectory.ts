@@ -9,9 +9,9 @@ export type TaskSplit = 'train' | 'held-out';
 
 /**
  * Purpose of an attempt. `evaluation` plays the set dev, which the promotion gate reads; `test` plays the sets that are
- * only reported.
+ * only reported. In `solving` a language model plays a candidate of which it sees the query alone.
  */
-export type Purpose = 'train' | 'evaluation' | 'test' | 'expert' | 'validation';
+export type Purpose = 'train' | 'evaluation' | 'test' | 'expert' | 'validation' | 'solving';
 
 /** True for attempts that measure a policy: one attempt per task, with the settings of evaluations. */
 export const isMeasurement = (purpose: Purpose): boolean => purpose === 'evaluation' || purpose === 'test';

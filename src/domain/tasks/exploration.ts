@@ -44,15 +44,20 @@ const initialTasksPerContext = 4;
 /** Candidates per task of the first pool: some fail validation. */
 const initialCandidatesPerTask = 2;
 
+type SizeOf = {
+  /** A feedback signal, or `random`. */
+  aim: string;
+  iteration: number;
+  /** Tasks that each enabled signal flags in the iteration. */
+  flagged: readonly number[];
+};
+
 /**
- * Number of candidates and contexts for one aim of an iteration. The random control gets the total of all enabled
- * signals, so that both cost the same. Iteration 0 gets enough candidates for the first pool.
- *
- * @param aim     a feedback signal, or `random`
- * @param signals number of enabled signals, >= 0
+ * Number of candidates and contexts for one aim of an iteration. Without signals the aim `random` gets the total that the
+ * signals would get, so that both cost the same. Iteration 0 gets enough candidates for the first pool.
  */
 export function explorationSize(
-  { aim, iteration, signals }: { aim: string; iteration: number; signals: number },
+  { aim, iteration, flagged }: SizeOf,
   { initialTasks, candidatesPerSignal, exploration: { contextsPerSignal } }: SizeSettings,
 ): ExplorationSize {
   if (iteration === 0) {
@@ -60,8 +65,12 @@ export function explorationSize(
     const contexts = Math.max(Math.ceil(wanted / initialTasksPerContext), contextsPerSignal);
     return bounded({ candidates: wanted * initialCandidatesPerTask, contexts });
   }
-  const share = aim === 'random' ? signals : 1;
-  return bounded({ candidates: candidatesPerSignal * share, contexts: contextsPerSignal * share });
+  if (aim !== 'random') return bounded({ candidates: candidatesPerSignal, contexts: contextsPerSignal });
+  const sizes = flagged
+    .filter((tasks) => tasks > 0)
+    .map((tasks) => bounded({ candidates: candidatesPerSignal, contexts: Math.min(contextsPerSignal, tasks) }));
+  const sum = (unit: keyof ExplorationSize): number => sizes.reduce((total, size) => total + size[unit], 0);
+  return { candidates: sum('candidates'), contexts: sum('contexts') };
 }
 
 /** Explores no more contexts than there are candidates: a context without a candidate wastes its calls. */

@@ -17,6 +17,12 @@ export type WireSession = {
    * @throws EnvironmentError; the signal's reason
    */
   request(message: object): Promise<WireObservation>;
+  /**
+   * Returns the state of the episode, whose fields each server chooses.
+   *
+   * @throws EnvironmentError; the signal's reason
+   */
+  state(): Promise<Record<string, unknown>>;
   close(): void;
 };
 
@@ -44,6 +50,7 @@ const mistake = z.object({ loc: listOf(z.union([z.string(), z.number()]), 100), 
 
 const answerSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('observation'), data: observationSchema }),
+  z.object({ type: z.literal('state'), data: z.record(z.string(), z.unknown()) }),
   z.object({
     type: z.literal('error'),
     data: z.object({
@@ -85,11 +92,13 @@ export async function openSocket(
     close();
     throw signal.aborted ? signal.reason : error;
   });
+  const request = async <Type extends 'observation' | 'state'>(message: object, type: Type) => {
+    inbox.send(message);
+    return readAnswer(await answerTo(inbox, signal, responseTimeoutMs), type);
+  };
   return {
-    async request(message) {
-      inbox.send(message);
-      return readAnswer(await answerTo(inbox, signal, responseTimeoutMs));
-    },
+    request: (message) => request(message, 'observation'),
+    state: () => request({ type: 'state' }, 'state'),
     close,
   };
 }
@@ -128,10 +137,14 @@ function answerTo(inbox: Inbox, signal: AbortSignal, timeoutMs: number): Promise
 const errorOf = ({ kind, why, lost }: NonNullable<Inbox['ended']>): EnvironmentError =>
   new EnvironmentError(kind, why, { lost });
 
-function readAnswer(text: string): WireObservation {
+type Answer = z.output<typeof answerSchema>;
+type DataOf<Type extends Answer['type']> = Extract<Answer, { type: Type }>['data'];
+
+function readAnswer<Type extends 'observation' | 'state'>(text: string, expected: Type): DataOf<Type> {
   const parsed = answerSchema.safeParse(parseJson(text));
-  if (!parsed.success) throw new EnvironmentError('fault', `not an OpenEnv answer: ${text.slice(0, 200)}`);
-  if (parsed.data.type === 'observation') return parsed.data.data;
+  if (!parsed.success || (parsed.data.type !== expected && parsed.data.type !== 'error'))
+    throw new EnvironmentError('fault', `not an OpenEnv answer: ${text.slice(0, 200)}`);
+  if (parsed.data.type !== 'error') return parsed.data.data as DataOf<Type>;
   const { code, message, errors = [] } = parsed.data.data;
   const details = errors.slice(0, 3).map(({ loc, msg }) => `; ${loc.join('.')}: ${msg}`);
   throw new EnvironmentError(kindOfCode(code), `${code}: ${message}${details.join('')}`);

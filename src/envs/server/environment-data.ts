@@ -25,7 +25,10 @@ const taskRecord = z.object({
 
 const capabilities = z.object({
   variants: z.boolean(),
-  compose: z.boolean(),
+  /** Grader of tasks made from a query and actions: `judge` always, or only where no checker can be made. */
+  compose: z.enum(['checker', 'judge', 'none']),
+  /** The end state of a session is the checker of such tasks. */
+  states: z.boolean(),
   replay: z.enum(['observations', 'score', 'none']),
   dense_reward: z.boolean(),
   max_turns: z

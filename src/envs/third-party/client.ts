@@ -11,13 +11,25 @@ import type { ThirdPartyServer } from './read-servers';
 import { actionParserOf, type ParseAction } from './parse-action';
 import { messagesOf, toolsOf } from './observation';
 import { openSocket, type WireObservation } from '../openenv/socket';
+import { composedConverter, composedTaskOf, isFinish, type ComposedTask } from './composed-task';
+import { worldStateOf } from './world-state';
+
+export type ThirdPartySession = EnvironmentSession & {
+  /** Returns the sha256 of the world's state; null if the server's settings name no field of it. */
+  worldState(): Promise<string | null>;
+};
 
 /**
  * Opens episodes on an unmodified third-party server. The reset contains seed and task, the assistant's text is converted
  * to an action, and observations of any shape are converted to messages. A rejected action results in an observation
  * with the reason: it is a mistake of the policy and counts as a turn.
+ *
+ * In an episode of a composed task the server's rewards are dropped, because they are about another task. It ends with
+ * `finish[...]` or when the server ends it, and its reward is 1 if the world's state is that of the reference actions.
  */
-export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
+export function thirdPartyClient(
+  server: ThirdPartyServer,
+): (...request: Parameters<OpenEnvironment>) => Promise<ThirdPartySession> {
   let cached: Promise<ParseAction> | undefined;
   const parser = (): Promise<ParseAction> => {
     cached ??= actionParserOf(server);
@@ -27,27 +39,40 @@ export function thirdPartyClient(server: ThirdPartyServer): OpenEnvironment {
   return async (_name, { signal }) => {
     signal.throwIfAborted();
     const toAction = await parser();
-    const { endpoint, answerSeconds, instruction } = server;
+    const { endpoint, answerSeconds, maxTurns } = server;
     const session = await openSocket(endpoint, { signal, responseTimeoutMs: answerSeconds * 1000 });
-    const score = scorer(server.reward, instruction ? [{ role: 'system', content: instruction }] : []);
-    const limited = turnLimiter(server.maxTurns);
+    const worldState = (): Promise<string | null> => worldStateOf(server, session);
+    let convert = (_: WireObservation): Observation => {
+      throw new EnvironmentError('fault', 'the episode has no reset');
+    };
+    let grade = (observation: Observation): Promise<Observation> => Promise.resolve(observation);
+    let composed: ComposedTask | undefined;
+    const limited = turnLimiter(maxTurns);
+
     return {
       async reset(request) {
-        return score(await session.request({ type: 'reset', data: resetData(request) }));
+        composed = composedTaskOf(request.task);
+        const endState = composed?.endState ?? null;
+        convert = composed ? composedConverter(server, composed.query) : scorer(server);
+        if (endState !== null) grade = async (end) => ({ ...end, reward: (await worldState()) === endState ? 1 : 0 });
+        return convert(await session.request({ type: 'reset', data: resetData(request) }));
       },
       async step(text) {
+        if (composed && isFinish(text)) return grade(finished);
         const parsed = toAction(text);
         if ('problem' in parsed) return limited(notAnAction(parsed.problem));
-        try {
-          return limited(score(await session.request({ type: 'step', data: parsed.action })));
-        } catch (error) {
-          if (error instanceof EnvironmentError && error.kind === 'rejected')
-            return limited(notAnAction(error.message));
-          throw error;
-        }
+        const observed = await session
+          .request({ type: 'step', data: parsed.action })
+          .then(convert)
+          .catch((error: unknown) => {
+            if (error instanceof EnvironmentError && error.kind === 'rejected') return notAnAction(error.message);
+            throw error;
+          });
+        return limited(observed.done && composed ? await grade(observed) : observed);
       },
+      worldState,
       close: session.close,
-    } satisfies EnvironmentSession;
+    };
   };
 }
 
@@ -60,6 +85,12 @@ const resetData = ({ task, seed, episodeId }: ResetRequest): object => ({
   episode_id: episodeId.slice(0, maxIdLength),
   ...(task['reset'] as object | undefined),
 });
+
+/** Answer to `finish[...]`, to which the policy does not reply. */
+const finished: Observation = {
+  messages: [{ role: 'user', content: 'The episode is over.' }],
+  ...{ done: true, reward: 0, score: null, rawScore: null, stopReason: 'completed' },
+};
 
 const notAnAction = (why: string): Observation => ({
   messages: [{ role: 'user', content: `That is no action: ${why}` }],
@@ -78,15 +109,11 @@ function turnLimiter(maxTurns: number): (observation: Observation) => Observatio
 /**
  * Converts the observations of one episode, with its reward scaled to [0, 1].
  *
- * @param instruction messages before those of the first observation
  * @throws EnvironmentError `fault` if the episode ends without a reward, which does not mean 0
  */
-function scorer(
-  { min, max, of }: ThirdPartyServer['reward'],
-  instruction: readonly ChatMessage[],
-): (observation: WireObservation) => Observation {
+function scorer({ reward: { min, max, of }, instruction }: ThirdPartyServer): (answer: WireObservation) => Observation {
   let sum: number | null = null;
-  let before = instruction;
+  let before: ChatMessage[] = instruction ? [{ role: 'system', content: instruction }] : [];
   const addFunctions = functionsAdder();
   return ({ observation, reward, done }) => {
     if (reward !== null) sum = (sum ?? 0) + reward;

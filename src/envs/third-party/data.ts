@@ -3,6 +3,7 @@ import { createRandom } from '../../domain/base/seeded-random';
 import type { EnvironmentData, TaskRecord, TaskRequest } from '../server/environment-data';
 import { EnvironmentError } from '../base/environment-error';
 import type { ThirdPartyServer } from './read-servers';
+import { composeTask } from './compose-task';
 import { listTasks, type ListedTask } from './list-tasks';
 
 /**
@@ -15,7 +16,8 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
 
   capabilities: () =>
     Promise.resolve({
-      ...{ variants: false, compose: false, gold: false, dense_reward: true },
+      ...{ variants: false, gold: false, dense_reward: true },
+      ...(server.state ? { compose: 'checker', states: true } : { compose: 'judge', states: false }),
       ...{ replay: server.replay, max_turns: server.maxTurns, splits: ['train', 'held-out'], constant_answers: [] },
     }),
 
@@ -27,13 +29,13 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
   },
 
   variants: () => Promise.reject(refusal(server, 'it cannot generate variants')),
-  compose: () => Promise.reject(refusal(server, 'it cannot create tasks from model output')),
+  compose: (_name, request) => composeTask(server, request),
 });
 
 const refusal = ({ name }: ThirdPartyServer, why: string): EnvironmentError =>
   new EnvironmentError(
     'rejected',
-    `${name} is a third-party server: ${why}; choose a recipe without synthesis, such as grpo or rft`,
+    `${name} is a third-party server: ${why}; add an llm section, or choose a recipe without synthesis, such as grpo or rft`,
   );
 
 /** First seed of held-out tasks, above all seeds of train tasks: a larger number of tasks later causes no overlap. */

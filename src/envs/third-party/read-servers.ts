@@ -33,6 +33,13 @@ const serverSchema = z.strictObject({
   heldOutTasks: count.max(1_000_000).default(200),
   /** System message before the first observation. */
   instruction: z.string().min(1).optional(),
+  /** Field of the observation that states the task; a composed task replaces its text. */
+  taskField: z.string().min(1).optional(),
+  /**
+   * Fields of the server's state that are the state of the world, all that actions can change. They check composed tasks
+   * whose actions change them.
+   */
+  state: z.array(z.string().min(1)).min(1).max(100).optional(),
   /** Maximum number of actions per episode. */
   maxTurns: count.max(1_000).default(30),
   /** Results that the same actions reproduce in a new session of the same task. */

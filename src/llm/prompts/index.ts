@@ -9,6 +9,7 @@ import { exploreUnguidedPrompt } from './explore-unguided';
 import { judgeAttemptPrompt, judgePrompt } from './judge';
 import type { Prompt } from './prompt';
 import { reflectionPrompt } from './reflection';
+import { solvePrompt } from './solve';
 
 /** Exploration prompt of each aim. */
 export const explorePrompts: Record<FeedbackSignalKind | 'random', Prompt<ExploreInput>> = {
@@ -25,5 +26,6 @@ export const prompts: readonly Prompt<never>[] = [
   abstractionPrompt,
   judgePrompt,
   judgeAttemptPrompt,
+  solvePrompt,
   repairPrompt,
 ];

@@ -11,6 +11,8 @@ export type ReflectionInput = {
   turns: readonly TranscriptTurn[];
   /** In [0, 1]; null when the attempt was not scored. */
   reward: number | null;
+  /** An attempt at the same task with the opposite result; null for a rare signal. */
+  counterpart: { turns: readonly TranscriptTurn[]; reward: number | null } | null;
   signal: { kind: FeedbackSignalKind; detail: Record<string, number | string> };
 };
 
@@ -30,6 +32,8 @@ You are given one recorded attempt at a task, its reward and the signal for whic
 - forgetting: the agent failed at a task that it could solve in an earlier iteration;
 - boundary: of several attempts at this same task some succeeded and some failed;
 - rare: the attempt holds a pattern of actions that the agent hardly ever shows.
+After forgetting and boundary an attempt at the same task with the opposite result follows, if there is one: compare the
+two, and find the first step at which one goes right and the other goes wrong.
 Read it closely and say what it shows, and what should be tried out in the same environment to learn more.
 
 Answer with one JSON object and nothing else:
@@ -58,27 +62,38 @@ Task: {{goal}}
 
 <attempt>
 {{attempt}}
-</attempt>`;
+</attempt>{{counterpart}}`;
 
-/** Derives an exploration context from a flagged trajectory. Content of Fig. 11 of arXiv:2604.15840 in our wording. */
+/** Derives an exploration context from a flagged trajectory, beside one with the opposite result. Content of Fig. 11 of arXiv:2604.15840 in our wording. */
 export const reflectionPrompt = {
   name: 'reflection',
-  version: 1,
+  version: 2,
   summary: 'what a flagged attempt shows, and what to explore because of it',
   template: [
     { role: 'system', content: system },
     { role: 'user', content: user },
   ],
   schema,
-  render({ goal, opening, turns, reward, signal }: ReflectionInput): ChatMessage[] {
+  render({ goal, opening, turns, reward, counterpart, signal }: ReflectionInput): ChatMessage[] {
     const detail = Object.entries(signal.detail).map(([name, value]) => `${name} ${value}`);
+    const count = turns.length + (counterpart?.turns.length ?? 0); // they share the budget of observations
     return fillTemplate(this.template, {
       signal: signal.kind,
       detail: detail.join(', '),
-      reward: reward === null ? 'none, the attempt was not scored' : String(reward),
+      reward: formatReward(reward),
       goal,
       opening: formatOpening(opening),
-      attempt: formatTranscript(turns) || '(the agent did nothing)',
+      attempt: formatAttempt(turns, count),
+      counterpart: counterpart
+        ? `\n\nReward of the other attempt: ${formatReward(counterpart.reward)}\n\n<other-attempt>\n` +
+          `${formatAttempt(counterpart.turns, count)}\n</other-attempt>`
+        : '',
     });
   },
 } satisfies Prompt<ReflectionInput>;
+
+const formatReward = (reward: number | null): string =>
+  reward === null ? 'none, the attempt was not scored' : String(reward);
+
+const formatAttempt = (turns: readonly TranscriptTurn[], turnCount: number): string =>
+  formatTranscript(turns, String, turnCount) || '(the agent did nothing)';

@@ -46,7 +46,7 @@ const parts = {
       row_number() over (partition by iteration order by started_at, finished_at) as position
     from phases where campaign_id = $1::integer`,
   tasks: `select id, environment, split, evaluation_set, origin, goal, definition, features, reference_actions, content_key,
-      created_iteration, parent_task_id, parent_signal_id, verdict, reason, description, confidence,
+      created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason, description, confidence,
       completion_criterion, context_id, grader
     from tasks where campaign_id = $1::integer`,
   admissions: `select task_id, ordinal, stage, passed, reason, detail from admission_verdicts
@@ -62,6 +62,8 @@ const parts = {
   turns: `select trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs
     from trajectory_turns where campaign_id = $1::integer`,
   signals: `select id, iteration, kind, ordinal, task_id, trajectory_id, strength, detail from feedback_signals
+    where campaign_id = $1::integer`,
+  signalRates: `select iteration, kind, played, flagged, unchanged, permutations from signal_rates
     where campaign_id = $1::integer`,
   explorations: `select id, iteration, aim, ordinal, signal_id, trajectory_id, task_id, status, context, failure
     from exploration_contexts where campaign_id = $1::integer`,

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { phases } from '../../domain/campaign/phases';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { planOf } from '../../spec/iteration-plan';
+import { gradedReward } from '../trajectories/graded-reward';
 import { evaluationInvariants } from './evaluation-invariants';
 import { ledgerInvariants } from './ledger-invariants';
 
@@ -50,9 +51,11 @@ const planned = `planned as (
   select p.iteration, p.purpose, 'target', p.task_id, 0
   from planned_tasks p where p.campaign_id = $1::integer and p.purpose = 'test'
   union all
-  select p.iteration, p.purpose, 'reference', p.task_id, 0
+  select p.iteration, p.purpose, 'reference', p.task_id, n - 1
   from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
-  where p.campaign_id = $1::integer and p.purpose in ('expert', 'validation')
+    join campaigns c on c.id = p.campaign_id, lateral generate_series(1, case p.purpose
+      when 'solving' then (c.spec #>> '{synthesis,solverAttempts}')::integer else 1 end) n
+  where p.campaign_id = $1::integer and p.purpose in ('expert', 'validation', 'solving')
     and jsonb_array_length(t.reference_actions) > 0)`;
 
 /**
@@ -79,8 +82,8 @@ const played = `acting as (
   where t.campaign_id = $1::integer
   group by 1, 2, 3, 4, 5)`;
 
-const phaseOfPurpose = `case when purpose in ('evaluation', 'test') then array['evaluate'] when purpose = 'validation' then array['validate']
-  else array['rollout', 'optimize'] end`;
+const phaseOfPurpose = `case when purpose in ('evaluation', 'test') then array['evaluate']
+  when purpose in ('validation', 'solving') then array['validate'] else array['rollout', 'optimize'] end`;
 const attemptText = `iteration || '/' || purpose || '/' || player || '/' || task_id || '/' || attempt`;
 
 const order = phases.map((phase, index) => `('${phase}', ${index})`).join(', ');
@@ -131,10 +134,11 @@ export const invariants: readonly Invariant[] = [
     rows: `select p.id as example from preference_pairs p
       left join trajectories c on c.campaign_id = p.campaign_id and c.id = p.chosen_id
       left join trajectories r on r.campaign_id = p.campaign_id and r.id = p.rejected_id
+      left join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
       where p.campaign_id = $1::integer and (c.task_id = p.task_id and r.task_id = p.task_id
-        and c.outcome = 'scored' and r.outcome = 'scored' and c.reward = p.chosen_reward
-        and r.reward = p.rejected_reward and c.reward > r.reward and greatest(c.iteration, r.iteration) <= p.iteration)
-        is not true`,
+        and c.outcome = 'scored' and r.outcome = 'scored' and ${gradedReward('c', 'k')} = p.chosen_reward
+        and ${gradedReward('r', 'k')} = p.rejected_reward and p.chosen_reward > p.rejected_reward
+        and greatest(c.iteration, r.iteration) <= p.iteration) is not true`,
   },
   {
     name: 'every signal refers to a scored attempt of its iteration at its task',

@@ -11,7 +11,7 @@ const booked = `booked as (
       from trajectories t
       where t.campaign_id = p.campaign_id and t.iteration = p.iteration and t.purpose = any (case p.phase
         when 'rollout' then array['train', 'expert'] when 'optimize' then array['train']
-        when 'validate' then array['validation'] else array['evaluation', 'test'] end))::float8 as played
+        when 'validate' then array['validation', 'solving'] else array['evaluation', 'test'] end))::float8 as played
   from phases p
   join (values ('tokens'), ('seconds')) as u (unit) on true
   left join ledger e on e.campaign_id = p.campaign_id and e.key = 'iteration/' || p.iteration || '/' || p.phase

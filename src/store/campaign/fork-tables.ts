@@ -29,6 +29,7 @@ export const copiedTables = {
   attempt_faults: ofParent('trajectories', 'trajectory_id'),
   attempt_resumes: ofIteration,
   feedback_signals: ofIteration,
+  signal_rates: ofIteration,
   exploration_contexts: ofIteration,
   exploration_runs: ofParent('exploration_contexts', 'context_id'),
   exploration_turns: ofRunOfContext,

@@ -22,6 +22,8 @@ export type DiversityRound = {
   collapsed: boolean;
 };
 
+export type SolvedCount = { solved: number; scored: number };
+
 export type RetiredTask = { taskId: string; iteration: number; reason: string; passRate: number };
 
 /** Candidates per transaction: at most one second of work is lost when a worker is killed. */
@@ -39,6 +41,21 @@ export const admissionStore = (pool: Pool) => ({
     const decided = decisions.filter(({ outcome }) => outcome !== 'waiting');
     for (let from = 0; from < decided.length; from += chunkSize)
       await inTransaction(pool, (client) => decideChunk(client, key, decided.slice(from, from + chunkSize)));
+  },
+
+  /** Counts the solver's scored attempts at each task planned for them in an iteration, and those with a reward of 1. */
+  async countSolved({ campaignId, iteration }: IterationKey): Promise<Map<string, SolvedCount>> {
+    const { rows } = await pool.query<SolvedCount & { taskId: string }>(
+      `select p.task_id as "taskId", count(t.reward)::integer as scored,
+         count(*) filter (where t.reward = 1)::integer as solved
+       from planned_tasks p
+       left join trajectories t on t.campaign_id = p.campaign_id and t.iteration = p.iteration and t.task_id = p.task_id
+         and t.purpose = p.purpose
+       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = 'solving'
+       group by p.task_id`,
+      [campaignId, iteration],
+    );
+    return new Map(rows.map(({ taskId, ...counts }) => [taskId, counts]));
   },
 
   /** Lists the stage verdicts of each candidate in order, of all candidates or of `taskIds`. */

@@ -20,6 +20,8 @@ export type TaskRow = {
   createdIteration: number;
   parentTaskId: string | null;
   parentSignalId: string | null;
+  /** To the parent, if the environment's generator made the task. */
+  relation: string | null;
   verdict: 'admitted' | 'candidate' | 'rejected';
   reason: string | null;
   /** Source of the attempts' rewards. */
@@ -38,9 +40,9 @@ type ModelFields = {
 
 export type NewTask = Omit<
   TaskRow,
-  'createdIteration' | 'verdict' | 'reason' | 'grader' | 'evaluationSet' | keyof ModelFields
+  'createdIteration' | 'relation' | 'verdict' | 'reason' | 'grader' | 'evaluationSet' | keyof ModelFields
 > &
-  Partial<ModelFields> & {
+  Partial<ModelFields & Pick<TaskRow, 'relation'>> & {
     /** Of a held-out task; default: dev. */
     evaluationSet?: string | null;
     /** Default: environment. */
@@ -51,7 +53,7 @@ export type NewTask = Omit<
 
 const columns = `id, environment, split, evaluation_set as "evaluationSet", origin, goal, definition, features, reference_actions as "referenceActions",
   content_key as "contentKey", created_iteration as "createdIteration", parent_task_id as "parentTaskId",
-  parent_signal_id as "parentSignalId", verdict, reason, grader, description, confidence,
+  parent_signal_id as "parentSignalId", relation, verdict, reason, grader, description, confidence,
   completion_criterion as "completionCriterion", context_id as "contextId"`;
 
 export const taskStore = (pool: Pool) => ({
@@ -168,17 +170,17 @@ async function insertTasks(
   verdict: TaskRow['verdict'],
 ): Promise<number> {
   const { rowCount } = await pool.query(
-    `insert into tasks (campaign_id, id, environment, split, evaluation_set, origin, goal, definition, features, reference_actions,
-       content_key, created_iteration, parent_task_id, parent_signal_id, verdict, reason, grader, description,
-       confidence, completion_criterion, context_id, epoch)
+    `insert into tasks (campaign_id, id, environment, split, evaluation_set, origin, goal, definition, features,
+       reference_actions, content_key, created_iteration, parent_task_id, parent_signal_id, relation, verdict, reason,
+       grader, description, confidence, completion_criterion, context_id, epoch)
      select $1::integer, t.id, t.environment, t.split,
        case when t.split = 'held-out' then coalesce(t."evaluationSet", 'dev') end, t.origin, t.goal, t.definition, t.features,
-       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId",
+       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId", t.relation,
        case when t.refusal is null then $5 else 'rejected' end, t.refusal, coalesce(t.grader, 'environment'),
        t.description, t.confidence, t."completionCriterion", t."contextId", $3::integer
      from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, "evaluationSet" text, origin text, goal text,
        definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
-       "parentSignalId" text, refusal text, grader text, description text, confidence real,
+       "parentSignalId" text, relation text, refusal text, grader text, description text, confidence real,
        "completionCriterion" text, "contextId" text)
      where exists (select from iterations i
        where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)

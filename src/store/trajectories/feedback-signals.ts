@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { FeedbackSignal, FeedbackSignalKind } from '../../domain/signals/feedback-signal';
+import type { SignalRate } from '../../domain/signals/unchanged-policy';
 import { feedbackSignalId } from '../../domain/campaign/ids';
 import { assertEpoch, type IterationKey } from '../base/epoch';
 
@@ -28,6 +29,22 @@ export const feedbackSignalStore = (pool: Pool) => ({
     await assertEpoch(pool, key);
   },
 
+  /** Stores the rates of an iteration's signals, after the signals. A repeated call changes nothing. */
+  async saveRates(key: IterationKey, rates: readonly SignalRate[]): Promise<void> {
+    const { campaignId, iteration, epoch } = key;
+    await pool.query(
+      `insert into signal_rates (campaign_id, iteration, kind, played, flagged, unchanged, permutations)
+       select $1::integer, $2::smallint, r.kind, r.played, r.flagged, r.unchanged, r.permutations
+       from jsonb_to_recordset($4::jsonb)
+         as r (kind text, played integer, flagged integer, unchanged float8, permutations integer)
+       where exists (select from iterations i
+         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
+       on conflict do nothing`,
+      [campaignId, iteration, epoch, JSON.stringify(rates)],
+    );
+    await assertEpoch(pool, key);
+  },
+
   async list(campaignId: number, iteration: number): Promise<FeedbackSignalRow[]> {
     const { rows } = await pool.query<FeedbackSignalRow>(
       `select id, iteration, kind, task_id as "taskId", trajectory_id as "trajectoryId", strength, detail
@@ -36,6 +53,32 @@ export const feedbackSignalStore = (pool: Pool) => ({
       [campaignId, iteration],
     );
     return rows;
+  },
+
+  /**
+   * Returns the id of the same agent's attempt at the same task with the opposite result (rewards from 0.5 are successes):
+   * for a boundary signal an attempt of the same policy, for a forgetting signal the latest one of an earlier policy.
+   */
+  async findCounterpart(
+    campaignId: number,
+    { kind, trajectoryId }: Pick<FeedbackSignal, 'kind' | 'trajectoryId'>,
+  ): Promise<string | null> {
+    const { rows } = await pool.query<{ id: string }>(
+      `select o.id
+       from trajectories t
+       join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+       join trajectories o on o.campaign_id = t.campaign_id and o.task_id = t.task_id and o.purpose = t.purpose
+         and o.outcome = 'scored' and (o.reward >= 0.5) <> (t.reward >= 0.5)
+       join policies q on q.campaign_id = o.campaign_id and q.id = o.policy_id and q.role = p.role
+       where t.campaign_id = $1::integer and t.id = $2
+         and case when $3 = 'boundary' then o.iteration = t.iteration and o.policy_id = t.policy_id
+             else (o.iteration, o.attempt) < (t.iteration, t.attempt)
+               and (o.iteration, o.policy_id) <> (t.iteration, t.policy_id) end
+       order by o.iteration desc, abs(o.reward - t.reward) desc, o.attempt desc, o.id
+       limit 1`,
+      [campaignId, trajectoryId, kind],
+    );
+    return rows[0]?.id ?? null;
   },
 
   async countByKind(campaignId: number, iteration: number): Promise<Record<string, number>> {

@@ -7,6 +7,7 @@ import type { ChatMessage, StoredTurn } from '../../domain/rollout/turn';
 import { assertEpoch, epochError, type IterationKey } from '../base/epoch';
 import { toJson, toText } from '../base/postgres-text';
 import { storeFunctions, withStoredFunctions } from '../base/function-lists';
+import { gradedReward } from './graded-reward';
 
 export type NewTrajectory = AttemptKey & {
   campaignId: number;
@@ -102,11 +103,12 @@ export const trajectoryStore = (pool: Pool) => ({
 
   /**
    * Lists one scored replay of the reference actions per task: the expert attempt of a seed task or, with `pool`, the
-   * validation of a synthesized one.
+   * validation of a synthesized one. Where the judge grades attempts, it has approved the replay of an admitted task.
    */
   async listExperts(campaignId: number, from: 'seed' | 'pool' = 'pool'): Promise<ExpertTrajectory[]> {
     const { rows } = await pool.query<ExpertTrajectory>(
-      `select distinct on (t.task_id) t.id as "trajectoryId", t.task_id as "taskId", t.reward,
+      `select distinct on (t.task_id) t.id as "trajectoryId", t.task_id as "taskId",
+         ${gradedReward('t', 'k')} as reward,
          array(select s.action from trajectory_turns s
                where s.campaign_id = t.campaign_id and s.trajectory_id = t.id order by s.ordinal) as actions
        from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id

@@ -185,7 +185,14 @@ test('a worker with a stale epoch writes no turn and counts no resume', async ()
 
 const sampled = { iteration: 1, purpose: 'train' as const, policyId: 'p'.repeat(64), taskId: 't', attempt: 0 };
 const reference = { ...sampled, purpose: 'expert' as const, policyId: null };
-const capabilities = { variants: false, compose: false, dense_reward: false, max_turns: 10, gold: true };
+const capabilities = {
+  variants: false,
+  compose: 'none',
+  states: false,
+  dense_reward: false,
+  max_turns: 10,
+  gold: true,
+};
 
 test.each([
   { replay: 'observations', answer: { body: { ...capabilities, replay: 'observations' } }, journals: 1 },

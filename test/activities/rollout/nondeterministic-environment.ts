@@ -13,7 +13,14 @@ export type NondeterministicEnvironment = {
 /** OpenEnv server that declares reproducible observations although they can change. */
 export async function startNondeterministicEnvironment(length: number): Promise<NondeterministicEnvironment> {
   let words = 'first';
-  const capabilities = { variants: false, compose: false, replay: 'observations', dense_reward: false, max_turns: 10 };
+  const capabilities = {
+    variants: false,
+    compose: 'none',
+    states: false,
+    replay: 'observations',
+    dense_reward: false,
+    max_turns: 10,
+  };
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...capabilities, gold: true }));
   });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { json } from 'node:stream/consumers';
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import type { ChatMessage } from '../../../src/domain/rollout/turn';
 import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { policyClient } from '../../../src/llm/policy-client';
@@ -17,10 +18,12 @@ beforeAll(async () => {
 });
 afterAll(() => judging.stop());
 
-type PolicyRequest = { path: string; max_tokens?: number; model?: string; lora_name?: string; lora_path?: string };
+type PolicyRequest = { path: string; max_tokens?: number; model?: string; lora_name?: string; lora_path?: string } & {
+  messages?: ChatMessage[];
+};
 
 /** Starts a policy server that loads policies; with `unloads`, it unloads a policy after the first request. */
-async function policyServer({ unloads }: { unloads: boolean }) {
+async function policyServer({ unloads, action = 'submit' }: { unloads: boolean; action?: string }) {
   const requests: PolicyRequest[] = [];
   const served = new Set<string>();
   const answer = ({ path, max_tokens: budget, model = '', lora_name: name }: PolicyRequest): [number, object] => {
@@ -32,7 +35,7 @@ async function policyServer({ unloads }: { unloads: boolean }) {
     if (unloads) served.delete(model);
     const tokens = budget === 1 ? [5] : [5, 6];
     const logprobs = { content: tokens.map(() => ({ logprob: -0.5 })) };
-    const choice = { message: { content: 'submit' }, finish_reason: 'stop', token_ids: tokens, logprobs };
+    const choice = { message: { content: action }, finish_reason: 'stop', token_ids: tokens, logprobs };
     return [200, { model, prompt_token_ids: [1], choices: [choice] }];
   };
   const server: Server = createServer((request, response) => {
@@ -53,8 +56,8 @@ async function policyServer({ unloads }: { unloads: boolean }) {
 }
 
 /** Plays two attempts at one task with a policy that the server at `url` has not loaded. */
-async function play(url: string) {
-  const { key, name } = await judging.start({ rollouts: { attempts: 2 } });
+async function play(url: string, rollouts: object = {}) {
+  const { key, name } = await judging.start({ rollouts: { attempts: 2, ...rollouts } });
   const services: Dependencies = {
     ...judging.services,
     policies: policyClient({ url }),
@@ -66,7 +69,7 @@ async function play(url: string) {
   const policyId = await addPolicy(made, { id: hash('c') });
   const range = { ...key, purpose: 'train' as const, policyId, step: 0, from: 0, to: 1 };
   return {
-    policyId,
+    ...{ policyId, campaignId: key.campaignId },
     result: await inActivity(() => collectRollouts(services)(range)).catch((error: unknown) => error),
   };
 }
@@ -88,3 +91,21 @@ test('a server that unloads the policy after each load fails the activity, which
   server.stop();
   expect(result).toMatchObject({ type: 'ModelError.unavailable', nonRetryable: false });
 });
+
+test.each(['keep', 'drop'])(
+  'with rollouts.thinking %s a trajectory has the thinking of every action',
+  async (thinking) => {
+    const action = '<think>How many?</think>\n\nSELECT 1';
+    const server = await policyServer({ unloads: false, action });
+    const { campaignId } = await play(server.url, { attempts: 1, thinking });
+    server.stop();
+    const { rows } = await judging.pool.query<{ action: string }>(
+      'select t.action from trajectory_turns t where t.campaign_id = $1::integer',
+      [campaignId],
+    );
+    expect(new Set(rows.map((row) => row.action))).toEqual(new Set([action]));
+    const read = server.requests.flatMap(({ messages }) => messages ?? []).filter(({ role }) => role === 'assistant');
+    expect(read.length).toBeGreaterThan(0);
+    expect(new Set(read.map(({ content }) => content))).toEqual(new Set([thinking === 'drop' ? 'SELECT 1' : action]));
+  },
+);

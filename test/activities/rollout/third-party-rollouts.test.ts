@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import type { OpenEnvironment } from '../../../src/envs/base/environment';
 import { createEnvironments } from '../../../src/envs/environments';
+import type { ComposeRequest, EnvironmentData } from '../../../src/envs/server/environment-data';
 import { policyClient } from '../../../src/llm/policy-client';
 import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from '../../support/third-party-server';
 import { addPolicy, hash } from '../../store/support/new-campaign';
@@ -17,6 +19,8 @@ const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-third-party-'));
 let judging: JudgedCampaigns;
 let thirdParty: ThirdPartyServer;
 let policy: ScriptedPolicy;
+let open: OpenEnvironment;
+let data: EnvironmentData;
 
 beforeAll(async () => {
   if (!hasOpenEnv) return;
@@ -26,9 +30,16 @@ beforeAll(async () => {
     startScriptedPolicy(),
   ]);
   const file = path.join(folder, 'environments.yaml');
-  writeFileSync(file, JSON.stringify({ servers: { guess: { url: thirdParty.url, sessions: 4 } } })); // two more than the server allows
+  const { url } = thirdParty;
+  const servers = {
+    guess: { url, sessions: 4 }, // two more than the server allows
+    counted: { url, taskField: 'hint', state: ['guesses_left'] },
+    drifting: { url, state: ['episode_id'] }, // another one in each session
+    misnamed: { url, state: ['guesses'] },
+  };
+  writeFileSync(file, JSON.stringify({ servers }));
   const environment = { url: 'http://127.0.0.1:9' }; // never called
-  const { open, data } = createEnvironments({ environment, environmentsFile: file });
+  ({ open, data } = createEnvironments({ environment, environmentsFile: file }));
   const policies = policyClient({ url: policy.url });
   Object.assign(judging.services, { openEnvironment: open, environmentData: data, policies });
 });
@@ -74,4 +85,93 @@ real('a campaign plays the tasks of a server that uses the official package', as
     { outcome: 'scored', reward: 1, turns: 4, count: 4 },
     { outcome: 'scored', reward: 0, turns: 4, count: 72 },
   ]);
+});
+
+describe('a task composed in the world of another task', () => {
+  const parent = { reset: { split: 'train', index: 1 } }; // its secret is 7
+  const query = 'Guess twice without finding the number.';
+  const compose = (name: string, changes: Partial<ComposeRequest> = {}) =>
+    data.compose(name, { parent, query, actions: ['50', '40'], options: {}, ...changes });
+  const composedIn = async (name: string, changes?: Partial<ComposeRequest>) => {
+    const composed = await compose(name, changes);
+    if ('refused' in composed) throw new Error(composed.refused.detail);
+    return composed.task;
+  };
+
+  async function play(name: string, task: Record<string, unknown>, actions: readonly string[]) {
+    const session = await open(name, { signal: AbortSignal.timeout(30_000) });
+    try {
+      const { messages } = await session.reset({ task, seed: 5, episodeId: 'e' });
+      const shown = messages.map(({ content }) => content).join('\n');
+      for (const action of actions) {
+        const { done, reward, rawScore, stopReason } = await session.step(action);
+        if (done) return { shown, reward, rawScore, stopReason };
+      }
+      return { shown, reward: null };
+    } finally {
+      session.close();
+    }
+  }
+
+  real('is graded by the judge, and the reward of the server never counts', async () => {
+    const { grader, definition, reference_actions: reference, goal } = await composedIn('guess', { form: 'react' });
+    expect({ grader, goal, reference }).toEqual({
+      ...{ grader: 'judge', goal: query },
+      reference: ['Action: 50', 'Action: 40', 'Action: finish[]'],
+    });
+    const ended = { reward: 0, rawScore: null };
+    expect(await play('guess', definition, reference)).toMatchObject({ ...ended, stopReason: 'completed' });
+    const solved = await play('guess', definition, ['7']); // the server rewards it with 1
+    expect(solved).toMatchObject({ ...ended, shown: expect.stringContaining(query) });
+    expect(solved.shown).toMatch(
+      /^hint: I think of a number.*\nguesses_left: 8\n\nYour task is now the following one. It replaces/,
+    );
+    expect(await play('guess', parent, ['7'])).toMatchObject({ reward: 1 });
+  });
+
+  real('is checked by the state that its actions lead to, if the settings name it', async () => {
+    const { grader, definition, reference_actions: reference } = await composedIn('counted');
+    expect(grader).toBe('environment');
+    const { shown, reward } = await play('counted', definition, reference);
+    expect(reward).toBe(1);
+    expect(shown).toContain(query);
+    expect(shown).not.toContain('number from 1 to 100');
+    expect(await play('counted', definition, ['1', 'two', '2', 'Thought: done.\nAction: finish[both]'])).toMatchObject({
+      reward: 1,
+    });
+    expect(await play('counted', definition, ['50', 'finish[]'])).toMatchObject({ reward: 0 });
+    expect(await play('counted', definition, ['7'])).toMatchObject({ reward: 0, rawScore: null });
+  });
+
+  real('is graded by the judge if a second session leads to another state', async () => {
+    expect(await composedIn('drifting')).toMatchObject({
+      grader: 'judge',
+      definition: { composed: { endState: null } },
+    });
+  });
+
+  real('can be composed in the world of a composed task, whose query is dropped', async () => {
+    const { definition } = await composedIn('counted');
+    const again = await composedIn('counted', {
+      parent: definition,
+      query: 'Guess once.',
+      actions: ['50', 'finish[a]'],
+    });
+    expect(again).toMatchObject({ goal: 'Guess once.', reference_actions: ['50', 'finish[a]'] });
+    expect(again.definition['reset']).toEqual(definition['reset']);
+  });
+
+  real.each([
+    ['no actions', 'guess', { actions: ['finish[]'] }, 'bad-format'],
+    ['too many actions', 'guess', { actions: Array<string>(30).fill('1') }, 'bad-format'],
+    ['an end before the last action', 'guess', { actions: ['7', '50'] }, 'not-executable'],
+  ])('is refused for %s', async (_, name, changes, reason) => {
+    expect(await compose(name, changes)).toMatchObject({ refused: { reason } });
+  });
+
+  real('is refused with the fields of the state if the settings name another', async () => {
+    await expect(compose('misnamed')).rejects.toThrow(
+      /^servers.misnamed.state: found "guesses", expected one of .*guesses_left/,
+    );
+  });
 });

@@ -26,8 +26,8 @@ test('the explorer gets the functions of the environment, and their calls become
   const { services, key } = await flaggedCampaign(
     { pool: database.pool, environment, modelUrl: model.url },
     {
-      ...{ flagged: 0, recipe: 'random-synthesis', environment: { name: 'bfcl', trainTasks: 8, heldOutTasks: 2 } },
-      synthesis: { exploration: { contextsPerSignal: 2, rounds: 1, maxTurns: 5 } },
+      ...{ flagged: 2, recipe: 'coevolve', environment: { name: 'bfcl', trainTasks: 8, heldOutTasks: 2 } },
+      synthesis: { aims: 'random', exploration: { contextsPerSignal: 2, rounds: 1, maxTurns: 5 } },
     },
   );
   const { contexts } = await planExploration(services)({ ...key, aim: 'random' });

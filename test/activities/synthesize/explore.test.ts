@@ -15,6 +15,7 @@ import {
   type ScriptedModel,
 } from '../../support/models/scripted-model';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { attempt, step as turnOf } from '../../store/support/new-campaign';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
 import { inActivity } from '../base/in-activity';
 
@@ -135,6 +136,32 @@ test('an interrupted exploration resumes without paying for an answer twice', as
 });
 
 describe('a reflection', () => {
+  test.each(['boundary', 'forgetting', 'rare'] as const)(
+    'of a %s signal shows the attempt with the opposite result where the signal compares the two',
+    async (aim) => {
+      const flagged = await campaign({ synthesis: settings });
+      const { services, key } = flagged;
+      await plan(flagged, aim);
+      const id = `1/${aim}/0`;
+      const { taskId, trajectoryId } = await services.store.exploration.getContext(key.campaignId, id);
+      const { policyId } = await services.store.trajectories.get(key.campaignId, trajectoryId!);
+      const start = { ...key, iteration: 0 };
+      const save = (at: typeof key, number: number, action: string): Promise<unknown> =>
+        services.store.trajectories.save(
+          attempt(at, { taskId, policyId, purpose: 'train', attempt: number, reward: 1, turns: [turnOf(action)] }),
+        );
+      await save(key, 1, 'select of_the_same_policy');
+      await save(start, 0, 'select of_an_earlier_iteration');
+      await inActivity(() => reflect(services)({ ...key, contextId: id }));
+      const prompt = requestsFor('reflection').at(-1)!.messages.at(-1)!.content;
+      const shown = ['of_the_same_policy', 'of_an_earlier_iteration'].filter((action) => prompt.includes(action));
+      expect(shown).toEqual(
+        { boundary: ['of_the_same_policy'], forgetting: ['of_an_earlier_iteration'], rare: [] }[aim],
+      );
+      expect(prompt.includes('Reward of the other attempt: 1')).toBe(aim !== 'rare');
+    },
+  );
+
   const malformed = 'The agent should have joined the tables.';
 
   test('a malformed reflection is repaired once', async () => {

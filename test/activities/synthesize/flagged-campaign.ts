@@ -22,15 +22,15 @@ export type FlaggedCampaign = { services: Dependencies; key: IterationKey; spec:
 type Servers = { pool: Pool; environment: EnvironmentServer; modelUrl: string };
 
 /** Actions of a flagged attempt: a failing query, a wrong query, and the submission. */
-const flaggedActions = ['select nothing_of_this_name', 'select 1', 'submit'];
+const flaggedActions = ['select nothing_of_this_name', 'select -1', 'submit'];
 
 /**
  * Creates a campaign in iteration 1 with real seed tasks. Its policy has failed at `flagged` of them, each failure was
- * played in the real environment, and every signal flags it.
+ * played in the real environment, and every signal flags it. It also failed at `unflagged` others without a signal.
  */
 export async function flaggedCampaign(
   { pool, environment, modelUrl }: Servers,
-  { flagged = 2, ...changes }: { flagged?: number; [key: string]: unknown } = {},
+  { flagged = 2, unflagged = 0, ...changes }: { flagged?: number; unflagged?: number; [key: string]: unknown } = {},
 ): Promise<FlaggedCampaign> {
   const store = createStore(pool);
   const name = `explored-${randomUUID()}`;
@@ -52,14 +52,14 @@ export async function flaggedCampaign(
   await inActivity(() => seedTasks(services)(start));
   const key = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
   const policyId = await addPolicy({ store, pool, campaignId, name, key }, { id: hash('a') });
-  const tasks = (await store.tasks.list(campaignId, { split: 'train' })).slice(0, flagged);
+  const tasks = (await store.tasks.list(campaignId, { split: 'train' })).slice(0, flagged + unflagged);
   const failures: { task: TaskRow; trajectoryId: string }[] = [];
   for (const task of tasks) failures.push({ task, trajectoryId: await playFailure(services, key, task, policyId) });
   const kinds: FeedbackSignalKind[] = ['forgetting', 'boundary', 'rare'];
   await store.feedbackSignals.save(
     key,
     kinds.flatMap((kind) =>
-      failures.map(({ task, trajectoryId }) => ({
+      failures.slice(0, flagged).map(({ task, trajectoryId }) => ({
         kind,
         taskId: task.id,
         trajectoryId,

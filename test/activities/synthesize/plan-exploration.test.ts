@@ -1,5 +1,8 @@
 import { planExploration } from '../../../src/activities/synthesize/plan-exploration';
 import { synthesizeTasks } from '../../../src/activities/synthesize/synthesize-tasks';
+import { reflect } from '../../../src/activities/synthesize/reflect';
+import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
+import { startScriptedModel } from '../../support/models/scripted-model';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
@@ -50,18 +53,76 @@ test('the spec limits the number of explored contexts', async () => {
   await expect(planExploration(services)({ ...key, aim: 'boundary' })).resolves.toEqual({ contexts: 3 });
 });
 
-test('the control explores as many contexts as all enabled signals, and all seed tasks before it repeats one', async () => {
-  const flagged = await campaign({
-    recipe: 'random-synthesis',
-    synthesis: { exploration: { contextsPerSignal: 4 } },
-    signals: { rare: { enabled: false } },
+describe('aims without the flagged tasks', () => {
+  const planned = async (flagged: FlaggedCampaign, aim: SynthesisAim) => {
+    const { contexts } = await planExploration(flagged.services)({ ...flagged.key, aim });
+    const stored = await contextsOf(flagged);
+    expect(stored).toHaveLength(contexts);
+    return stored;
+  };
+
+  test('with aims random, as many contexts as all enabled signals would get are drawn from the played tasks', async () => {
+    const flagged = await campaign({
+      ...{ flagged: 3, unflagged: 4, environment: { name: 'intercode-sql', trainTasks: 12, heldOutTasks: 2 } },
+      synthesis: { aims: 'random', exploration: { contextsPerSignal: 5 } },
+      signals: { rare: { enabled: false } },
+    });
+    const contexts = await planned(flagged, 'random');
+    expect(contexts).toHaveLength(6); // two signals flag three tasks each
+    for (const context of contexts) expect(context).toMatchObject({ signalId: null, trajectoryId: null });
+    const all = await flagged.services.store.tasks.list(flagged.key.campaignId, { split: 'train' });
+    const played = new Set(all.slice(0, 7).map(({ id }) => id));
+    const taskIds = contexts.map(({ taskId }) => taskId);
+    for (const taskId of taskIds) expect(played).toContain(taskId);
+    expect(new Set(taskIds).size).toBe(6); // none is repeated before all were explored
   });
-  const { services, key } = flagged;
-  await expect(planExploration(services)({ ...key, aim: 'random' })).resolves.toEqual({ contexts: 8 });
-  const contexts = await contextsOf(flagged);
-  for (const context of contexts) expect(context).toMatchObject({ signalId: null, trajectoryId: null });
-  const taskIds = contexts.map(({ taskId }) => taskId);
-  expect(new Set(taskIds.slice(0, 6)).size).toBe(6); // all six seed tasks
+
+  test('if every signal flags all played tasks, the same tasks are explored equally often without signals', async () => {
+    const changes = { flagged: 4, environment: { name: 'intercode-sql', trainTasks: 40, heldOutTasks: 2 } };
+    const exploredBy = async (aims: string, kinds: readonly SynthesisAim[]): Promise<string[]> => {
+      const flagged = await campaign({ ...changes, synthesis: { aims } });
+      for (const aim of kinds) await planExploration(flagged.services)({ ...flagged.key, aim });
+      return (await contextsOf(flagged)).map(({ taskId }) => taskId).sort();
+    };
+    const guided = await exploredBy('signals', ['forgetting', 'boundary', 'rare']);
+    expect(guided).toHaveLength(12);
+    expect(await exploredBy('random', ['random'])).toEqual(guided);
+  });
+
+  test('with aims shuffled, each flagged task is replaced by a played one that no signal flags', async () => {
+    const changes = { flagged: 3, unflagged: 3, synthesis: { exploration: { contextsPerSignal: 5 } } };
+    const signals = await campaign(changes);
+    const shuffled = await campaign({ ...changes, synthesis: { ...changes.synthesis, aims: 'shuffled' } });
+    const [guided, placebo] = [await planned(signals, 'boundary'), await planned(shuffled, 'boundary')];
+    expect(placebo.map(({ id, aim, signalId }) => ({ id, aim, signalId }))).toEqual(
+      guided.map(({ id, aim, signalId }) => ({ id, aim, signalId })), // the same prompts and measurements are shown
+    );
+    const flaggedIds = new Set(guided.map(({ taskId }) => taskId));
+    expect(new Set(placebo.map(({ taskId }) => taskId)).size).toBe(3);
+    for (const { taskId, trajectoryId } of placebo) {
+      expect(flaggedIds).not.toContain(taskId);
+      expect(trajectoryId).toContain(taskId);
+    }
+  });
+
+  test('if every played task is flagged, aims shuffled explores nothing', async () => {
+    const flagged = await campaign({ flagged: 3, synthesis: { aims: 'shuffled' } });
+    await expect(planned(flagged, 'rare')).resolves.toEqual([]);
+  });
+
+  test('a reflection reads the attempt of its own task, also in the place of a flagged one', async () => {
+    const model = await startScriptedModel();
+    const flagged = await flaggedCampaign(
+      { pool: database.pool, environment, modelUrl: model.url },
+      { flagged: 1, unflagged: 1, synthesis: { aims: 'shuffled' } },
+    );
+    const [context] = await planned(flagged, 'rare');
+    await inActivity(() => reflect(flagged.services)({ ...flagged.key, contextId: context!.id }));
+    await model.stop();
+    const { goal } = await flagged.services.store.tasks.get(flagged.key.campaignId, context!.taskId);
+    expect(JSON.stringify(model.log[0]!.messages)).toContain(`Task: ${goal}`);
+    expect(JSON.stringify(model.log[0]!.messages)).toContain('Signal: rare');
+  });
 });
 
 describe('without a model', () => {
@@ -102,11 +163,30 @@ describe('without a model', () => {
     await expect(made({ ...flagged, key })).resolves.toHaveLength(14);
   });
 
+  test('with aims shuffled, variants have the same relations, and parents that no signal flags', async () => {
+    const changes = { ...offline, flagged: 2, unflagged: 2 };
+    const [guided, placebo] = [
+      await campaign(changes),
+      await campaign({ ...changes, synthesis: { ...offline.synthesis, aims: 'shuffled' } }),
+    ];
+    for (const { services, key } of [guided, placebo])
+      await inActivity(() => synthesizeTasks(services)({ ...key, aim: 'boundary' }));
+    const [flagged, others] = [await made(guided), await made(placebo)];
+    expect(others.map(({ id, relation }) => [id, relation])).toEqual(flagged.map(({ id, relation }) => [id, relation]));
+    expect(flagged.every(({ parentSignalId }) => parentSignalId?.startsWith('1/boundary/'))).toBe(true);
+    expect(others.every(({ parentSignalId }) => parentSignalId === null)).toBe(true);
+    const parents = new Set(flagged.map(({ parentTaskId }) => parentTaskId));
+    for (const { origin, parentTaskId } of others) {
+      expect(origin).toBe('synthesized');
+      expect(parents).not.toContain(parentTaskId);
+    }
+  });
+
   test('synthesis fails in an environment without a generator, and the error contains the missing section', async () => {
     const flagged = await campaign({
       ...offline,
       environment: { name: 'bfcl', trainTasks: 6, heldOutTasks: 2 },
-      flagged: 0,
+      flagged: 1,
     });
     await expect(
       inActivity(() => synthesizeTasks(flagged.services)({ ...flagged.key, aim: 'random' })),

@@ -6,6 +6,7 @@ import { judgeCandidates } from '../../../src/activities/validate/judge-candidat
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';
 import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
+import { listLimitCuts } from '../../../src/report/sections/task-pool/query';
 import { scriptedModels, scriptedProviders } from '../../support/models/scripted-provider';
 import { judgeByAnswers } from '../../support/models/reference-judge';
 import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';
@@ -103,9 +104,9 @@ describe('1,000 candidates with 200 duplicates, 100 leaks and 100 that are not e
   });
 });
 
-test('the quota of a random control is the total of all signals', async () => {
-  const synthesis = { quotaPerSignal: 2 };
-  const campaign = await taskCampaign(database.pool, { recipe: 'random-synthesis', synthesis });
+test('the quota without signals is the total of all signals', async () => {
+  const synthesis = { quotaPerSignal: 2, aims: 'random' };
+  const campaign = await taskCampaign(database.pool, { recipe: 'coevolve', synthesis });
   await proposeValidated(
     campaign,
     Array.from({ length: 9 }, (_, n) => ({ id: idOf('random', n) })),
@@ -114,11 +115,14 @@ test('the quota of a random control is the total of all signals', async () => {
   expect(await admittedBy(campaign)).toHaveLength(6);
 });
 
-test('the first pool is limited to its size in creation order and has no quota', async () => {
+test('the first pool is limited to its size, by confidence, and has no quota', async () => {
   const synthesis = { initialTasks: 3, quotaPerSignal: 1, growthCap: 1 };
   const campaign = await taskCampaign(database.pool, { recipe: 'coevolve', synthesis }, { iteration: 0 });
   await campaign.store.tasks.seed(campaign.key, [task('seed')]);
-  const ids = [11, 2, 1, 10].map((n) => ({ id: idOf('random', n, 0), changes: { origin: 'random' as const } }));
+  const ids = [11, 2, 1, 10].map((n) => ({
+    id: idOf('random', n, 0),
+    changes: { origin: 'random' as const, confidence: 1 - n / 20 },
+  }));
   await proposeValidated(campaign, ids);
   await admit(campaign);
   expect(await verdictsOf(campaign)).toEqual({
@@ -128,6 +132,31 @@ test('the first pool is limited to its size in creation order and has no quota',
     [idOf('random', 10, 0)]: 'admitted',
     [idOf('random', 11, 0)]: 'growth-cap',
   });
+});
+
+test('a quota is shared by the contexts and the relations, and the report counts the cut candidates of each', async () => {
+  const campaign = await taskCampaign(database.pool, { synthesis: { quotaPerSignal: 4, rule: 'strict' } });
+  const { store, key } = campaign;
+  await store.tasks.seed(key, [task('parent')]);
+  const contexts = [0, 1].map(() => ({ taskId: 'parent', signalId: null, trajectoryId: null }));
+  await store.exploration.planContexts(key, 'random', contexts);
+  const explored = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => ({
+    id: candidateTaskId(1, 'rare', `${Math.floor(n / 6)}.${n}`), // six of the first context, two of the second
+    changes: { contextId: `1/random/${Math.floor(n / 6)}` },
+  }));
+  const generated = [0, 1, 2, 3, 4, 5].map((n) => ({
+    id: idOf('boundary', n),
+    changes: { relation: n < 3 ? 'easier' : 'harder' },
+  }));
+  await proposeValidated(campaign, [...explored, ...generated]);
+  await admit(campaign);
+  const client = await database.pool.connect();
+  const cuts = await listLimitCuts(client, campaign.campaignId).finally(() => client.release());
+  expect(cuts).toEqual([
+    { iteration: 1, aim: 'boundary', contextId: null, relation: 'easier', admitted: 2, cut: 1 },
+    { iteration: 1, aim: 'boundary', contextId: null, relation: 'harder', admitted: 2, cut: 1 },
+    { iteration: 1, aim: 'rare', contextId: '1/random/0', relation: null, admitted: 2, cut: 4 },
+  ]);
 });
 
 describe('the verdict of a candidate', () => {
@@ -239,7 +268,8 @@ describe('with approval by an operator', () => {
   const approvedCampaign = async (): Promise<TaskCampaign> => {
     const campaign = await taskCampaign(database.pool, { synthesis: { approval: true, growthCap: 2 } });
     const spare = { id: idOf('rare', 3) };
-    const candidates = [{ id: idOf('rare', 0), reward: 0 }, { id: idOf('rare', 1) }, { id: idOf('rare', 2) }, spare];
+    const confident = [1, 2].map((n) => ({ id: idOf('rare', n), changes: { confidence: 0.9 } }));
+    const candidates = [{ id: idOf('rare', 0), reward: 0 }, ...confident, spare];
     await proposeValidated(campaign, candidates);
     return campaign;
   };

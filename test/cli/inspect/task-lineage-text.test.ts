@@ -10,7 +10,7 @@ const lineage: TaskLineage = {
     ...{ goal: 'How many ships?', definition: {}, features: {}, contentKey: 'k', createdIteration: 1 },
     ...{ referenceActions: ['select count(*) from ship', 'submit'], verdict: 'rejected', reason: 'quota' },
     ...{ grader: 'environment', description: 'Counts rows.', confidence: 0.9, completionCriterion: 'a number' },
-    ...{ parentTaskId: 'seed', parentSignalId: '1/rare/0', contextId: '1/rare/0' },
+    ...{ parentTaskId: 'seed', parentSignalId: '1/rare/0', relation: null, contextId: '1/rare/0' },
   },
   parent: { id: 'seed', goal: 'Which ships?' },
   signal: { id: '1/rare/0', kind: 'rare', detail: { count: 1, total: 120 } },

@@ -1,5 +1,5 @@
 import { isSkippable, phases } from '../../../src/domain/campaign/phases';
-import { recipeNames, recipes, isReinforcement } from '../../../src/domain/campaign/recipe';
+import { growsPool, recipeNames, recipes, isReinforcement } from '../../../src/domain/campaign/recipe';
 
 test('an iteration can continue without every phase but the plan and the rollout', () => {
   expect(phases.filter((phase) => !isSkippable(phase, 1))).toEqual(['plan', 'rollout']);
@@ -14,23 +14,19 @@ test.each(recipeNames)('the phases of the recipe %s keep the order of all phases
   expect(used).toEqual(phases.filter((phase) => (used as readonly string[]).includes(phase)));
 });
 
-test.each(recipeNames)(
-  'the recipe %s synthesizes if it has an aim, and trains each of its agents at most once',
-  (name) => {
-    const { aims, phases: used, training, agents } = recipes[name];
-    expect((used as readonly string[]).includes('synthesize')).toBe(aims.length > 0);
-    const trained = training.map(({ role }) => role);
-    expect(new Set(trained).size).toBe(trained.length);
-    expect(agents).toEqual(expect.arrayContaining(trained));
-  },
-);
+test.each(recipeNames)('the recipe %s validates what it synthesizes, and trains each agent at most once', (name) => {
+  const { training, agents } = recipes[name];
+  const used: readonly string[] = recipes[name].phases;
+  expect(used.includes('validate')).toBe(used.includes('synthesize'));
+  const trained = training.map(({ role }) => role);
+  expect(new Set(trained).size).toBe(trained.length);
+  expect(agents).toEqual(expect.arrayContaining(trained));
+});
+
+test('the pool grows in the recipes that need controls', () => {
+  expect(recipeNames.filter((name) => growsPool(recipes[name]))).toEqual(['combined', 'coevolve']);
+});
 
 test('the recipes of reinforcement learning are those on rewards', () => {
-  expect(recipeNames.filter((name) => isReinforcement(recipes[name]))).toEqual([
-    'grpo',
-    'ppo',
-    'coevolve',
-    'random-synthesis',
-    'static-synthesis',
-  ]);
+  expect(recipeNames.filter((name) => isReinforcement(recipes[name]))).toEqual(['grpo', 'ppo', 'coevolve']);
 });

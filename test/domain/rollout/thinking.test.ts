@@ -1,4 +1,9 @@
-import { withoutThinking } from '../../../src/domain/rollout/thinking';
+import {
+  separateThinking,
+  withoutEarlierThinking,
+  withoutThinking,
+  withThinking,
+} from '../../../src/domain/rollout/thinking';
 
 test.each([
   ['an answer without thinking', ' SELECT 1 ', ' SELECT 1 '],
@@ -10,4 +15,35 @@ test.each([
   ['an answer that mentions the tag', 'The tag <think> starts it', 'The tag <think> starts it'],
 ])('the action of %s', (_, answer, action) => {
   expect(withoutThinking(answer)).toBe(action);
+});
+
+test.each([
+  ['thinking with a draft', '<think>{"a":1}</think>\n\n{"a":2}', '{"a":2}'],
+  ['thinking that the prompt had opened', 'Is {"a":1} right?\n</think>\n\n{"a":2}', '{"a":2}'],
+  ['thinking alone', '<think>{"a":1}', ''],
+  ['no thinking', ' {"a":2}', ' {"a":2}'],
+  ['an answer that quotes the tags', '{"a":"</think>{}"}', '{"a":"</think>{}"}'],
+  [
+    'thinking and an answer that quotes the tags',
+    '<think>b</think>{"a":"<think>c</think>"}',
+    '{"a":"<think>c</think>"}',
+  ],
+])('the parsed text of a reply with %s has no thinking', (_, reply, text) => {
+  const separated = separateThinking(reply);
+  expect(separated.text).toBe(text);
+  expect(reply.startsWith(separated.thinking)).toBe(true);
+});
+
+test('thinking that the server has separated is kept in the tags, and is no action', () => {
+  expect(withThinking('How many?', 'SELECT 1')).toBe('<think>How many?</think>SELECT 1');
+  expect(withoutThinking(withThinking('How many?', 'SELECT 1'))).toBe('SELECT 1');
+  expect(withoutThinking(withThinking('How many', null))).toBe('');
+});
+
+test('a conversation without earlier thinking has the same messages and only the actions', () => {
+  const conversation = [
+    { role: 'user', content: 'Explain </think>.' },
+    { role: 'assistant', content: '<think>How?</think>done' },
+  ];
+  expect(withoutEarlierThinking(conversation)).toEqual([conversation[0], { role: 'assistant', content: 'done' }]);
 });

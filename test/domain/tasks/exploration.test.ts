@@ -7,16 +7,18 @@ const settings = fc.record({
   exploration: fc.record({ contextsPerSignal: fc.integer({ min: 1, max: 50 }) }),
 });
 
-test('the random control gets the total candidates and contexts of all signals', () => {
+test('without signals, the candidates and contexts are those of all signals that flag a task', () => {
   fc.assert(
     fc.property(
       settings,
-      fc.integer({ min: 0, max: 3 }),
+      fc.array(fc.nat(60), { maxLength: 3 }),
       fc.integer({ min: 1, max: 9 }),
-      (given, signals, iteration) => {
-        const random = explorationSize({ aim: 'random', iteration, signals }, given);
-        const each = explorationSize({ aim: 'rare', iteration, signals }, given);
-        expect(random).toEqual({ candidates: each.candidates * signals, contexts: each.contexts * signals });
+      (given, flagged, iteration) => {
+        const random = explorationSize({ aim: 'random', iteration, flagged }, given);
+        const each = explorationSize({ aim: 'rare', iteration, flagged }, given);
+        const firing = flagged.filter((tasks) => tasks > 0);
+        expect(random.candidates).toBe(each.candidates * firing.length);
+        expect(random.contexts).toBe(firing.reduce((sum, tasks) => sum + Math.min(each.contexts, tasks), 0));
       },
     ),
   );
@@ -29,7 +31,7 @@ test.each([
   { initialTasks: null, size: { candidates: 0, contexts: 0 } },
 ])('a first pool of $initialTasks tasks needs $size.contexts contexts', ({ initialTasks, size }) => {
   const given = { initialTasks, candidatesPerSignal: 100, exploration: { contextsPerSignal: 8 } };
-  expect(explorationSize({ aim: 'random', iteration: 0, signals: 3 }, given)).toEqual(size);
+  expect(explorationSize({ aim: 'random', iteration: 0, flagged: [] }, given)).toEqual(size);
 });
 
 test('shares are integers, differ by at most 1 and sum to the total', () => {

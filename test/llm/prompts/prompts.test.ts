@@ -37,6 +37,7 @@ describe('a rendered prompt contains its input unchanged', () => {
       opening,
       turns,
       reward: 0.25,
+      counterpart: null,
       signal: { kind: 'forgetting', detail },
     } as const;
     const text = textOf(reflectionPrompt.render(input));

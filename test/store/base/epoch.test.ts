@@ -75,6 +75,11 @@ const writers: Writer[] = [
       ]),
   },
   {
+    writes: 'the rates of signals',
+    write: ({ store, key }) =>
+      store.feedbackSignals.saveRates(key, [{ kind: 'rare', played: 1, flagged: 1, unchanged: 1, permutations: 5 }]),
+  },
+  {
     writes: 'preference pairs',
     write: ({ store, key }) => store.preferencePairs.save(key, 'target', { pairs: [pair], dropped: [] }),
   },

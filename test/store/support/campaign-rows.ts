@@ -58,6 +58,9 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   await store.feedbackSignals.save(key, [
     { kind: 'forgetting', taskId: 'seed', trajectoryId: ids.failed, strength: 1, detail: { before: 1 } },
   ]);
+  await store.feedbackSignals.saveRates(key, [
+    { kind: 'forgetting', played: 1, flagged: 1, unchanged: 0.5, permutations: 10 },
+  ]);
   const made = { contentKey: 'made', parentTaskId: 'seed', parentSignalId: ids.signal };
   await store.tasks.propose(key, [candidate('made', made)]);
   await store.trajectories.save(attempt(key, { purpose: 'validation', taskId: 'made' }));

@@ -3,19 +3,20 @@ import type { ChatMessage } from '../../../src/domain/rollout/turn';
 import { judgeByAnswers, seedAnswers, type KnownAnswers } from './reference-judge';
 import type { ModelRequest, Rule } from './scripted-model';
 
-export type RequestKind = 'reflection' | 'exploration' | 'abstraction' | 'other';
+export type RequestKind = 'reflection' | 'exploration' | 'abstraction' | 'solving' | 'other';
 
 /** Returns the kind of a request by the start of its prompt. */
 export function requestKind({ messages }: Pick<ModelRequest, 'messages'>): RequestKind {
   const first = messages[0]?.content ?? '';
   if (first.startsWith('You study how an agent behaves')) return 'reflection';
   if (first.startsWith('You explore an interactive environment')) return 'exploration';
+  if (first.startsWith('You complete a task')) return 'solving';
   return first.startsWith('You turn records of an exploration') ? 'abstraction' : 'other';
 }
 
 /**
- * Model that reflects, explores intercode-sql with SQL over the tables that it finds, and makes tasks of successful
- * queries. A function of the request and its seed: equal requests get equal answers. Other requests go to `others`.
+ * Model that reflects, explores intercode-sql with SQL over the tables that it finds, makes tasks of successful queries,
+ * and solves such tasks. A function of the request and its seed: equal requests get equal answers. Other requests go to `others`.
  */
 export const sqlExplorer =
   (others: Rule = () => undefined): Rule =>
@@ -27,6 +28,8 @@ export const sqlExplorer =
         return nextAction(request);
       case 'abstraction':
         return abstract(request);
+      case 'solving':
+        return solve(request);
       case 'other':
         return others(request);
     }
@@ -125,6 +128,20 @@ const exploredAnswers: KnownAnswers = ({ goal, played: [sql] }) => {
   const database = /^In (\w+), report /.exec(goal)?.[1];
   return database && sql && requestFor(sql, database) === goal ? [[sql, 'submit']] : [];
 };
+
+/** Returns the query of a goal that `requestFor` made, then the submission. */
+function solve({ messages }: ModelRequest): string {
+  const goal = /In \w+, report ([^.]*)\./.exec(messages[0]!.content)?.[1];
+  if (!goal || messages.some(({ role }) => role === 'assistant')) return 'submit';
+  const clauses = goal
+    .replaceAll('the number of rows', 'count(*)')
+    .replace(/how many different (\w+) there are/g, 'count(distinct $1)')
+    .replace(/the largest (\w+)/g, 'max($1)')
+    .replace(/the smallest (\w+)/g, 'min($1)')
+    .replace(/^the different /, 'distinct ')
+    .replace(/ in (\w+)/g, ' from $1');
+  return `select ${clauses}`;
+}
 
 /** Returns a different goal per query, so that tasks with different answers have different goals. */
 function requestFor(sql: string, database: string): string {

@@ -200,8 +200,8 @@ test('an RL iteration plays and updates F times, with a separate rollout per ste
 });
 
 test('without a language model the generator synthesizes tasks, with one contexts are explored and judged', async () => {
-  const offline = scriptedActivities('offline', {}, rl);
-  await run('offline', { recipe: 'random-synthesis', iterations: 1 }, offline);
+  const offline = scriptedActivities('offline', {}, { ...rl, synthesis: { aims: 'random' } });
+  await run('offline', { recipe: 'coevolve', iterations: 1 }, offline);
   expect(offline.callsOf('synthesizeTasks').map(({ iteration, aim }) => [iteration, aim])).toEqual([
     [0, 'random'],
     [1, 'random'],

@@ -87,6 +87,8 @@ class TrainSettings(ComputeSettings):
     max_grad_norm: float = setting(1.0, 1e-9, 1e9)
     max_length: int = setting(512, 8, 131_072)
     """Max tokens per row; longer rows are truncated at the end and counted."""
+    thinking: str = setting("train", choices=("train", "mask"))
+    """`mask`: the tokens up to `</think>` of an action stay in its row and have no loss."""
     checkpoint_every: int = setting(100, 1, 10**9)
     """Updates between checkpoints."""
     log_every: int = setting(10, 1, 10**9)
@@ -147,6 +149,8 @@ class RlSettings(ComputeSettings):
     """Mean over a group's tokens, then over groups (Eq. 1), or over all tokens (AgentEvolver)."""
     max_length: int = setting(512, 8, 131_072)
     """Max tokens per row; longer rows are truncated at the end and counted."""
+    thinking: str = setting("train", choices=("train", "mask"))
+    """`mask`: the tokens up to `</think>` of an action stay in its row and have no loss."""
     idle_timeout_s: float = setting(600.0, 0.01, 1e9)
     """Timeout for the next batch, after which the job exits; it resumes when it is started again."""
 

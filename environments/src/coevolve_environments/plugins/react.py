@@ -6,8 +6,6 @@ Source: Yao et al. 2022, arXiv:2210.03629 (ReAct); Song et al. 2024, arXiv:2403.
 
 import re
 
-MAX_COMMAND_CHARACTERS = 200
-"""No command of the text games is longer, and the parsers' work grows with the text."""
 _ACTION = re.compile(r"^[ \t]*action[ \t]*:[ \t]*", re.IGNORECASE | re.MULTILINE)
 
 
@@ -17,11 +15,6 @@ def action_of(content: str) -> str:
     The text is stripped. Code fences stay, because they name a language.
     """
     return _ACTION.split(content)[-1].strip()
-
-
-def command_of(content: str) -> str:
-    """Returns the action as one line of at most 200 characters."""
-    return " ".join(action_of(content).split())[:MAX_COMMAND_CHARACTERS]
 
 
 def react(action: str, thought: str | None = None) -> str:

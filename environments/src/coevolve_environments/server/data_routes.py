@@ -113,8 +113,6 @@ def _variants(host: HostedEnvironment) -> Handler:
 def _compose(host: HostedEnvironment) -> Handler:
     async def compose(request: web.Request) -> web.Response:
         body = await read_body(request, {"parent", "query", "actions", "options", "form"})
-        if not host.environment.capabilities.compose:
-            raise NotSupported(f"{host.environment.name} does not compose tasks")
         parent, options = object_field(body, "parent"), object_field(body, "options")
         query, actions = text_field(body, "query"), texts_field(body, "actions")
         form = form_field(body)

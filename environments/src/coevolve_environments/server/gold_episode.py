@@ -7,6 +7,7 @@ from typing import Literal, cast
 
 from coevolve_environments.plugins.react import react
 from coevolve_environments.protocol import BadRequest, Environment, Episode, Json, TaskRecord
+from coevolve_environments.server.composed_episode import start_episode
 
 Form = Literal["plain", "react"]
 FORMS: tuple[Form, ...] = ("plain", "react")
@@ -45,7 +46,7 @@ class GoldEpisode:
         Raises:
             BadRequest: the task cannot be played.
         """
-        episode = self._environment.start(self._record.definition, 0)
+        episode = start_episode(self._environment, self._record.definition, 0)
         with self._lock:
             self._episode = episode
             stopped = self._stopped

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from coevolve_environments.protocol import SPLITS, BadRequest, CapacityReached, Episode, Json, Observation
+from coevolve_environments.server.composed_episode import start_episode
 from coevolve_environments.server.messages import MessageRefused, encode, parse_message, send_error
 from coevolve_environments.server.session_socket import Disconnected, SessionSocket
 from coevolve_environments.server.task_routes import LISTING_SECONDS
@@ -143,7 +144,7 @@ class _Session:
     async def _start_episode(self, definition: Json, seed: int) -> Episode:
         environment = self._host.environment
         try:
-            return await self._host.call(lambda: environment.start(definition, seed), discard=_close)
+            return await self._host.call(lambda: start_episode(environment, definition, seed), discard=_close)
         except BadRequest:
             self._lease.end_episode()
             raise

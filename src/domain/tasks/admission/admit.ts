@@ -1,5 +1,4 @@
-import { groupBy } from '../../base/group-by';
-import { compareNaturally, compareText } from '../../base/compare-text';
+import { compareText } from '../../base/compare-text';
 import {
   fail,
   pass,
@@ -11,6 +10,7 @@ import {
   type StageVerdict,
 } from './candidate';
 import { createComparisons } from './compare-candidate';
+import { createRotation } from './rotation';
 import { executed, judged, valid } from './validate-candidate';
 
 /** `waiting`: the candidate passed all stages and waits for an operator's approval. */
@@ -24,16 +24,16 @@ export type Decision = {
 };
 
 /**
- * Decides all candidates of an iteration, one after the other in a fixed order (`inDecisionOrder`). Each candidate goes
- * through the stages until one rejects it. Later candidates are compared with those that passed all stages. The result
- * depends only on the arguments and not on their order, so a repeated call makes the same decisions.
+ * Decides all candidates of an iteration, one after the other by a rotation (`createRotation`), which shares the limits.
+ * Each candidate goes through the stages until one rejects it. Later candidates are compared with those that passed all
+ * stages. The result depends only on the arguments and not on their order, so a repeated call makes the same decisions.
  *
  * A candidate that an operator rejects still counts in quota, growth cap and comparisons: decisions made before the
  * approval do not change.
  *
  * @param pool    the train tasks admitted before this iteration's candidates
  * @param heldOut every held-out task
- * @returns       decisions in decision order
+ * @returns       decisions in the order in which they were made
  */
 export function admit(
   candidates: readonly Candidate[],
@@ -53,14 +53,19 @@ export function admit(
     ['quota', limits.quota],
     ['growth-cap', limits.growthCap],
   ];
-  return inDecisionOrder(candidates).map((candidate) => {
+  const rotation = createRotation(candidates, rules.seed);
+  const decide = (candidate: Candidate): Decision => {
     const trail = runThrough(stages, candidate);
     const last = trail.at(-1)!;
     if (!last.passed) return { id: candidate.id, outcome: 'rejected', reason: last.reason, trail };
     comparisons.add(candidate);
     limits.add(candidate);
+    rotation.admitted(candidate);
     return approve(candidate.id, trail, rules.approval);
-  });
+  };
+  const decisions: Decision[] = [];
+  for (let next = rotation.next(); next; next = rotation.next()) decisions.push(decide(next));
+  return decisions;
 }
 
 const inIdOrder = (tasks: readonly KnownTask[]): KnownTask[] => [...tasks].sort((a, b) => compareText(a.id, b.id));
@@ -104,17 +109,4 @@ export function createLimits({ quotaOf, growthCap }: AdmissionRules) {
 function within(limitName: string, admitted: number, limit: number | null): Finding {
   if (limit === null) return pass('no limit');
   return admitted < limit ? pass('below the limit', { admitted, limit }) : fail(limitName, { admitted, limit });
-}
-
-/**
- * Sorts candidates into the order of their decisions, independent of the input order: round-robin over the aims, and
- * within an aim in creation order (numbers in ids by value, so `.../2` before `.../10`). Earlier candidates use up the
- * growth cap and displace their duplicates; the round-robin prevents that one aim gets the whole cap.
- */
-export function inDecisionOrder<T extends { id: string; aim: string }>(candidates: readonly T[]): T[] {
-  const queues = [...groupBy(candidates, ({ aim }) => aim)]
-    .sort(([a], [b]) => compareText(a, b))
-    .map(([, members]) => [...members].sort((a, b) => compareNaturally(a.id, b.id)));
-  const rounds = Math.max(0, ...queues.map(({ length }) => length));
-  return Array.from({ length: rounds }, (_, i) => queues.flatMap((queue) => queue[i] ?? [])).flat();
 }

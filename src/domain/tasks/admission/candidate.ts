@@ -1,10 +1,7 @@
-/** Synthesized task before its decision, with the data of every stage. */
-export type Candidate = {
-  id: string;
-  /** Feedback signal that it was synthesized for, or `random`. */
-  aim: string;
-  goal: string;
-  contentKey: string;
+import type { Rotating } from './rotation';
+
+/** Synthesized task before its decision, with the data of every stage. Its aim is a feedback signal, or `random`. */
+export type Candidate = Rotating & {
   actions: readonly string[];
   /** `model`: a language model wrote the query; `generator`: the environment derived query and actions from one another. */
   author: 'generator' | 'model';
@@ -12,6 +9,8 @@ export type Candidate = {
   refusal: string | null;
   execution: Execution;
   judgement: Judgement | null;
+  /** Attempts of the solver that were scored, and those of them with a reward of 1; null if none was planned. */
+  attempts: { solved: number; scored: number } | null;
   /** Unit sentence embedding of the goal; null if no stage compares embeddings. */
   vector: readonly number[] | null;
 };
@@ -30,6 +29,8 @@ export type Judgement = { completed: boolean | null; reason: string };
 export type KnownTask = { id: string; goal: string; contentKey: string; vector: readonly number[] | null };
 
 export type AdmissionRules = {
+  /** Breaks ties between candidates: an integer in [0, 2^31). */
+  seed: number;
   /** `off`: candidates are neither executed nor judged. */
   validation: 'on' | 'off';
   rule: AcceptanceRule;
@@ -52,12 +53,14 @@ export type AdmissionRules = {
  * Verdicts that accept a candidate which the environment can score; all others need the judge's approval. The reward of its
  * own actions is 1 for any query where the checker was made from them.
  *
- *   by-author  `agreed` for queries of a language model, `paper` for those of the environment's generator
+ *   by-author  for queries of a language model `agreed`, with attempts of the solver also `solvable`; `paper` for those of
+ *              the environment's generator
  *   agreed     a reward of 1 and the judge's approval
+ *   solvable   a reward of 1, and of an attempt that sees a model's query alone
  *   strict     a reward of 1
  *   paper      a reward of 1, or of more than 0 (arXiv:2604.15840, section 3.3: failed with a positive reward)
  */
-export type AcceptanceRule = 'by-author' | 'paper' | 'strict' | 'agreed';
+export type AcceptanceRule = 'by-author' | 'paper' | 'strict' | 'agreed' | 'solvable';
 
 export const admissionStages = [
   'executed',
@@ -76,6 +79,7 @@ export type AdmissionStage = (typeof admissionStages)[number];
 /** Reasons for which admission rejects a candidate. Any other reason of a rejected task is from its synthesis. */
 export const admissionReasons = [
   ...['not-executable', 'no-query', 'no-action', 'too-many-actions', 'reference-fails', 'not-completed', 'not-judged'],
+  ...['not-solved', 'not-attempted'],
   ...['duplicate', 'held-out', 'too-near', 'quota', 'growth-cap', 'operator'],
 ] as const;
 

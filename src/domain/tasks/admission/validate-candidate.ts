@@ -26,14 +26,35 @@ export function judged(candidate: Candidate, { validation, rule }: AdmissionRule
   if (validation === 'off') return pass('validation is off');
   const { reward } = candidate.execution;
   if (reward === null) return judgedByModel(candidate);
-  const votes = rule === 'by-author' ? (candidate.author === 'model' ? 'agreed' : 'paper') : rule;
-  const byEnvironment = judgedByEnvironment(reward, votes);
-  return byEnvironment.passed && votes === 'agreed' ? judgedByModel(candidate) : byEnvironment;
+  return votesOf(candidate, rule)
+    .map((vote) => vote(candidate, reward))
+    .reduce((before, finding) => (before.passed ? finding : before));
 }
 
-function judgedByEnvironment(reward: number, votes: Exclude<AcceptanceRule, 'by-author'>): Finding {
-  if (isSuccess(reward)) return pass('completed', { reward });
-  return votes === 'paper' && reward > 0 ? pass('rewarded', { reward }) : fail('reference-fails', { reward });
+type Vote = (candidate: Candidate, reward: number) => Finding;
+
+const replayed: Vote = (_, reward) =>
+  isSuccess(reward) ? pass('completed', { reward }) : fail('reference-fails', { reward });
+
+const rewarded: Vote = (candidate, reward) =>
+  reward > 0 && !isSuccess(reward) ? pass('rewarded', { reward }) : replayed(candidate, reward);
+
+/** Returns the votes of a rule in the order of their cost: the first that fails is the reason. */
+function votesOf({ author, attempts }: Candidate, rule: AcceptanceRule): readonly Vote[] {
+  const isOfModel = author === 'model';
+  switch (rule) {
+    case 'paper':
+      return [rewarded];
+    case 'strict':
+      return [replayed];
+    case 'agreed':
+      return [replayed, judgedByModel];
+    case 'solvable':
+      return isOfModel ? [replayed, solvedAlone] : [replayed];
+    case 'by-author':
+      if (!isOfModel) return [rewarded];
+      return attempts ? [replayed, judgedByModel, solvedAlone] : [replayed, judgedByModel];
+  }
 }
 
 function judgedByModel({ judgement }: Candidate): Finding {
@@ -41,4 +62,12 @@ function judgedByModel({ judgement }: Candidate): Finding {
   const detail = { judge: judgement.reason };
   if (judgement.completed === null) return fail('not-judged', detail);
   return judgement.completed ? pass('completed', detail) : fail('not-completed', detail);
+}
+
+/** A query that every attempt solves is marked: it may be too easy to teach anything. */
+function solvedAlone({ attempts }: Candidate): Finding {
+  if (!attempts || attempts.scored === 0) return fail('not-attempted');
+  const detail = { ...attempts };
+  if (attempts.solved === 0) return fail('not-solved', detail);
+  return pass(attempts.solved === attempts.scored ? 'trivial' : 'solved', detail);
 }

@@ -38,3 +38,28 @@ export async function listStageGroups(client: pg.ClientBase, campaignId: number)
   );
   return rows;
 }
+
+export type LimitCut = {
+  iteration: number;
+  aim: string;
+  contextId: string | null; // null for the environment's generator
+  relation: string | null; // null for a language model
+  admitted: number;
+  cut: number;
+};
+
+/** Counts the candidates that passed every check and were rejected by a quota or the growth cap, by their context. */
+export async function listLimitCuts(client: pg.ClientBase, campaignId: number): Promise<LimitCut[]> {
+  const { rows } = await client.query<LimitCut>(
+    `select t.created_iteration as iteration, split_part(t.id, '/', 3) as aim, t.context_id as "contextId", t.relation,
+            (count(*) filter (where t.verdict = 'admitted'))::int as admitted,
+            (count(*) filter (where t.reason in ('quota', 'growth-cap')))::int as cut
+       from tasks t left join exploration_contexts c on c.campaign_id = t.campaign_id and c.id = t.context_id
+      where t.campaign_id = $1::int and t.origin <> 'seed'
+      group by 1, 2, 3, 4, c.ordinal
+     having count(*) filter (where t.reason in ('quota', 'growth-cap')) > 0
+      order by 1, 2, c.ordinal, 4`,
+    [campaignId],
+  );
+  return rows;
+}

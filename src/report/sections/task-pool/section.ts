@@ -7,14 +7,26 @@ import { count, nothing, rate, share } from '../../page/format';
 import type { Html } from '../../page/html';
 import { defineSection } from '../../page/section';
 import { table } from '../../page/table';
-import { listStageGroups, listTaskGroups, type StageGroup, type TaskGroup } from './query';
+import {
+  type LimitCut,
+  listLimitCuts,
+  listStageGroups,
+  listTaskGroups,
+  type StageGroup,
+  type TaskGroup,
+} from './query';
 
 /** Growth of the pool of training tasks, and the verdicts on candidates for it. */
 export const taskPoolSection = defineSection({
   id: 'pool',
   title: 'Task pool',
-  queries: { taskGroups: listTaskGroups, stages: listStageGroups, diversity: listDiversityRounds },
-  render({ campaign, taskGroups, stages, diversity }) {
+  queries: {
+    taskGroups: listTaskGroups,
+    stages: listStageGroups,
+    limitCuts: listLimitCuts,
+    diversity: listDiversityRounds,
+  },
+  render({ campaign, taskGroups, stages, limitCuts, diversity }) {
     if (taskGroups.length === 0) return note('The campaign has no tasks yet.');
     const candidates = taskGroups.filter(({ origin }) => origin !== 'seed');
     const seeds = sum(taskGroups, (g) => g.origin === 'seed' && g.split === 'train' && g.verdict === 'admitted');
@@ -36,6 +48,7 @@ export const taskPoolSection = defineSection({
             ]),
             verdictTable(candidates),
             ...(stages.length > 0 ? [stageTable(stages)] : []),
+            ...(limitCuts.length > 0 ? [cutTable(limitCuts)] : []),
             ...(diversity.length > 0 ? [diversityTable(diversity)] : []),
           ]),
     ];
@@ -133,6 +146,17 @@ function stageTable(stages: readonly StageGroup[]): Html {
     ]),
   });
 }
+
+const cutTable = (cuts: readonly LimitCut[]): Html =>
+  table({
+    caption: 'Candidates that passed every check and were cut by a quota or the growth cap',
+    head: ['iteration', 'aim', 'context or relation', 'admitted', 'cut'],
+    textColumns: 3,
+    rows: cuts.map(({ iteration, aim, contextId, relation, admitted, cut }) => [
+      ...[String(iteration), aim, contextId ?? relation ?? nothing],
+      ...[count(admitted), count(cut)],
+    ]),
+  });
 
 const diversityTable = (diversity: readonly DiversityRound[]): Html =>
   table({

@@ -61,7 +61,7 @@ export async function listAttemptCosts(client: pg.ClientBase, campaignId: number
        from trajectories
       where campaign_id = $1::int
       group by iteration, purpose
-      order by iteration, array_position(array['expert', 'train', 'validation', 'evaluation', 'test'], purpose)`,
+      order by iteration, array_position(array['expert', 'train', 'validation', 'solving', 'evaluation', 'test'], purpose)`,
     [campaignId],
   );
   return rows;

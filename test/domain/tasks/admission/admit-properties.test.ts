@@ -40,7 +40,7 @@ describe('for any candidates, admission', () => {
   const anyRules: fc.Arbitrary<AdmissionRules> = fc
     .record({
       validation: fc.constantFrom('on', 'off'),
-      rule: fc.constantFrom('by-author', 'paper', 'strict', 'agreed'),
+      rule: fc.constantFrom('by-author', 'paper', 'strict', 'agreed', 'solvable'),
       similarity: fc.constantFrom(0.5, 0.9, 1),
       share: fc.constantFrom(0, 0.5, 1),
       floor: fc.constantFrom(0, 0.2),

@@ -5,6 +5,9 @@ import type { AdmissionRules, Candidate, KnownTask } from '../../../../src/domai
 export const candidate = (id: string, changes: Partial<Candidate> = {}): Candidate => ({
   id,
   aim: 'rare',
+  source: null,
+  relation: null,
+  confidence: null,
   goal: `How many ${id}?`,
   contentKey: `key of ${id}`,
   actions: ['select 1'],
@@ -12,6 +15,7 @@ export const candidate = (id: string, changes: Partial<Candidate> = {}): Candida
   refusal: null,
   execution: { played: true, reward: 1 },
   judgement: null,
+  attempts: null,
   vector: null,
   ...changes,
 });
@@ -26,6 +30,7 @@ export const known = (id: string, changes: Partial<KnownTask> = {}): KnownTask =
 
 /** Default rules without limits. */
 export const rules = (changes: Partial<AdmissionRules> = {}): AdmissionRules => ({
+  seed: 7,
   validation: 'on',
   rule: 'by-author',
   maxActions: 6,

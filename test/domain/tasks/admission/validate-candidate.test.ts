@@ -45,6 +45,30 @@ test.each([
   },
 );
 
+test.each([
+  { author: 'model', rule: 'solvable', reward: 1, solved: 0, passed: false, reason: 'not-solved' },
+  { author: 'model', rule: 'solvable', reward: 1, solved: 1, passed: true, reason: 'solved' },
+  { author: 'model', rule: 'solvable', reward: 1, solved: 3, passed: true, reason: 'trivial' },
+  { author: 'model', rule: 'solvable', reward: 1, solved: null, passed: false, reason: 'not-attempted' },
+  { author: 'model', rule: 'solvable', reward: 0.4, solved: 3, passed: false, reason: 'reference-fails' },
+  { author: 'generator', rule: 'solvable', reward: 1, solved: null, passed: true, reason: 'completed' },
+  { author: 'model', rule: 'by-author', reward: 1, solved: 0, passed: false, reason: 'not-solved' },
+  { author: 'model', rule: 'by-author', reward: 1, solved: 2, passed: true, reason: 'solved' },
+  { author: 'model', rule: 'strict', reward: 1, solved: 0, passed: true, reason: 'completed' },
+] as const)(
+  'with $solved of 3 attempts, the rule $rule gives $reason at reward $reward for a query of the $author',
+  ({ author, rule, reward, solved, passed, reason }) => {
+    const attempts = solved === null ? null : { solved, scored: 3 };
+    const run = candidate('a', { author, execution: ran(reward), judgement: verdictOf(true), attempts });
+    expect(judged(run, rules({ rule }))).toMatchObject({ passed, reason });
+  },
+);
+
+test('attempts that no environment has scored are no vote', () => {
+  const run = candidate('a', { author: 'model', attempts: { solved: 0, scored: 0 } });
+  expect(judged(run, rules({ rule: 'solvable' }))).toMatchObject({ passed: false, reason: 'not-attempted' });
+});
+
 test('by default a flight that is booked by listing a folder is rejected', () => {
   const { rule } = synthesisSettingsSchema.parse({});
   const made = { author: 'model', goal: 'Book a flight to Paris', actions: ['[ls()]'] } as const;

@@ -14,6 +14,7 @@ from ..settings import DpoSettings, RftSettings, SftSettings, TargetSettings, Tr
 from .json_rows import check_messages, check_turns, describe, json_lines
 from .pair_truncation import truncate_pair
 from .segments import merge_turns, truncate_segments
+from .thinking import mask_thinking, segments_without_earlier_thinking
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class TruncationCounts:
     tokens_dropped: int = 0
     actions_dropped: int = 0  # dropped or truncated
     pairs_cut: int = 0  # pairs whose rejected side `pair_truncation` truncated
-    examples_dropped: int = 0  # without an action after truncation, or dropped by ETO's rule
+    examples_dropped: int = 0  # without an action after truncation and masks, or dropped by ETO's rule
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def read_job_dataset(job: Job, settings: TrainSettings) -> Dataset:
         max_length=settings.max_length,
         pair_truncation=settings.pair_truncation if isinstance(settings, DpoSettings) else "none",
         success_reward=settings.success_reward if isinstance(settings, RftSettings) else 0.0,
+        thinking=settings.thinking,
     )
 
 
@@ -91,8 +93,12 @@ def read_dataset(
     max_length: int,
     pair_truncation: str = "none",
     success_reward: float = 0.0,
+    thinking: str = "train",
 ) -> Dataset:
     """Reads demonstrations, pairs of trajectories, or both, as token rows of at most `max_length`.
+
+    Messages with `thinking: drop` were read by the policy without the thinking of earlier actions. With
+    `thinking` = mask no thinking is trained on.
 
     A row with `chosen` or `rejected` is a pair; any other is a demonstration. Examples without an action
     after truncation, and those with a `reward` below `success_reward`, are dropped and counted; a row without
@@ -101,7 +107,7 @@ def read_dataset(
     Raises:
         JobFailure: `bad-input` with line and field; also for a trajectory without any action.
     """
-    reader = _Reader(encoder, max_length)
+    reader = _Reader(encoder, max_length, masks_thinking=thinking == "mask")
     examples: list[Example] = []
     rejected = 0
     for location, row in json_lines(path):
@@ -141,8 +147,9 @@ def read_texts(path: Path) -> Iterator[str]:
 class _Reader:
     """Converts rows to examples and counts the truncated data."""
 
-    def __init__(self, encoder: ChatEncoder, max_length: int) -> None:
+    def __init__(self, encoder: ChatEncoder, max_length: int, *, masks_thinking: bool) -> None:
         self.encoder, self.max_length, self.truncation = encoder, max_length, TruncationCounts()
+        self.masks_thinking = masks_thinking
 
     def demonstration(self, location: str, row: dict[str, Any]) -> Example | None:
         weight = _weight(location, row, "weight") if "weight" in row else 1.0
@@ -165,13 +172,17 @@ class _Reader:
 
     def _segments(self, location: str, trajectory: Any) -> list[Segment]:
         self._check_trajectory(location, trajectory)
-        if "messages" in trajectory:
-            segments = [self.encoder.segment(trajectory["messages"])]
-        else:
+        if "turns" in trajectory:
             segments = merge_turns(trajectory["turns"])
+        elif trajectory.get("thinking") == "drop":
+            segments = segments_without_earlier_thinking(self.encoder, trajectory["messages"])
+        else:
+            segments = [self.encoder.segment(trajectory["messages"])]
         if not any(any(segment.action_mask[1:]) for segment in segments):
             found = f"no action token in the first {self.max_length} tokens"
             raise bad_input(location, found, "an action to train on")
+        if self.masks_thinking:
+            segments = [mask_thinking(segment, self.encoder.decode) for segment in segments]
         truncated = truncate_segments(segments, self.max_length)
         self.truncation.rows_cut += truncated.rows
         self.truncation.tokens_dropped += truncated.tokens
@@ -183,6 +194,8 @@ class _Reader:
             raise bad_input(location, describe(trajectory), "a trajectory with either messages or turns")
         if "messages" in trajectory:
             check_messages(location, trajectory)
+            if trajectory.get("thinking", "drop") != "drop":
+                raise bad_input(f"{location}.thinking", repr(trajectory["thinking"]), "drop, or nothing")
         else:
             check_turns(location, trajectory["turns"], self.encoder.tokenizer.get_vocab_size())
 

@@ -14,6 +14,7 @@ from ..chat.encoder import ChatEncoder, Segment
 from ..failures import bad_input
 from .json_rows import check_turns, describe, json_lines
 from .segments import merge_turns, truncate_segments
+from .thinking import mask_thinking
 
 FLOAT32_MAX = 3.4e38
 SCORE_RANGES = {"advantage": (-math.inf, math.inf), "reward": (0.0, 1.0)}
@@ -38,11 +39,12 @@ class RolloutBatch:
 
 
 def read_rollouts(
-    path: Path, encoder: ChatEncoder, *, name: str, score: str, max_length: int
+    path: Path, encoder: ChatEncoder, *, name: str, score: str, max_length: int, thinking: str = "train"
 ) -> RolloutBatch:
     """Reads the rollouts of one update. `score` is the field that each row has: advantage or reward.
 
     Rows are truncated at `max_length` tokens; PPO's reward then belongs to the last remaining action token.
+    With `thinking` = mask, thinking is not trained on, and a rollout of thinking alone is left out.
 
     Raises:
         JobFailure: `bad-input` with `name`, line and field.
@@ -60,7 +62,12 @@ def read_rollouts(
             raise bad_input(f"{location}.trajectory_id", repr(trajectory), "an id of no earlier line")
         turns = check_turns(location, row.get("turns"), vocabulary_size)
         _check_logprobs(location, turns)
-        truncated = truncate_segments(merge_turns(turns), max_length)
+        rows = merge_turns(turns)
+        if thinking == "mask":
+            rows = [mask_thinking(row, encoder.decode) for row in rows]
+            if turns and not any(any(row.action_mask[1:]) for row in rows):
+                continue
+        truncated = truncate_segments(rows, max_length)
         if not truncated.segments:
             found = f"no action token in the first {max_length} tokens"
             raise bad_input(f"{location}.turns", found, "an action to train on")

@@ -77,8 +77,14 @@ class _RlJob:
     def update(self, step: int, batch: StepBatch) -> None:
         """Makes one update: reads its rollouts, trains on them, commits and publishes the policy."""
         score = "advantage" if isinstance(self.settings, GrpoSettings) else "reward"
-        name, max_length = f"batch {step}", self.settings.max_length
-        rollouts = read_rollouts(batch.path, self.encoder, name=name, score=score, max_length=max_length)
+        rollouts = read_rollouts(
+            batch.path,
+            self.encoder,
+            name=f"batch {step}",
+            score=score,
+            max_length=self.settings.max_length,
+            thinking=self.settings.thinking,
+        )
         self.progress.log_event("update", step=step, trajectories=len(rollouts.score))
         trainer, tokens = self.trainer, rollouts.token_count
         trainer.set_row_statistics(tokens / len(rollouts.segments), len(rollouts.old_logp) / tokens)

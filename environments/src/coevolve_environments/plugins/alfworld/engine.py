@@ -14,6 +14,9 @@ from typing import Any
 
 from coevolve_environments.protocol import BadRequest, Json
 
+_LEFT_OUT = ("not_", "atlocation(agent", "checked(")
+"""Facts that follow from others, the agent's position, and a record of its looks."""
+
 
 class Games:
     """Games of one folder, named by their relative path."""
@@ -40,6 +43,11 @@ class Games:
     def step(self, action: str) -> Json:
         state, _, _ = self._engine.step(action)
         return {"observation": state.feedback, "won": bool(state["won"])}
+
+    def state(self) -> Json:
+        """Returns the facts of the game, such as the place of each thing."""
+        facts = (str(fact) for fact in self._engine.unwrapped._pddl_state.facts)
+        return {"facts": sorted(fact for fact in facts if not fact.startswith(_LEFT_OUT))}
 
     def solve(self, game: str) -> Json:
         """Returns `actions` that win when played: those of the game's file, else the planner's, else none.

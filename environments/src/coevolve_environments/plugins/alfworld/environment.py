@@ -1,6 +1,5 @@
 """alfworld: ALFWorld's text games of household tasks, with the operator's copy of the data."""
 
-import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from coevolve_environments.plugins.alfworld.episode import (
     DEFAULT_STEPS,
     MAX_STEPS,
+    TASK,
     AlfworldEpisode,
     turn_limit,
     without_banner,
@@ -35,7 +35,6 @@ from coevolve_environments.settings import Settings
 NAME = "alfworld"
 _HELD_OUT = ("seen", "unseen")
 _OPTIONS = ("held_out", "types", "max_turns")
-_GOAL = re.compile(r"Your task is to:\s*(.+?)\s*$", re.DOTALL)
 
 
 def create(settings: Settings) -> Environment:
@@ -52,7 +51,12 @@ class Alfworld(Environment):
     name = NAME
     description = "Carry out a household task in a text game (ALFWorld)."
     capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=False, max_turns=MAX_STEPS
+        variants=False,
+        compose="checker",
+        states=True,
+        replay="observations",
+        dense_reward=False,
+        max_turns=MAX_STEPS,
     )
     call_seconds = 60.0  # the first reset of a child includes its imports, 2 s on a free core
     episode_seconds = 900.0
@@ -99,7 +103,7 @@ class Alfworld(Environment):
         goal, actions = game.type, []
         if solved is not None:
             actions = solved["actions"]
-            found = _GOAL.search(without_banner(solved["observation"]))
+            found = TASK.search(without_banner(solved["observation"]))
             goal = found.group(1) if found else goal
         definition = {"task_id": task_id, "game": game.path, "split": game.split, "max_turns": limit}
         key = sha256(task_id.encode()).hexdigest()

@@ -3,7 +3,7 @@
 import re
 
 from coevolve_environments.plugins.alfworld.games import Game, Games
-from coevolve_environments.plugins.react import command_of
+from coevolve_environments.plugins.command import command_of
 from coevolve_environments.plugins.validation import integer_in_range, require_fields
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild
@@ -13,6 +13,7 @@ MAX_STEPS = 100
 DEFAULT_STEPS = 40
 """ETO's limit for ALFWorld (Song et al. 2024, arXiv:2403.02502)."""
 NOTHING = "Nothing happens."
+TASK = re.compile(r"Your task is to:\s*(.+?)\s*$", re.DOTALL)
 _BANNER = re.compile(r"^-= .*? =-\s*")
 _INSTRUCTION = """You are in a room of a house and carry out one task by short text commands, one per turn:
 look, inventory, go to PLACE, open PLACE, close PLACE, take THING from PLACE, move THING to PLACE,
@@ -30,6 +31,7 @@ class AlfworldEpisode:
         self.task_id: str = definition["task_id"]
         self.split: str = self._game.split
         self._limit = turn_limit(definition.get("max_turns", DEFAULT_STEPS))
+        self._query = definition.get("query")
         self._child = EpisodeChild(pool)
         self._turn = 0
 
@@ -39,13 +41,15 @@ class AlfworldEpisode:
             {"role": "system", "content": f"{_INSTRUCTION}You have {self._limit} turns."},
             {"role": "user", "content": without_banner(room)},
         ]
-        return Observation(messages, turn=0)
+        stated = TASK.search(messages[1]["content"])
+        return Observation(messages, turn=0, instruction=stated.group(1) if stated else None)
 
     def act(self, content: str) -> Observation:
         self._turn += 1
         state = self._child.call("step", action=command_of(content))
         messages = [{"role": "user", "content": state["observation"]}]
         won = state["won"]
+        won = won and self._query is None  # another task is not over with the goal of this game
         if not won and self._turn < self._limit:
             return Observation(messages, self._turn)
         return Observation.final(
@@ -57,6 +61,9 @@ class AlfworldEpisode:
             stop_reason="completed" if won else "turn-limit",
             error_type="no-such-action" if state["observation"] == NOTHING else None,
         )
+
+    def state(self) -> Json:
+        return dict(self._child.call("state"))
 
     def close(self) -> None:
         self._child.close()

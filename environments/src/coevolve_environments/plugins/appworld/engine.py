@@ -45,8 +45,12 @@ class Engine:
         self._fork: int | None = None
         self._lines: Any = None
 
-    def open(self, task: str, code_seconds: int) -> Json:
-        """Opens a new world of the task and returns its instruction, supervisor and date."""
+    def open(self, task: str, code_seconds: int, instruction: str | None = None) -> Json:
+        """Opens a new world of the task and returns its instruction, supervisor and date.
+
+        Args:
+            instruction: replaces the task's own.
+        """
         self._end()
         parent_end, child_end = socket.socketpair()
         self._fork = os.fork()
@@ -55,13 +59,18 @@ class Engine:
         child_end.close()
         self._lines = parent_end.makefile("rw", encoding="utf8")
         parent_end.close()
-        opened: Json = self._call("open", task=task, code_seconds=code_seconds)
+        opened: Json = self._call("open", task=task, code_seconds=code_seconds, instruction=instruction)
         return opened
 
     def execute(self, code: str) -> Json:
         """Runs the code and returns its output and whether the task was marked complete."""
         result: Json = self._call("execute", code=code)
         return result
+
+    def state(self) -> Json:
+        """Returns the changes of the current world since its start, and the answer."""
+        state: Json = self._call("state")
+        return state
 
     def evaluate(self, gold: dict[str, str]) -> Json:
         """Runs the task's tests on the current world, and ends the world.

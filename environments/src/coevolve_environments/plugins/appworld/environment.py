@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from coevolve_environments.plugins.appworld.code_action import code_action
 from coevolve_environments.plugins.appworld.dataset import HELD_OUT, TRAIN, Dataset
 from coevolve_environments.plugins.appworld.episode import AppWorldEpisode
 from coevolve_environments.plugins.appworld.options import MAX_STEPS, read_options
@@ -59,8 +60,14 @@ class AppWorld(Environment):
     name = "appworld"
     description = "Do a task for a supervisor by Python code that calls the APIs of nine apps (AppWorld)."
     capabilities = Capabilities(
-        variants=False, compose=False, replay="observations", dense_reward=True, max_turns=MAX_STEPS
+        variants=False,
+        compose="checker",
+        states=True,
+        replay="observations",
+        dense_reward=True,
+        max_turns=MAX_STEPS,
     )
+    finish = code_action("apis.supervisor.complete_task()")
     call_seconds = _START_SECONDS + 30
     episode_seconds = 1800.0
 

@@ -29,6 +29,7 @@ class AppWorldEpisode:
         self.task_id: str = definition["task_id"]
         self.split = "train" if self._subset == TRAIN else "held-out"
         self._dense = definition.get("dense") is True and self._subset == TRAIN
+        self._query: str | None = definition.get("query")
         self._limit = turn_limit(definition.get("max_turns", DEFAULT_STEPS))
         self._child = EpisodeChild(pool)
         self._dataset = dataset
@@ -37,7 +38,8 @@ class AppWorldEpisode:
         self._error: str | None = None
 
     def open(self) -> Observation:
-        world = self._child.call("open", task=self._task, code_seconds=self._code_seconds)
+        seconds = self._code_seconds
+        world = self._child.call("open", task=self._task, code_seconds=seconds, instruction=self._query)
         person = world["supervisor"]
         lines = [
             f"Supervisor: {person['first_name']} {person['last_name']}, {person['email']}, "
@@ -49,7 +51,7 @@ class AppWorldEpisode:
             {"role": "system", "content": f"{_INSTRUCTION}\nYou have {self._limit} turns."},
             {"role": "user", "content": "\n".join(lines)},
         ]
-        return Observation(messages, turn=0)
+        return Observation(messages, turn=0, instruction=world["instruction"])
 
     def act(self, content: str) -> Observation:
         self._turn += 1
@@ -61,6 +63,10 @@ class AppWorldEpisode:
         self._error = "execution-failed" if result["output"].startswith(_FAILED) else None
         return self._observe(_truncated(result["output"]), completed=result["completed"])
 
+    def state(self) -> Json:
+        """Returns the rows that differ from the world's start, and the answer."""
+        return dict(self._child.call("state"))
+
     def close(self) -> None:
         self._child.close()
 
@@ -68,18 +74,35 @@ class AppWorldEpisode:
         messages = [{"role": "user", "content": output}]
         if not completed and self._turn < self._limit:
             return Observation(messages, self._turn)
+        if self._query is not None:  # the tests are about another task
+            return self._finish(messages, completed=completed)
         tests = self._child.call("evaluate", gold=self._dataset.evaluation(self._task))
         raw = tests["passed"] / tests["total"]
+        reward = raw if self._dense else float(tests["success"])
+        counts = {"tests_passed": tests["passed"], "tests_total": tests["total"]}
+        return self._finish(
+            messages, completed=completed, reward=reward, raw_score=raw, success=tests["success"], **counts
+        )
+
+    def _finish(
+        self,
+        messages: list[dict[str, str]],
+        *,
+        completed: bool,
+        reward: float = 0.0,
+        raw_score: float = 0.0,
+        success: bool = False,
+        **counts: int,
+    ) -> Observation:
         return Observation.final(
             messages,
             self._turn,
-            reward=raw if self._dense else float(tests["success"]),
-            raw_score=raw,
-            success=tests["success"],
+            reward=reward,
+            raw_score=raw_score,
+            success=success,
             stop_reason="completed" if completed else "turn-limit",
             error_type=self._error,
-            tests_passed=tests["passed"],
-            tests_total=tests["total"],
+            **counts,
         )
 
 

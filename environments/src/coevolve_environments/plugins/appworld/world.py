@@ -6,6 +6,7 @@ and starlette's TestClient would use another thread.
 """
 
 import asyncio
+import json
 import resource
 import shutil
 from pathlib import Path
@@ -17,6 +18,8 @@ _EXPERIMENT = "coevolve"
 TASK_PARTS = ("specs.json", "dbs")
 """Files and folders of a task that the engine reads during an attempt; the others are gold."""
 _MEGABYTE = 2**20
+_NO_ANSWER = (None, "", "<<NOT_GIVEN>>")
+"""At the start, and after a completion without an answer."""
 _MAX_OUTPUT_CHARACTERS = 200_000  # per block; the observation is much shorter
 
 
@@ -53,7 +56,7 @@ class World:
         self._task = ""
         resource.setrlimit(resource.RLIMIT_DATA, (memory_mb * _MEGABYTE, memory_mb * _MEGABYTE))
 
-    def open(self, task: str, code_seconds: int) -> Json:
+    def open(self, task: str, code_seconds: int, instruction: str | None) -> Json:
         folder = self._tasks / task
         folder.mkdir(exist_ok=True)
         for name in TASK_PARTS:
@@ -67,12 +70,32 @@ class World:
             timeout_seconds=code_seconds,
         )
         self._task = task
+        if instruction is not None:
+            self._replace_instruction(instruction)
+            opened["instruction"] = instruction
         return opened
 
     def execute(self, code: str) -> Json:
         output = self._post("execute", task_id=self._task, code=code)
         completed = self._post("task_completed", task_id=self._task)
         return {"output": output[:_MAX_OUTPUT_CHARACTERS], "completed": completed}
+
+    def state(self) -> Json:
+        """Returns the hashes of added, changed and removed rows by model, and the answer.
+
+        As in AppWorld's evaluations, the hash of a row leaves out its id, so equal rows that were added in
+        another order are equal.
+        """
+        models = self._models()
+        changes = {
+            name: [sorted(row.record_hash for row in rows) for rows in models.changed_records(name)]
+            for name in models.changed_model_names()
+        }
+        answer = json.loads(models.end.supervisor.Task.all()[0].answer)
+        return {
+            "changes": changes,
+            "answer": None if answer in _NO_ANSWER else str(answer).strip().casefold(),
+        }
 
     def evaluate(self, gold: dict[str, str]) -> Json:
         from appworld.ground_truth import GroundTruth
@@ -92,6 +115,27 @@ class World:
             "success": tests["success"],
             "failed": [failure["requirement"] for failure in tests["failures"]],
         }
+
+    def _replace_instruction(self, instruction: str) -> None:
+        """The world's own APIs show the instruction too."""
+        task = self._models().end.supervisor.Task.all()[0]
+        task.instruction = instruction
+        task.save()
+
+    def _models(self) -> Any:
+        """Returns the rows at the start and now, loaded as by the package's evaluator."""
+        from appworld.apps.model_lib import get_db_home_path
+        from appworld.collections.models import ModelCollection, ModelCollectionPair
+
+        world = self._serve.world
+        start = world.task.model_collection
+        now = get_db_home_path(storage_type="memory", type="task_output", task_id=self._task)
+        end = ModelCollection.load(
+            to_db_home_path=now,
+            from_db_home_path=world.output_db_home_path_on_disk,
+            load_apps=world.task.allowed_apps,
+        )
+        return ModelCollectionPair(start.from_db_home_path, start, now, end)
 
     def _post(self, route: str, **body: Any) -> Any:
         response = self._loop.run_until_complete(self._client.post(f"/{route}", json=body))

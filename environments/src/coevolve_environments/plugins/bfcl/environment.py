@@ -63,7 +63,7 @@ class Bfcl(Environment):
         max_turns = max(len(entry.turns) for entry in self._entries.values())
         self.capabilities = Capabilities(
             variants=False,
-            compose=True,
+            compose="checker",
             replay="observations",
             dense_reward=False,
             max_turns=max_turns * (MAX_STEPS_PER_TURN + 1),

@@ -58,7 +58,6 @@ class RemoteService(Environment):
         self._sparse = settings.flag("sparse", True)
         self.capabilities = Capabilities(
             variants=False,
-            compose=False,
             replay="none",
             dense_reward=not self._sparse,
             max_turns=settings.integer("max_turns", AGENTEVOLVER_STEPS),

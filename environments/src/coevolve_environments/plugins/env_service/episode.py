@@ -18,6 +18,7 @@ class ServiceEpisode(RemoteEpisode):
         self.split = definition["split"]
         self._task: str = definition["remote_task"]
         self._limit: int = definition["max_turns"]
+        self._is_composed = "query" in definition
         self._service = service
         self._releaser = releaser
         self._sparse = sparse
@@ -42,7 +43,8 @@ class ServiceEpisode(RemoteEpisode):
     def _observe(self, state: State) -> Observation:
         if not state.terminated and self._steps < self._limit:
             return Observation(state.messages, self._steps)
-        raw = self._service.evaluate(self._instance, sparse=self._sparse)
+        # The service evaluates its own task only.
+        raw = 0.0 if self._is_composed else self._service.evaluate(self._instance, sparse=self._sparse)
         reward = min(max(raw, 0.0), 1.0)
         return Observation.final(
             state.messages,

@@ -61,7 +61,7 @@ class InterCodeSql(Environment):
     summary = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, sqlite port)."
     capabilities = Capabilities(
         variants=True,
-        compose=True,
+        compose="checker",
         replay="observations",
         dense_reward=True,
         max_turns=MAX_TURNS,

@@ -1,11 +1,9 @@
 """One attempt at one question: up to ten queries, then the result of the last one is scored."""
 
-import re
-
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
 from coevolve_environments.plugins.intercode_sql.score import score
+from coevolve_environments.plugins.intercode_sql.statement import statement_of
 from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT
-from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.validation import require_fields
 from coevolve_environments.protocol import BadRequest, Json, Observation, StopReason
 
@@ -14,7 +12,6 @@ OBSERVATION_CHARACTERS = 350  # as published
 _SHOWN_ROWS = 50
 _FIELDS = {"task_id": str, "split": str, "database": str, "question": str, "gold": str}
 _INSTRUCTION = "Write one SQL query at a time, then submit."
-_FENCE = re.compile(r"^```(?:sql)?\s*|\s*```$", re.IGNORECASE)
 
 
 class SqlEpisode:
@@ -101,8 +98,3 @@ def _checked(definition: Json, engine: Engine) -> Json:
     if definition["database"] not in engine.names:
         raise BadRequest(f"unknown database {definition['database']!r}; known: {', '.join(engine.names)}")
     return definition
-
-
-def statement_of(content: str) -> str:
-    """Returns the SQL or `submit` of an assistant text, without fences and final semicolon."""
-    return _FENCE.sub("", action_of(content)).strip().rstrip(";").strip()

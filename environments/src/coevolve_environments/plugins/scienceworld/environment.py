@@ -40,7 +40,12 @@ class ScienceWorld(Environment):
     name = NAME
     description = "Carry out a school-science experiment in a text world (ScienceWorld)."
     capabilities = Capabilities(
-        variants=True, compose=False, replay="observations", dense_reward=True, max_turns=MAX_STEPS
+        variants=True,
+        compose="checker",
+        states=True,
+        replay="observations",
+        dense_reward=True,
+        max_turns=MAX_STEPS,
     )
     call_seconds = 60.0  # the first reset of a child includes the start of its JVM
     episode_seconds = 1800.0

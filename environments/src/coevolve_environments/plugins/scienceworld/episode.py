@@ -1,11 +1,14 @@
 """One attempt at one variation: its reward is the best score, and a negative score ends it (ETO)."""
 
-from coevolve_environments.plugins.react import command_of
+from coevolve_environments.plugins.command import command_of
 from coevolve_environments.plugins.scienceworld.tasks import read_definition
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild
 from coevolve_environments.protocol import Json, Observation, StopReason
 
+_OTHER_INSTRUCTION = (
+    "You are in a small simulated world and carry out one task by short text commands, one per turn."
+)
 _INSTRUCTION = (
     "You are in a small simulated world and carry out one science task by short text commands, one per turn. "
     "`focus on` names the thing that the task is about: doing so with a wrong thing loses the task."
@@ -19,6 +22,7 @@ class ScienceWorldEpisode:
         self._definition = read_definition(definition)
         self.task_id: str = definition["task_id"]
         self.split: str = definition["split"]
+        self._query = definition.get("query")
         self._child = EpisodeChild(pool)
         self._turn = 0
         self._best = 0.0
@@ -28,14 +32,14 @@ class ScienceWorldEpisode:
         world = self._child.call("open", **task)
         self._best = max(0.0, world["score"])
         limit = f"You have {self._definition['max_turns']} actions."
-        lines = [_INSTRUCTION, limit]
+        lines = [_INSTRUCTION if self._query is None else _OTHER_INSTRUCTION, limit]
         if self._definition["manual"]:
             lines.append("Forms of commands, OBJ being a thing in reach: " + ", ".join(world["forms"]) + ".")
         messages = [
             {"role": "system", "content": "\n".join(lines)},
             {"role": "user", "content": f"{world['description']}\n\n{world['observation']}"},
         ]
-        return Observation(messages, turn=0, score=self._best)
+        return Observation(messages, turn=0, score=self._best, instruction=world["description"])
 
     def act(self, content: str) -> Observation:
         self._turn += 1
@@ -56,10 +60,14 @@ class ScienceWorldEpisode:
             score=self._best,
         )
 
+    def state(self) -> Json:
+        return dict(self._child.call("changes"))
+
     def close(self) -> None:
         self._child.close()
 
     def _stop_reason(self, world: Json) -> StopReason | None:
-        if world["completed"] or world["score"] < 0:
+        ends = world["completed"] or world["score"] < 0
+        if ends and self._query is None:  # another task is not over with the goal of this world
             return "completed"
         return "turn-limit" if self._turn >= self._definition["max_turns"] else None

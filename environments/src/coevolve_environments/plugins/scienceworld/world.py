@@ -1,10 +1,16 @@
 """Runs one ScienceWorld simulator in one JVM inside a child, one episode at a time."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from coevolve_environments.plugins.jvm import start_jvm
+from coevolve_environments.plugins.scienceworld.object_tree import changes_of
 from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS
 from coevolve_environments.protocol import BadRequest, Json
+
+_WAIT = "wait"
+_WAITS = 10  # of ten steps each
 
 
 class World:
@@ -15,16 +21,19 @@ class World:
     """
 
     def __init__(self, java: str, jar: str, heap_mb: int) -> None:
+        self._task = ("", 0, "")
         gateway = start_jvm(java, jar, heap_mb)
         self._server: Any = gateway.jvm.scienceworld.runtime.pythonapi.PythonInterface()
 
     def open(self, type: str, variation: int, simplifications: str) -> Json:
         """Opens a new world and looks around, as in the package's reset."""
         self._load(type, variation, simplifications, gold=False)
+        state = self.step("look around")
+        self._task = (type, variation, simplifications)
         return {
             "description": self._server.getTaskDescription(),
             "forms": list(self._server.getPossibleActions()),
-            **self.step("look around"),
+            **state,
         }
 
     def step(self, action: str) -> Json:
@@ -32,6 +41,22 @@ class World:
         observation = self._server.step(action)
         score = round(float(self._server.getScore()), 2)
         return {"observation": observation, "score": score, "completed": bool(self._server.getCompleted())}
+
+    def changes(self) -> Json:
+        """Returns what the actions changed. What changes by itself in a hundred steps is left out. Ends the
+        world.
+        """
+        tree = self._object_tree()
+        self.open(*self._task)
+        opened = self._object_tree()
+        for _ in range(_WAITS):
+            self._server.step(_WAIT)
+        return changes_of(tree, opened, self._object_tree())
+
+    def _object_tree(self) -> Json:
+        """The simulator writes its tree to a file of a folder, here of the child's home."""
+        self._server.getObjectTree(str(Path.home()))
+        return dict(json.loads((Path.home() / "objectTree.json").read_text(encoding="utf8")))
 
     def solve(self, type: str, variation: int, simplifications: str) -> Json:
         """Returns the package's gold path up to the completion of the task, and its score when played.

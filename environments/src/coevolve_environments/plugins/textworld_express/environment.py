@@ -38,9 +38,7 @@ def create(settings: Settings) -> Environment:
 
 class TextWorldExpress(Environment):
     description = "Play one of eight small text games (TextWorldExpress)."
-    capabilities = Capabilities(
-        variants=True, compose=False, replay="observations", dense_reward=True, max_turns=MAX_STEPS
-    )
+    capabilities = Capabilities(variants=True, replay="observations", dense_reward=True, max_turns=MAX_STEPS)
     call_seconds = 60.0  # the first reset of a child includes the start of its JVM
 
     def __init__(self, engine: JavaEngine, name: str) -> None:

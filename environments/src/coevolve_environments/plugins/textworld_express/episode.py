@@ -1,6 +1,6 @@
 """One attempt at one game: its reward is the final score, clamped to [0, 1]."""
 
-from coevolve_environments.plugins.react import command_of
+from coevolve_environments.plugins.command import command_of
 from coevolve_environments.plugins.textworld_express.games import GAMES
 from coevolve_environments.plugins.textworld_express.tasks import generated_of, read_definition
 from coevolve_environments.processes.child_pool import ChildPool
@@ -29,7 +29,8 @@ class TextWorldExpressEpisode:
             {"role": "system", "content": "\n".join(lines)},
             {"role": "user", "content": f"{world['description']}\n\n{self._observation_text(world)}"},
         ]
-        return Observation(messages, turn=0, score=max(0.0, world["score"]))
+        score = max(0.0, world["score"])
+        return Observation(messages, turn=0, score=score, instruction=world["description"])
 
     def act(self, content: str) -> Observation:
         self._turn += 1

@@ -1,8 +1,8 @@
 """webshop: buy the product of an instruction (Yao et al. 2022, arXiv:2207.01206), on the operator's server.
 
 The shop's products cannot be distributed, so this is an adapter to the text server of AgentGym
-(github.com/WooooDyy/AgentGym, agentenv-webshop). That server draws a new price limit in every session, so the
-same goal has different prices and episodes cannot be replayed.
+(github.com/WooooDyy/AgentGym, agentenv-webshop). WebShop draws the price limits of its human goals in every
+session; a task keeps one instruction, and sessions with another are not played.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from coevolve_environments.plugins.remote.episode import Releaser
 from coevolve_environments.plugins.validation import integer_in_range, refuse_unknown, require_fields
 from coevolve_environments.plugins.webshop.episode import WebShopEpisode
 from coevolve_environments.plugins.webshop.goals import goals_in, read_goals
+from coevolve_environments.plugins.webshop.instructions import Instructions
 from coevolve_environments.plugins.webshop.shop import Shop
 from coevolve_environments.protocol import (
     BadRequest,
@@ -31,12 +32,13 @@ from coevolve_environments.settings import Settings
 ETO_STEPS = 10
 _OPTIONS = {"goals", "max_turns"}
 _FIELDS = {"task_id": str, "split": str, "goal": int, "max_turns": int}
-_OPEN_REQUESTS = 3  # a failed reset, a creation, a reset; and a close after each failed reset
+_PRICE_DRAWS = 4
+"""WebShop draws the limit from three values, with 1/2, 1/3 and 1/6."""
 
 
 def create(settings: Settings) -> Environment:
     """Reads `url`, `headers_file`, `timeout_seconds` (60), `sessions` (8), `episodes_per_child` (1),
-    `max_turns` (10) and the settings of `read_goals`.
+    `max_turns` (10), `price_draws` (4) and the settings of `read_goals`.
     """
     return WebShop(settings)
 
@@ -48,17 +50,22 @@ class WebShop(Environment):
         self.name = settings.name
         address = read_address(settings, "http://127.0.0.1:36006, AgentGym's agentenv-webshop")
         self.max_sessions = settings.integer("sessions", 8)
-        self.call_seconds = _OPEN_REQUESTS * address.timeout_seconds + 2 * RELEASE_SECONDS
+        price_draws = settings.integer("price_draws", _PRICE_DRAWS)
+        # A failed reset; a creation and a reset per draw; a close after each failed reset.
+        self.call_seconds = (1 + 2 * price_draws) * address.timeout_seconds + 2 * RELEASE_SECONDS
         self.capabilities = Capabilities(
             variants=False,
-            compose=False,
             replay="none",
             dense_reward=True,
             max_turns=settings.integer("max_turns", ETO_STEPS),
             gold=False,
         )
         self._remote = RemoteClient(address)
-        self._shop = Shop(self._remote, Releaser(self.name), settings.integer("episodes_per_child", 1))
+        recycle_after = settings.integer("episodes_per_child", 1)
+        self._shop = Shop(
+            self._remote, Releaser(self.name), episodes_per_child=recycle_after, price_draws=price_draws
+        )
+        self._instructions = Instructions(self._shop, settings.state, address.url)
         goals = read_goals(settings)
         self._records: Mapping[Split, list[TaskRecord]] = {
             split: [self._record(split, goal) for goal in listed] for split, listed in goals.items()
@@ -72,13 +79,19 @@ class WebShop(Environment):
         limit, chosen = self._read_options(options)
         fit = [r for r in self._records[split] if chosen is None or r.definition["goal"] in chosen]
         drawn = sample(fit, count, seed, split)
-        return [replace(r, definition={**r.definition, "max_turns": limit}) for r in drawn]
+        instructions = self._instructions.read([r.definition["goal"] for r in drawn])
+        return [
+            replace(r, goal=text, definition={**r.definition, "max_turns": limit, "instruction": text})
+            for r, text in zip(drawn, instructions, strict=True)
+        ]
 
     def start(self, definition: Json, seed: int) -> Episode:
         """Ignores the seed: the shop takes none."""
         require_fields(definition, _FIELDS)
         self._turn_limit(definition["max_turns"])
-        return WebShopEpisode(self._shop, definition)
+        if "instruction" in definition:
+            require_fields(definition, {"instruction": str})
+        return WebShopEpisode(self._shop, self._instructions, definition)
 
     def close(self) -> None:
         self._shop.close()
@@ -90,7 +103,7 @@ class WebShop(Environment):
         return TaskRecord(
             task_id=task_id,
             split=split,
-            # The server sends the instruction only in an episode, each time with another price.
+            # The server sends the instruction only in an episode.
             goal=f"Buy what goal {goal} of the shop asks for.",
             definition={"task_id": task_id, "split": split, "goal": goal, "max_turns": limit},
             features={"pattern": "shopping", "group": self.name, "goal": goal},

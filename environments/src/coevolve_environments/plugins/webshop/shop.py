@@ -6,6 +6,7 @@ forever (AgentGym issue 62: the shop's Java ran out of memory), so their session
 """
 
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -36,43 +37,85 @@ class Page:
 
 
 class Shop:
-    """The sessions of one server: at most as many as there were concurrent episodes."""
+    """The sessions of one server."""
 
-    def __init__(self, remote: RemoteClient, releaser: Releaser, episodes_per_child: int) -> None:
+    def __init__(
+        self, remote: RemoteClient, releaser: Releaser, *, episodes_per_child: int, price_draws: int
+    ) -> None:
         """
         Args:
             episodes_per_child: episodes of a session, >= 1, before it is closed, if the server supports it.
+            price_draws: new sessions, >= 1, that a reset opens at most.
         """
         self._remote = remote
         self._releaser = releaser
         self._recycle_after = episodes_per_child
+        self._price_draws = price_draws
         self._lock = threading.Lock()
         self._idle: list[ShopSession] = []
         self._live: set[int] = set()
         self._supports_close = True
         """True until the server responds without this route."""
 
-    def enter(self, goal: int) -> tuple[ShopSession, Page]:
-        """Opens a session at the first page of a goal.
+    def enter(self, goal: int, fits: Callable[[Page], bool]) -> tuple[ShopSession, Page] | None:
+        """Opens a session at the first page of a goal; None if the page of no session fits.
+
+        Tries the idle sessions, then at most `price_draws` new ones. Others stay for other goals.
 
         Raises:
             RemoteFault: the server failed; no session of this call stays open.
         """
-        with self._lock:
-            used = self._idle.pop() if self._idle else None
-        if used is not None:
+        unfit: list[ShopSession] = []
+        try:
+            for session, page in self._openings(goal):
+                if fits(page):
+                    return session, page
+                unfit.append(session)
+            return None
+        finally:
+            for session in unfit:
+                self.leave(session, reusable=True)
+
+    def first_pages(self, goals: Sequence[int]) -> Iterator[tuple[int, Page]]:
+        """Yields the first page of each goal, all in one session.
+
+        Raises:
+            RemoteFault: the server failed.
+        """
+        if not goals:
+            return
+        session, page = next(self._openings(goals[0]))
+        is_reusable = False
+        try:
+            yield goals[0], page
+            for goal in goals[1:]:
+                yield goal, self._reset(session, goal)
+            is_reusable = True
+        except GeneratorExit:
+            is_reusable = True
+            raise
+        finally:
+            self.leave(session, reusable=is_reusable)
+
+    def _openings(self, goal: int) -> Iterator[tuple[ShopSession, Page]]:
+        """Yields sessions at the first page of a goal: the idle ones, then new ones."""
+        while used := self._pop_idle():
             try:
-                return used, self._reset(used, goal)
+                page = self._reset(used, goal)
             except RemoteFault as fault:
                 self._abandon(used)
                 if not isinstance(fault, RemoteRefused):  # refused: the server lost the session in a restart
                     raise
-        session = self._create()
-        try:
-            return session, self._reset(session, goal)
-        except BaseException:
-            self._abandon(session)
-            raise
+                continue
+            yield used, page
+        for _ in range(self._price_draws):
+            session = self._create()
+            try:
+                page = self._reset(session, goal)
+            except BaseException:
+                self._abandon(session)
+                raise
+            yield session, page
 
     def step(self, session: ShopSession, action: str) -> Page:
         return read_page(self._remote.post("/step", {"env_idx": session.number, "action": action}))
@@ -101,6 +144,10 @@ class Shop:
         for session in idle:
             self.leave(session, reusable=False)
         self._releaser.close()
+
+    def _pop_idle(self) -> ShopSession | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
 
     def _create(self) -> ShopSession:
         number = self._remote.post("/create")

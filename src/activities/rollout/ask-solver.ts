@@ -1,0 +1,25 @@
+import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
+import type { ChatMessage } from '../../domain/rollout/turn';
+import { promptId } from '../../llm/prompts/prompt';
+import { solvePrompt } from '../../llm/prompts/solve';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { Dependencies } from '../base/dependencies';
+
+type Turn = { campaignId: number; epoch: number; attempt: AttemptKey; turn: number };
+
+type Request = { conversation: readonly ChatMessage[]; seed: number; signal: AbortSignal };
+
+/** Requests the solver's next action at a candidate. Returns null if the answer was refused or cut off. */
+export async function askSolver(
+  { models }: Dependencies,
+  spec: CampaignSpec,
+  { campaignId, epoch, attempt, turn }: Turn,
+  { conversation, seed, signal }: Request,
+): Promise<string | null> {
+  const reply = await models.complete(spec, {
+    key: { campaignId, epoch, iteration: attempt.iteration },
+    callId: `solve/${trajectoryId(attempt)}/${turn}`,
+    ...{ purpose: 'solver', prompt: promptId(solvePrompt), messages: solvePrompt.render(conversation), seed, signal },
+  });
+  return reply.kind === 'text' ? reply.text.trim() : null;
+}

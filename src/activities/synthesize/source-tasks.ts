@@ -1,0 +1,93 @@
+import { groupBy } from '../../domain/base/group-by';
+import { createRandom } from '../../domain/base/seeded-random';
+import { deriveSeed } from '../../domain/base/seed-tree';
+import { explorationSize, type ExplorationSize } from '../../domain/tasks/exploration';
+import type { SynthesisAim } from '../../domain/campaign/recipe';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { enabledSignals } from '../../spec/iteration-plan';
+import type { FeedbackSignalRow } from '../../store/trajectories/feedback-signals';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { TaskRow } from '../../store/tasks/tasks';
+import type { Dependencies } from '../base/dependencies';
+import { flaggedTasks } from './flagged-tasks';
+
+/** Task whose environment is explored, or the parent of variants. */
+export type SourceTask = {
+  task: TaskRow;
+  /** The signal that flags the task, or whose place an unflagged task takes; null for the aim `random`. */
+  signal: FeedbackSignalRow | null;
+  /** An attempt at the task, for its reflection; null for the aim `random`. */
+  trajectoryId: string | null;
+};
+
+/**
+ * Returns the tasks of an aim, the first ones first: flagged tasks, or with `aims: shuffled` as many that no signal flags,
+ * or for `random` the tasks that were played, whether flagged or not; all of them are in the environments that the
+ * campaign plays. The first pool begins with the seed tasks.
+ */
+export async function sourceTasks(
+  deps: Dependencies,
+  key: IterationKey,
+  spec: CampaignSpec,
+  aim: SynthesisAim,
+): Promise<SourceTask[]> {
+  const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
+  if (aim === 'random') {
+    const tasks = key.iteration === 0 ? await seedTasks(deps, key) : (await playedTasks(deps, key)).map((p) => p.task);
+    return createRandom(seed)
+      .shuffle(tasks)
+      .map((task) => ({ task, signal: null, trajectoryId: null }));
+  }
+  const flagged = await flaggedTasks(deps, key, aim, seed);
+  if (spec.synthesis.aims !== 'shuffled')
+    return flagged.map(({ task, signal }) => ({ task, signal, trajectoryId: signal.trajectoryId }));
+  return unflaggedTasks(await playedTasks(deps, key), flagged, seed);
+}
+
+/** Returns the number of candidates and contexts of an aim in an iteration. */
+export async function sizeOf(
+  deps: Dependencies,
+  key: IterationKey,
+  spec: CampaignSpec,
+  aim: SynthesisAim,
+): Promise<ExplorationSize> {
+  const flagged: number[] = [];
+  if (aim === 'random' && key.iteration > 0)
+    for (const kind of enabledSignals(spec)) flagged.push((await flaggedTasks(deps, key, kind, spec.seed)).length);
+  return explorationSize({ aim, iteration: key.iteration, flagged }, spec.synthesis);
+}
+
+/** Returns the seed tasks of the train split. */
+export async function seedTasks({ store }: Dependencies, { campaignId }: IterationKey): Promise<TaskRow[]> {
+  return (await store.tasks.list(campaignId, { split: 'train' })).filter(({ origin }) => origin === 'seed');
+}
+
+type PlayedTask = { task: TaskRow; trajectoryIds: string[]; isFlagged: boolean };
+
+/** Lists the tasks of the iteration's scored attempts, from which signals are detected. */
+async function playedTasks({ store }: Dependencies, { campaignId, iteration }: IterationKey): Promise<PlayedTask[]> {
+  const attempts = await store.trajectories.listScored(campaignId, iteration, iteration);
+  const signals = await store.feedbackSignals.list(campaignId, iteration);
+  const flagged = new Set(signals.map(({ taskId }) => taskId));
+  const byTask = groupBy(attempts, ({ taskId }) => taskId);
+  const tasks = await store.tasks.list(campaignId, { verdict: 'admitted', split: 'train' });
+  return tasks.flatMap((task) => {
+    const trajectoryIds = byTask.get(task.id)?.map((attempt) => attempt.trajectoryId);
+    return trajectoryIds ? [{ task, trajectoryIds, isFlagged: flagged.has(task.id) }] : [];
+  });
+}
+
+/** Draws a task that no signal flags for every flagged one; each is drawn once before any is drawn again. */
+function unflaggedTasks(
+  played: readonly PlayedTask[],
+  flagged: readonly { signal: FeedbackSignalRow }[],
+  seed: number,
+): SourceTask[] {
+  const random = createRandom(deriveSeed(seed, 'unflagged'));
+  const drawn = random.shuffle(played.filter(({ isFlagged }) => !isFlagged));
+  if (drawn.length === 0) return [];
+  return flagged.map(({ signal }, index) => {
+    const { task, trajectoryIds } = drawn[index % drawn.length]!;
+    return { task, signal, trajectoryId: trajectoryIds[random.integer(trajectoryIds.length)]! };
+  });
+}
