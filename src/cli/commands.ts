@@ -37,6 +37,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   du: async () => (await import('./inspect/du.js')).addDu,
   reconcile: async () => (await import('./campaign/reconcile.js')).addReconcile,
   hash: async () => (await import('./inspect/hash.js')).addHash,
+  evaluate: async () => (await import('./campaign/evaluate.js')).addEvaluate,
   compare: async () => (await import('./inspect/compare.js')).addCompare,
   report: async () => (await import('./inspect/report.js')).addReport,
   export: async () => (await import('./data/export.js')).addExport,

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
+import { requirePolicy } from '../artifacts/require-policy';
 import { getModel, requireFunctionFormat } from '../artifacts/imported-models';
 import { codeOf, ConfigError, messageOf, ServiceError, StackError } from '../base/errors';
 import type { Config } from '../config';
@@ -52,6 +53,7 @@ export async function checkSpec(
     () => requireProviders(spec, readProviders(config)),
     () => compute.backend === 'kubernetes' && requireKubernetesSettings(config),
     () => checkModel(artifacts, policy),
+    () => policy.id !== null && requirePolicy(artifacts, policy.id),
     () => environment.experts !== null && loadExperts(artifacts, environment.experts, environment.name),
     () => checkMatch(check, synthesis.match, store),
     () => checkDevice(check, config, spec),

@@ -8,8 +8,10 @@ import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } fr
 /** @throws DomainError `UnknownCampaign` */
 export async function readSharedData(client: pg.ClientBase, campaignId: number): Promise<SharedData> {
   const campaign = await getCampaignHeader(client, campaignId);
-  const evaluations = await listEvaluations(client, campaignId);
-  return { campaign, evaluations, outcome: await compareWithStart(client, campaign, evaluations) };
+  const evaluations = await listEvaluations(client, campaignId, 'dev');
+  // A campaign that only evaluates a policy has no tasks of dev.
+  const scored = evaluations.length > 0 ? evaluations : await listEvaluations(client, campaignId, 'test');
+  return { campaign, evaluations, outcome: await compareWithStart(client, campaign, scored) };
 }
 
 async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Promise<CampaignHeader> {
@@ -29,8 +31,12 @@ async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Pro
   return rows[0];
 }
 
-/** Lists the evaluations on dev in the order of iterations, the target's first. */
-async function listEvaluations(client: pg.ClientBase, campaignId: number): Promise<Evaluation[]> {
+/** Lists the evaluations on a set in the order of iterations, the target's first. */
+async function listEvaluations(
+  client: pg.ClientBase,
+  campaignId: number,
+  evaluationSet: Outcome['evaluationSet'],
+): Promise<Evaluation[]> {
   const { rows } = await client.query<Evaluation>(
     `select e.policy_id as "policyId", e.iteration, e.tasks, e.successes, e.success_low as "successLow",
             e.success_high as "successHigh", e.mean_reward as "meanReward", p.role,
@@ -49,12 +55,12 @@ async function listEvaluations(client: pg.ClientBase, campaignId: number): Promi
                              and m.candidate_id = e.policy_id and m.role = p.role
        left join lateral (
          select * from evaluations o
-          where o.evaluation_set = 'dev' and o.campaign_id = e.campaign_id and o.policy_id = e.incumbent_id and o.iteration <= e.iteration
+          where o.evaluation_set = $2::text and o.campaign_id = e.campaign_id and o.policy_id = e.incumbent_id and o.iteration <= e.iteration
           order by o.iteration desc
           limit 1) b on true
-      where e.campaign_id = $1::int and e.evaluation_set = 'dev'
+      where e.campaign_id = $1::int and e.evaluation_set = $2::text
       order by e.iteration, p.role <> 'target', p.role, e.policy_id`,
-    [campaignId],
+    [campaignId, evaluationSet],
   );
   return rows;
 }

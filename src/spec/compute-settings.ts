@@ -21,10 +21,10 @@ const adapterSchema = z.strictObject({
 /** The model to train. */
 export const policySettingsSchema = z.strictObject({
   source: z
-    .enum(['scratch', 'imported'])
+    .enum(['scratch', 'imported', 'stored'])
     .default('scratch')
     .describe(
-      'A small decoder with a tokenizer made from the reference trajectories (scratch), or a model of `coevolve model import`.',
+      'A small decoder made from the reference trajectories (scratch), a model of `coevolve model import`, or a stored policy to evaluate.',
     ),
   model: z
     .string()
@@ -32,7 +32,13 @@ export const policySettingsSchema = z.strictObject({
     .max(200)
     .nullable()
     .default(null)
-    .describe('Name of the imported model; null for `scratch`.'),
+    .describe('Name of the imported model; null for other sources.'),
+  id: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'the whole hash of a policy')
+    .nullable()
+    .default(null)
+    .describe('Hash of the stored policy that `coevolve evaluate` plays; null for other sources.'),
   adapter: adapterSchema
     .nullable()
     .default(null)

@@ -26,6 +26,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['pool'], find: idlePool },
   { reads: ['signals'], find: idleForgetting },
   { reads: ['policy', 'start'], find: idlePolicy },
+  { reads: ['policy', 'start', 'iterations', 'recipe'], find: idleStored },
   { reads: ['compute'], find: idleCompute },
   { reads: ['environment', 'evaluation'], find: wrongSets },
 ];
@@ -143,8 +144,8 @@ function idlePolicy({ policy: { source, model, adapter, functions }, start }: Sp
     ...(source === 'imported' && model === null
       ? ['policy.model: found nothing, expected a name: policy.source is imported']
       : []),
-    ...(source === 'scratch' && model !== null
-      ? [`policy.model: found "${model}", expected nothing: policy.source is scratch`]
+    ...(source !== 'imported' && model !== null
+      ? [`policy.model: found "${model}", expected nothing: policy.source is ${source}`]
       : []),
     ...(adapter && source !== 'imported'
       ? [`policy.adapter: found a section, expected nothing: an adapter needs policy.source imported`]
@@ -152,6 +153,21 @@ function idlePolicy({ policy: { source, model, adapter, functions }, start }: Sp
     ...(start === 'base' && source === 'scratch'
       ? ['start: found base, expected sft: a policy from scratch is untrained']
       : []),
+  ];
+}
+
+/** A stored policy is played and not trained further. */
+function idleStored({ policy: { source, id }, start, iterations, recipe }: Spec): string[] {
+  if (source !== 'stored')
+    return id === null ? [] : [`policy.id: found "${id}", expected nothing: policy.source is ${source}`];
+  return [
+    ...(id === null ? ['policy.id: found nothing, expected the hash of a policy: policy.source is stored'] : []),
+    ...(start === 'base' ? [] : [`start: found ${start}, expected base: a stored policy is only evaluated`]),
+    ...((iterations ?? recipes[recipe].iterations) === 0
+      ? []
+      : [
+          `iterations: found ${iterations ?? recipes[recipe].iterations}, expected 0: a stored policy is only evaluated`,
+        ]),
   ];
 }
 

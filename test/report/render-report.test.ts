@@ -336,9 +336,9 @@ test('scores on the test set stand apart, with the sentence that no choice reads
     setScores: [{ ...whole, rewardDeviation: 0.4 }, group],
   });
   expect(textOf(shown)).toContain('No choice of the campaign reads the test set.');
-  const scores = ['40', '10', '0.250', '0.142 to 0.402', '0.500', '0.376 to 0.624'];
+  const scores = ['40', '10', '0.250', '0.142 to 0.402', '0.500', '0.381 to 0.619'];
   expect(tableOf(shown, 'Sets that no choice reads')).toEqual([['test', '0', hash(start!.policyId), ...scores]]);
   expect(tableOf(shown, 'Scores by fold')).toEqual([
-    ['test', 'unseen', '0', '20', '5', '0.250', '0.112 to 0.469', '0.500', '0.325 to 0.675'],
+    ['test', 'unseen', '0', '20', '5', '0.250', '0.112 to 0.469', '0.500', '0.338 to 0.662'],
   ]);
 });

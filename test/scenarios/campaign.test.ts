@@ -451,3 +451,66 @@ type Stored = {
 };
 
 const stored = async (): Promise<Stored> => (await rows<Stored>(`select spec from campaigns`))[0]!;
+
+type Scored = {
+  campaign: string;
+  policyId: string;
+  scores: { evaluationSet: string; feature: string | null; value: string | null; tasks: number; successes: number }[];
+};
+
+/** Last in this file: the other tests read all rows of the database. */
+describe('an evaluation of a stored policy', () => {
+  const whole = ({ scores }: Scored) =>
+    scores.filter(({ feature }) => feature === null).map(({ evaluationSet, tasks }) => [evaluationSet, tasks]);
+
+  test("plays the campaign's own sets with the same results, and is found when it is repeated", async () => {
+    const first = await stack.json<Scored>('evaluate', name);
+    const again = await stack.json<Scored>('evaluate', name, '--on', 'test');
+    expect(again.campaign).toBe(first.campaign);
+    expect(whole(first)).toEqual([
+      ['dev', 15],
+      ['test', 15],
+    ]);
+    expect(whole(again)).toEqual([['test', 15]]);
+    const ofPatterns = again.scores.filter(({ feature }) => feature === 'pattern');
+    expect(ofPatterns.reduce((sum, { tasks }) => sum + tasks, 0)).toBe(15);
+    const differing = await rows(
+      `with scored as (
+         select c.name, k.content_key, k.evaluation_set, t.reward from trajectories t
+         join campaigns c on c.id = t.campaign_id
+         join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+         where t.policy_id = '${first.policyId}' and t.purpose in ('evaluation', 'test'))
+       select * from (select * from scored where name = '${name}') a
+       full join (select * from scored where name = '${first.campaign}') b using (content_key, evaluation_set)
+       where a.reward is distinct from b.reward`,
+    );
+    expect(differing).toEqual([]); // attempts of evaluations are greedy and have the same seeds
+    const { code, stdout } = await stack.cli('compare', name, first.campaign);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/ 15 +0\.\d{3} +0\.\d{3} +\+0\.000 /)]);
+    expect((await stack.json<{ campaign: string }>('lineage', first.policyId)).campaign).toBe(name);
+  });
+
+  test('plays the untrained base on another split of the environment', async () => {
+    const where = ['--on', 'intercode-sql', '--option', 'databases=[singer]', '--tasks', '6'];
+    const zeroShot = await stack.json<Scored>('evaluate', name, '--role', 'base', ...where);
+    expect(whole(zeroShot)).toEqual([['test', 6]]);
+    const [base] = await rows<{ id: string }>(`select id from policies where role = 'base' limit 1`);
+    expect(zeroShot.policyId).toBe(base!.id);
+    const played = await rows<{ features: { group: string } }>(
+      `select k.features from tasks k join campaigns c on c.id = k.campaign_id
+       where c.name = '${zeroShot.campaign}' and k.split = 'held-out'`,
+    );
+    expect(new Set(played.map(({ features }) => features.group))).toEqual(new Set(['singer']));
+  });
+
+  test.each([
+    [['nothing-like-this'], 'expected a campaign'],
+    [[name, '--iteration', '7'], 'expected one that trained a target policy: 0, 1, 2'],
+    [[name, '--role', 'judge'], '--role: found judge, expected base, failure, target'],
+    [[name, '--on', 'test', '--tasks', '3'], '--on: found the set test'],
+  ])('evaluate %j is rejected', async (args, message) => {
+    const { code, stderr } = await stack.cli('evaluate', ...args);
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining(message)]);
+    expect(code).toBeGreaterThan(0);
+  });
+});

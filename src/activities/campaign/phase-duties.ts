@@ -111,7 +111,7 @@ export const phaseDuties: Record<Phase, PhaseDuties> = {
         if (!(await isTested(context))) return 'its scores on the reported sets';
       }
       const run = await deps.store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
-      if (!run?.policyId) return null;
+      if (!run?.policyId || (await deps.store.tasks.countPlanned(key, 'evaluation')) === 0) return null;
       const evaluated = (await deps.store.evaluations.list(key.campaignId)).filter(inIteration(key));
       if (!evaluated.some(({ policyId }) => policyId === run.policyId)) return 'its evaluation';
       return missingRollouts(context, 'evaluation');

@@ -19,8 +19,9 @@ type Rewards = Map<string, number>;
  */
 export const evaluatePolicy =
   (deps: Dependencies) =>
-  async (key: IterationKey): Promise<{ score: number } & Partial<SuccessInterval>> => {
+  async (key: IterationKey): Promise<{ score: number | null } & Partial<SuccessInterval>> => {
     const { store } = deps;
+    if ((await store.tasks.countPlanned(key, 'evaluation')) === 0) return { score: null }; // dev is empty: no choice
     const { name, spec } = await getCampaign(deps, key.campaignId);
     const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
     const active = (await store.policies.listActive(key.campaignId)).target ?? null;

@@ -13,7 +13,7 @@ export type RolloutAssignment = { role: AgentRole; policyId: string; range: Rang
 type Request = IterationKey & { purpose: Purpose; roles: readonly AgentRole[]; step: number };
 
 /**
- * Returns the policy of each role: in an evaluation the policy that this iteration trained, in an RL step the policy of the
+ * Returns the policy of each role: in an evaluation on dev the policy that this iteration trained, in an RL step the policy of the
  * previous step, otherwise the active policy. An iteration that trained no policy is not evaluated.
  *
  * @throws DomainError `NoPolicy` when a role has no active policy
@@ -39,7 +39,7 @@ export const choosePolicies =
           ? (await store.trainingRuns.find(jobKey))?.policyId
           : ((await store.rlSteps.findPolicy(jobKey, step - 1)) ?? active[role]);
       if (policyId) assignments.push({ role, policyId, range, tasksPerActivity });
-      else if (purpose !== 'evaluation') throw new DomainError('NoPolicy', `no ${role} policy is active yet`);
+      else if (!isMeasurement(purpose)) throw new DomainError('NoPolicy', `no ${role} policy is active yet`);
     }
     return assignments;
   };

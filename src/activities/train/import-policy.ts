@@ -1,3 +1,4 @@
+import { requirePolicy } from '../../artifacts/require-policy';
 import { getModel } from '../../artifacts/imported-models';
 import { DomainError } from '../../domain/base/errors';
 import { deriveSeed } from '../../domain/base/seed-tree';
@@ -9,10 +10,10 @@ import type { Dependencies } from '../base/dependencies';
 type Origin = Pick<Dependencies, 'store' | 'artifacts'>;
 
 /**
- * Stores a completed run for a policy that was trained elsewhere. The base is the model in the spec; every other role
+ * Stores a completed run for a policy that was trained elsewhere. The base is the policy in the spec; every other role
  * starts as the base.
  *
- * @throws DomainError `UnknownModel` when the model was removed since the start
+ * @throws DomainError `UnknownModel`, `UnknownPolicy` when the policy was removed since the start
  */
 export async function importPolicy(
   deps: Origin,
@@ -38,7 +39,8 @@ export async function importPolicy(
 }
 
 async function basePolicy({ artifacts }: Origin, { policy }: CampaignSpec): Promise<string> {
-  const { model } = policy;
+  const { model, id } = policy;
+  if (id !== null) return requirePolicy(artifacts, id);
   if (model === null) throw new DomainError('InvalidSpec', 'policy.model: found nothing, expected a name');
   return (await getModel(artifacts, model)).policyId;
 }

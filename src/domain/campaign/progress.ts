@@ -24,7 +24,7 @@ export type IterationProgress = {
   note: string | null;
   /** Reason why the phase needs an operator to continue; null while it needs none. */
   parked: string | null;
-  /** Held-out success of the active target policy, in [0, 1]; null before the first evaluation. */
+  /** Success on dev of the active target policy, in [0, 1]; null before the first evaluation. */
   score: number | null;
   /** Interval of `score`; absent without one, like the next fields in campaigns of version 0.1.0. */
   interval?: SuccessInterval;
@@ -47,7 +47,7 @@ export type CampaignState = {
   stopping: boolean;
   /** Operator who aborted the campaign; absent before. An aborted campaign accepts no more commands. */
   abortedBy?: string;
-  /** Held-out success after each evaluated iteration. */
+  /** Success on dev after each evaluated iteration. */
   scores: ({ iteration: number; score: number } & Partial<SuccessInterval>)[];
   /** Times of the phases of the iterations after the start. */
   phaseSeconds?: PhaseSeconds;

@@ -36,27 +36,32 @@ export function wilsonInterval(successes: number, n: number, confidence = 0.95):
   const z = normalQuantile(confidence);
   if (n === 0) return { low: 0, high: 1 };
 
-  const rate = successes / n;
-  const weight = 1 + (z * z) / n;
-  const centre = (rate + (z * z) / (2 * n)) / weight;
-  const half = (z / weight) * Math.sqrt((rate * (1 - rate)) / n + (z * z) / (4 * n * n));
-  return {
-    low: successes === 0 ? 0 : Math.max(0, centre - half),
-    high: successes === n ? 1 : Math.min(1, centre + half),
-  };
+  const { low, high } = scoreInterval(successes / n, n, z);
+  return { low: successes === 0 ? 0 : low, high: successes === n ? 1 : high };
 }
 
 /**
- * Normal interval of a mean of rewards, cut to [0, 1]. It is the interval to read where rewards are graded; for rewards
- * of 0 and 1 the Wilson interval is better.
+ * Interval of a mean of rewards in [0, 1]: Wilson's, with as many tasks n' as would give 0 and 1 the variance of these
+ * rewards. It equals Wilson's for rewards of 0 and 1, and is narrower for graded ones.
  *
- * @param deviation standard deviation of the rewards; null for fewer than two, which gives [0, 1]
+ *   n' = n / max(1 / n, s^2 / (m (1 - m)))      m the mean, s^2 the variance with divisor n
+ *
+ * @param deviation standard deviation of the rewards with divisor n - 1; null for fewer than two
  * @throws DomainError `InvalidConfidence`
  */
 export function rewardInterval(meanReward: number, deviation: number | null, n: number, confidence = 0.95): Interval {
-  if (deviation === null) return { low: 0, high: 1 };
-  const half = (normalQuantile(confidence) * deviation) / Math.sqrt(n);
-  return { low: Math.max(0, meanReward - half), high: Math.min(1, meanReward + half) };
+  const variance = deviation === null ? null : (deviation ** 2 * (n - 1)) / n;
+  const largest = meanReward * (1 - meanReward);
+  const ratio = variance === null || largest <= 0 ? 1 : Math.min(1, Math.max(1 / n, variance / largest));
+  return scoreInterval(meanReward, n / ratio, normalQuantile(confidence));
+}
+
+/** Wilson's score interval, cut to [0, 1]. */
+function scoreInterval(rate: number, n: number, z: number): Interval {
+  const weight = 1 + (z * z) / n;
+  const centre = (rate + (z * z) / (2 * n)) / weight;
+  const half = (z / weight) * Math.sqrt((rate * (1 - rate)) / n + (z * z) / (4 * n * n));
+  return { low: Math.max(0, centre - half), high: Math.min(1, centre + half) };
 }
 
 /**

@@ -16,7 +16,7 @@ import { contentHash } from '../../../src/store/audit/content-hash';
 import type { IterationKey } from '../../../src/store/base/epoch';
 import { attempt, candidate, hash, step, task, trainingRun } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { taskCampaign, type TaskCampaign } from '../base/task-campaign';
+import { taskCampaign, verdictsOf, type TaskCampaign } from '../base/task-campaign';
 
 let database: FreshDatabase;
 beforeAll(async () => {
@@ -86,12 +86,16 @@ async function choicesWith(onTest: (n: number) => number) {
   await planIteration(deps)(key);
   await play(campaign, key, 'train', { policyId: start, rewards: rewardsOf('seed', (n) => n % 2) });
   await detectSignals(deps)(key);
-  await store.tasks.propose(key, [candidate('made', { goal: 'Which singers are old?' }), candidate('test0 again')]);
+  await store.tasks.propose(key, [
+    candidate('made', { goal: 'Which singers are old?' }),
+    candidate('leak', { contentKey: 'key of test0' }),
+  ]);
   await store.iterations.beginPhase({ ...key, phase: 'synthesize', previous: null });
   await planValidation(deps)(key);
-  for (const taskId of ['made', 'test0 again'])
+  for (const taskId of ['made', 'leak'])
     await store.trajectories.save(attempt(key, { purpose: 'validation', taskId, turns: [step('select 1')] }));
   await admitTasks(deps)(key);
+  expect(await verdictsOf(campaign)).toMatchObject({ made: 'admitted', leak: 'held-out' }); // texts of test are read
   await planCalibration(deps)(key);
   await store.iterations.beginPhase({ ...key, phase: 'pair', previous: null });
   await buildPreferencePairs(deps)(key);
@@ -145,6 +149,27 @@ test('the choices of a campaign are the same whatever its policies score on test
     { iteration: 0, policyId: start, evaluationSet: 'test', tasks: 8, successes: 8, incumbentId: null },
     { iteration: 1, policyId: better, evaluationSet: 'test', tasks: 8, successes: 0, meanDifference: null },
   ]);
+});
+
+test('an active policy without a score on test, as after a skipped phase, is scored in the next iteration', async () => {
+  const campaign = await taskCampaign(database.pool, {});
+  const { store, services } = campaign;
+  const first = await trained(campaign, 0, start);
+  await store.tasks.seed(
+    first,
+    ids('test').map((id) => task(id, { split: 'held-out', evaluationSet: 'test' })),
+  );
+  await store.policies.setActivePolicy(first, 'target', null, start);
+  const key = { ...first, iteration: 1, epoch: await store.iterations.open(first.campaignId, 1) };
+  await planTest(services)(key);
+  const roles = ['target'] as const;
+  expect(await choosePolicies(services)({ ...key, purpose: 'test', roles, step: 0 })).toMatchObject([
+    { policyId: start, range: { from: 0, to: 8 } },
+  ]);
+  await score(campaign, key, start, () => 1);
+  const later = { ...first, iteration: 2, epoch: await store.iterations.open(first.campaignId, 2) };
+  await planTest(services)(later);
+  expect(await store.tasks.countPlanned(later, 'test')).toBe(0);
 });
 
 /** Files that may read scores on test: they play, store, check, print or copy them, and choose nothing. */

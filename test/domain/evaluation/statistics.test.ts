@@ -5,6 +5,7 @@ import {
   histogram,
   mean,
   pairedBootstrap,
+  rewardInterval,
   wilsonInterval,
 } from '../../../src/domain/evaluation/statistics';
 
@@ -180,3 +181,37 @@ test("Fisher's test rejects more hits than n", () => {
     expect.objectContaining({ code: 'InvalidSampleSize' }),
   );
 });
+
+describe('rewardInterval', () => {
+  const deviationOf = (rewards: readonly number[]): number => {
+    const average = mean(rewards);
+    return Math.sqrt(rewards.reduce((sum, reward) => sum + (reward - average) ** 2, 0) / (rewards.length - 1));
+  };
+
+  test("is Wilson's interval for rewards of 0 and 1, at the ends too", () => {
+    for (const successes of [0, 1, 7, 20]) {
+      const rewards = Array.from({ length: 20 }, (_, n) => Number(n < successes));
+      const { low, high } = rewardInterval(successes / 20, deviationOf(rewards), 20);
+      const wilson = wilsonInterval(successes, 20);
+      expect([low, high]).toEqual([expect.closeTo(wilson.low, 12), expect.closeTo(wilson.high, 12)]);
+    }
+  });
+
+  test('is narrower for graded rewards, contains the mean, and is never empty', () => {
+    const graded = rewardInterval(0.5, 0.2, 20);
+    const binary = wilsonInterval(10, 20);
+    expect(graded.high - graded.low).toBeLessThan(binary.high - binary.low);
+    for (const { low, high } of [graded, rewardInterval(0.5, 0, 20)]) {
+      expect(low).toBeLessThan(0.5);
+      expect(high).toBeGreaterThan(0.5);
+    }
+    expect(rewardInterval(0.5, null, 1)).toEqual(wilsonLike(0.5, 1));
+  });
+});
+
+/** Wilson's interval of a rate that is no count. */
+function wilsonLike(rate: number, n: number): { low: unknown; high: unknown } {
+  const z = 1.959963984540054;
+  const half = (z / (1 + (z * z) / n)) * Math.sqrt((rate * (1 - rate)) / n + (z * z) / (4 * n * n));
+  return { low: expect.closeTo(rate - half, 12), high: expect.closeTo(rate + half, 12) };
+}

@@ -62,7 +62,7 @@ function outcomeCard(outcome: Outcome, confidence: number): Html {
   const level = percent(confidence);
   if (!start)
     return html`<div class="outcome">
-      <p class="verdict">No policy has been evaluated on the held-out tasks yet.</p>
+      <p class="verdict">No policy has been evaluated yet.</p>
     </div>`;
   const after = isFinalActive ? 'active policy' : 'candidate';
   const rates = [
@@ -111,7 +111,7 @@ const significance = 0.05;
 function verdict({ start, final, isFinalActive, paired }: Outcome): string {
   if (!final) return 'Only the supervised start has been evaluated: there is no later policy to compare it with.';
   const active = isFinalActive ? '' : 'The supervised start is still active: no candidate was promoted. ';
-  if (!paired || !start) return `${active}No held-out task was scored for both policies, so they cannot be compared.`;
+  if (!paired || !start) return `${active}No task was scored for both policies, so they cannot be compared.`;
   const ofCandidate = isFinalActive ? '' : ' for the newest candidate';
   if (paired.wins === paired.losses) return `${active}No gain${ofCandidate}: as many tasks were lost as won.`;
   const direction = paired.wins > paired.losses ? 'gain' : 'loss';

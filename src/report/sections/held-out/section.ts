@@ -26,7 +26,7 @@ export const heldOutSection = defineSection({
   queries: { scenarios: listScenarioCompletion },
   render({ campaign, evaluations, scenarios }) {
     const ofTarget = evaluations.filter(({ role }) => role === 'target');
-    if (ofTarget.length === 0) return note('No policy has been evaluated yet.');
+    if (ofTarget.length === 0) return note('No policy has been evaluated on dev.');
     const level = percent(campaign.confidence);
     return [
       lead(summary(ofTarget)),

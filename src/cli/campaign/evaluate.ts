@@ -1,0 +1,105 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { UsageError } from '../../base/errors';
+import { runCheck } from '../../client/campaign-run';
+import { choosePolicy } from '../../client/evaluate-policy';
+import { followCampaign } from '../../client/follow-campaign';
+import { withSession, type Session } from '../../client/session';
+import { startCampaign } from '../../client/start-campaign';
+import { DomainError } from '../../domain/base/errors';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { evaluationSpec } from '../../spec/evaluation-spec';
+import { readChange } from '../../spec/read-change';
+import type { SetScore } from '../../store/training/set-scores';
+import { asCalled } from '../base/called-name';
+import { followOutput } from '../base/follow-output';
+import { printMessage, printResult } from '../base/output';
+import { groupScoresText, setScoresText } from '../base/set-scores-text';
+
+type Options = {
+  on?: string;
+  option: string[];
+  tasks?: number;
+  iteration?: number;
+  role?: string;
+  seed?: number;
+  name?: string;
+  json?: boolean;
+};
+
+/** `coevolve evaluate <policy>`: plays a stored policy on an environment or on a campaign's evaluation sets. */
+export function addEvaluate(program: Command): void {
+  program
+    .command('evaluate <policy>')
+    .description('score the policy of a campaign, an imported model or a hash; safe to repeat')
+    .option('--on <environment-or-set>', 'environment, or a set of the campaign (default: all its sets)')
+    .option('--option <change...>', 'options of the environment, such as held_out=test', [])
+    .option('--tasks <n>', 'number of tasks to draw', wholeNumber)
+    .option('--iteration <k>', 'policy of this iteration, not the active one', wholeNumber)
+    .option('--role <role>', 'target, failure, positive, or base: the untrained policy')
+    .option('--seed <n>', "seed of the draw (default: the campaign's)", wholeNumber)
+    .option('--name <name>', 'name under which the scores are stored')
+    .option('--json', 'print the scores as JSON')
+    .action((subject: string, options: Options) =>
+      withSession(async (session) => {
+        const { spec, set, origin } = await readRequest(session, subject, options);
+        const { outcome } = await startCampaign(session, spec, (line) => printMessage(`not checked: ${line}`));
+        printMessage(
+          `${spec.name}: ${origin} on ${spec.environment.name}${outcome === 'ended' ? ', stored before' : ''}`,
+        );
+        const scores = await scoresOf(session, spec, set);
+        const result = { campaign: spec.name, policyId: spec.policy.id, environment: spec.environment.name, scores };
+        printResult(options.json, result, () => scoresText(scores, spec));
+      }),
+    );
+}
+
+/** Returns the spec of the evaluation, and the set whose scores are printed; null: all sets. */
+async function readRequest(session: Session, subject: string, options: Options) {
+  const { on, option, tasks, iteration, role, seed, name } = options;
+  const { policyId, source, origin } = await choosePolicy(session, subject, { iteration, role });
+  const set = source !== null && on !== undefined && Object.hasOwn(source.evaluation.sets, on) ? on : null;
+  if (source === null && on === undefined)
+    throw new UsageError(`--on: found nothing, expected an environment: ${origin} has no evaluation sets`);
+  if (set !== null && (option.length > 0 || tasks !== undefined))
+    throw new UsageError(`--on: found the set ${set}, expected an environment with --option and --tasks`);
+  const spec = evaluationSpec({
+    ...{ policyId, source, environment: set === null ? (on ?? null) : null, options: optionsOf(option) },
+    ...{ tasks: tasks ?? null, seed: seed ?? null, name: name ?? null },
+  });
+  return { spec, set, origin };
+}
+
+const prefix = 'environment.options.';
+
+function optionsOf(changes: readonly string[]): Record<string, unknown> {
+  const options: Record<string, unknown> = {};
+  for (const change of changes) {
+    const read = readChange(`${prefix}${change}`);
+    if ('problem' in read) throw new UsageError(read.problem.replace('--set', '--option').replaceAll(prefix, ''));
+    options[read.path.slice(2).join('.')] = read.value;
+  }
+  return options;
+}
+
+/** Waits until the evaluation has ended and returns its scores. */
+async function scoresOf(session: Session, { name }: CampaignSpec, set: string | null): Promise<SetScore[]> {
+  const status = await followCampaign(session, name, { ...followOutput(name), check: runCheck(session, name) });
+  const { id } = await session.store.campaigns.getByName(name);
+  const all = await session.store.evaluations.listSetScores(id);
+  const scores = set === null ? all : all.filter(({ evaluationSet }) => evaluationSet === set);
+  if (status !== 'finished' || scores.length === 0)
+    throw new DomainError('NoScore', `evaluate: ${name} is ${status} without a score; see \`coevolve status ${name}\``);
+  return scores;
+}
+
+const scoresText = (scores: readonly SetScore[], { name, evaluation }: CampaignSpec): string =>
+  [
+    ...setScoresText(scores, evaluation.confidence),
+    ...groupScoresText(scores, evaluation.confidence),
+    asCalled(`stored as ${name}; \`coevolve report ${name}\` and \`coevolve compare ${name} <campaign>\` read it`),
+  ].join('\n\n');
+
+function wholeNumber(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected a whole number.');
+}
