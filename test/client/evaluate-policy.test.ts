@@ -22,7 +22,7 @@ beforeAll(async () => {
   await campaign.store.policies.setActivePolicy(campaign.key, 'target', null, hash('a'));
   await saveModel(artifacts, {
     ...{ name: 'small', policyId: hash('c'), source: {}, license: 'MIT', chatFormat: 'chatml' },
-    ...{ architecture: 'qwen3', parameters: 1, weights: 'float32' },
+    ...{ architecture: 'qwen3', parameters: 1, weights: 'float32', tools: false },
   });
 });
 afterAll(async () => {
