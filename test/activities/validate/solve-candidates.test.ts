@@ -100,4 +100,3 @@ test('repeated attempts of the solver are found stored, and their answers are pa
   await expect(solve(made)).resolves.toEqual({ attempts: 2 * candidates.length, found: 2 * candidates.length - 2 });
   expect(model.log).toHaveLength(calls);
 });
-});
