@@ -21,16 +21,18 @@ export type SampleRequest = {
   signal: AbortSignal;
 };
 
-/** Timeout of a load, which may start a model first. Node's own limit is 5 minutes; a longer load is retried. */
-const loadTimeoutMs = 290_000;
-const sampleTimeoutMs = 120_000;
+/**
+ * Timeout of a request: a load may start a model first, and an action may wait in the queue behind long prompts. Node's own
+ * limit is 5 minutes; a longer request is retried.
+ */
+const defaultTimeoutMs = 290_000;
 
 /**
  * Client of a policy server with vLLM's dialect of the OpenAI protocol. It retries nothing: retries are Temporal's.
  * The model name is the policy's content hash, so an answer can only come from the requested weights.
  */
-export const policyClient = ({ url, token }: PolicyEndpoint) => {
-  const { complete, post, served } = routesOf({ url, token });
+export const policyClient = ({ url, token }: PolicyEndpoint, timeoutMs = defaultTimeoutMs) => {
+  const { complete, post, served } = routesOf({ url, token }, timeoutMs);
 
   /** Unloads the policy and frees its memory. Succeeds if it is not served. */
   const unload = (policyId: string): Promise<void> =>
@@ -88,18 +90,24 @@ const boundsFor = (maxTokens: number): JsonBounds => ({
 });
 
 /** Routes of the server; they throw only ModelErrors. */
-function routesOf({ url, token }: PolicyEndpoint) {
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0 });
-  const bounded = (bounds: JsonBounds, timeout: number) =>
-    client.withOptions({ timeout, fetch: boundedFetch(bounds, timeout) });
+function routesOf({ url, token }: PolicyEndpoint, timeoutMs: number) {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: timeoutMs });
+  const bounded = (bounds: JsonBounds) => client.withOptions({ fetch: boundedFetch(bounds) });
+
+  async function send<T>(request: (signal: AbortSignal) => PromiseLike<T>, signal?: AbortSignal): Promise<T> {
+    const deadline = AbortSignal.timeout(timeoutMs); // the client's own timeout covers only the headers
+    try {
+      return await request(AbortSignal.any([...(signal ? [signal] : []), deadline]));
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw deadline.aborted ? slow(url, timeoutMs) : toModelError(error, policyServer(url));
+    }
+  }
 
   return {
     async complete(request: SampleRequest): Promise<Completion> {
-      const { signal, maxTokens } = request;
-      const { chat } = bounded(boundsFor(maxTokens), sampleTimeoutMs);
-      const raw = await chat.completions.create(bodyOf(request), { signal }).catch((error: unknown) => {
-        throw signal.aborted ? signal.reason : toModelError(error, policyServer(url));
-      });
+      const { chat } = bounded(boundsFor(request.maxTokens));
+      const raw = await send((signal) => chat.completions.create(bodyOf(request), { signal }), request.signal);
       const parsed = completion.safeParse(raw);
       if (!parsed.success) throw notTheDialect(url, parsed.error);
       return parsed.data;
@@ -107,24 +115,24 @@ function routesOf({ url, token }: PolicyEndpoint) {
 
     /** Sends a request to load or to unload. */
     async post(path: string, body: object): Promise<void> {
-      await bounded(answerBounds, loadTimeoutMs)
-        .post(path, { body })
-        .catch((error: unknown) => {
-          throw toModelError(error, policyServer(url));
-        });
+      await send((signal) => bounded(answerBounds).post(path, { body, signal }));
     },
 
     async served(): Promise<string[]> {
-      const { models } = bounded(answerBounds, sampleTimeoutMs);
-      const page = await models.list().catch((error: unknown) => {
-        throw toModelError(error, policyServer(url));
-      });
+      const page = await send((signal) => bounded(answerBounds).models.list({ signal }));
       const parsed = modelList.safeParse(page);
       if (!parsed.success) throw notTheDialect(url, parsed.error);
       return parsed.data.data.map(({ id }) => id);
     },
   };
 }
+
+const slow = (url: string, timeoutMs: number): ModelError =>
+  new ModelError(
+    'unavailable',
+    `the policy server at ${url} did not answer within ${timeoutMs / 1000} s: prompts are too long or too many for it; ` +
+      'use a faster server, or raise COEVOLVE_POLICY_THREADS where nothing else uses the machine',
+  );
 
 /** `tool_choice: none` keeps a call as text of the answer: vLLM needs no parser, and the action is what was sampled. */
 const bodyOf = ({ policyId, messages, tools, temperature, seed, maxTokens }: SampleRequest) => ({

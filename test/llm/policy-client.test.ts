@@ -213,6 +213,14 @@ test('a refused connection is a retryable error, and the message contains the ne
   });
 });
 
+test('a server that does not answer in time is named as slow, not as absent', async () => {
+  server.answerWith('nothing');
+  await expect(policyClient({ url: server.url }, 200).sample(request())).rejects.toMatchObject({
+    ...{ name: 'ModelError', kind: 'unavailable' },
+    message: expect.stringMatching(/^the policy server at \S+ did not answer within 0.2 s: prompts are too long/),
+  });
+});
+
 test('an aborted request is rejected with the reason of the abort', async () => {
   server.answerWith('nothing');
   const controller = new AbortController();
