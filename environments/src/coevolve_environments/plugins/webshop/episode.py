@@ -5,7 +5,7 @@ import re
 from coevolve_environments.plugins.remote.client import RemoteFault
 from coevolve_environments.plugins.remote.episode import RemoteEpisode
 from coevolve_environments.plugins.spellings import action_text, bare_answer, only_call
-from coevolve_environments.plugins.webshop.instructions import Instructions
+from coevolve_environments.plugins.webshop.instructions import Instructions, find_instruction
 from coevolve_environments.plugins.webshop.shop import Page, Shop, ShopSession
 from coevolve_environments.protocol import Json, Observation, StopReason
 
@@ -14,8 +14,6 @@ _ACTION = re.compile(r"(search|click)\s*\[(.+)\]", re.IGNORECASE)
 _MENTION = re.compile(r"\b(search|click)\s*\[([^\[\]\n]+)\]", re.IGNORECASE)
 _NAMES = ("search", "click")
 _ARGUMENTS = ("action", "command")
-_GOAL = re.compile(r"Instruction:\s*\[SEP\]\s*(.+?)\s*\[SEP\]", re.DOTALL)
-"""Every page repeats the instruction."""
 _INSTRUCTION = (
     "You shop in a web shop and buy the product that best fits the instruction. Each turn shows you a page, "
     "its parts divided by [SEP]. Answer with a thought and one action: search[keywords] where the page has a "
@@ -44,8 +42,7 @@ class WebShopEpisode(RemoteEpisode):
     def _begin(self) -> Observation:
         self._session, page = self._instructions.enter(self._goal, self._instruction)
         messages = [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": page.text}]
-        stated = _GOAL.search(page.text)
-        return Observation(messages, turn=0, instruction=stated[1] if stated else None)
+        return Observation(messages, turn=0, instruction=find_instruction(page.text))
 
     def _continue(self, content: str) -> Observation:
         self._steps += 1

@@ -89,5 +89,9 @@ class Instructions:
 
 def instruction_of(page: str) -> str:
     """Returns the instruction of a goal's first page; the whole page if its form is another."""
+    return find_instruction(page) or page.strip()
+
+
+def find_instruction(page: str) -> str | None:
     found = _SHOWN.search(page)
-    return found[1] if found else page.strip()
+    return found[1] if found else None
