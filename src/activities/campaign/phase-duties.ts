@@ -9,6 +9,7 @@ import type { PlannedAttempts } from '../../store/campaign/phase-checks';
 import type { PolicyRole } from '../../store/training/policies';
 import type { Dependencies } from '../base/dependencies';
 import { choosePolicies } from '../rollout/choose-policies';
+import { attemptsPerTask } from '../rollout/planned-attempt';
 
 export type PhaseContext = {
   deps: Dependencies;
@@ -170,7 +171,7 @@ async function missingRollouts(context: PhaseContext, purpose: Purpose, step = 0
   const { deps, key, spec, plan } = context;
   const roles = isMeasurement(purpose) ? (['target'] as const) : plan.agents;
   const assignments = await choosePolicies(deps)({ ...key, purpose, roles, step });
-  const attempts = isMeasurement(purpose) ? 1 : spec.rollouts.attempts;
+  const attempts = attemptsPerTask(spec, purpose);
   const from = Math.max(0, step - 1) * attempts;
   const policyIds = assignments.map(({ policyId }) => policyId);
   return missingAttempts(context, { purpose, policyIds, step, from, to: from + attempts });

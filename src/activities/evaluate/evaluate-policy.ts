@@ -2,7 +2,7 @@ import { trainingJobKey } from '../../domain/campaign/ids';
 import type { SuccessInterval } from '../../domain/campaign/progress';
 import { decidePromotion } from '../../domain/evaluation/promotion';
 import { deriveSeed } from '../../domain/base/seed-tree';
-import { exactMcNemar, pairedBootstrap, wilsonInterval } from '../../domain/evaluation/statistics';
+import { exactMcNemar, pairedBootstrap } from '../../domain/evaluation/statistics';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { EvaluationRow } from '../../store/training/evaluations';
@@ -51,12 +51,9 @@ export const evaluatePolicy =
     return scoreOf(stored.decision === 'promote' ? rewards : baseline, spec);
   };
 
-const successesIn = (rewards: Rewards): number => [...rewards.values()].filter(isSuccess).length;
-
 function scoreOf(rewards: Rewards, { evaluation }: CampaignSpec): { score: number } & SuccessInterval {
-  const successes = successesIn(rewards);
-  const score = rewards.size === 0 ? 0 : successes / rewards.size;
-  return { score, ...wilsonInterval(successes, rewards.size, evaluation.confidence) };
+  const { tasks, successes, successLow, successHigh } = summarize([...rewards.values()], evaluation.confidence);
+  return { score: tasks === 0 ? 0 : successes / tasks, low: successLow, high: successHigh };
 }
 
 type Comparison = Pick<

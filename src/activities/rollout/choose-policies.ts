@@ -6,6 +6,7 @@ import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { maxConcurrentAttempts } from './collect-rollouts';
+import { attemptsPerTask } from './planned-attempt';
 
 /** `range` holds indices of the plan. */
 export type RolloutAssignment = { role: AgentRole; policyId: string; range: Range; tasksPerActivity: number };
@@ -26,8 +27,7 @@ export const choosePolicies =
     const { name, spec } = await getCampaign(deps, campaignId);
     const active = await store.policies.listActive(campaignId);
     const planned = await store.tasks.countPlanned(request, purpose, step);
-    const attempts = isMeasurement(purpose) ? 1 : spec.rollouts.attempts;
-    const tasksPerActivity = Math.max(1, Math.floor(maxConcurrentAttempts / attempts));
+    const tasksPerActivity = Math.max(1, Math.floor(maxConcurrentAttempts / attemptsPerTask(spec, purpose)));
     const from = Math.max(0, step - 1) * (spec.rollouts.tasksPerStep ?? 0);
     const range = { from, to: from + planned };
 

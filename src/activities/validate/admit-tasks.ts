@@ -1,5 +1,5 @@
 import { admit, type Decision } from '../../domain/tasks/admission/admit';
-import { aimOfTask, trajectoryId } from '../../domain/campaign/ids';
+import { aimOfTask, validationId } from '../../domain/campaign/ids';
 import {
   admissionReasons,
   type Candidate,
@@ -98,8 +98,7 @@ async function toCandidates(
   tasks: readonly TaskRow[],
   vectors: GoalVectors | null,
 ): Promise<Candidate[]> {
-  const idOf = (taskId: string): string =>
-    trajectoryId({ iteration: key.iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
+  const idOf = (taskId: string): string => validationId(key.iteration, taskId);
   const ids = tasks.map(({ id }) => idOf(id));
   const played = await store.trajectories.findFinished(key.campaignId, ids);
   const judgements = await store.judgements.list(key, 'candidate');

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { slidingWindow, type Range } from '../../domain/base/concurrency';
-import { trajectoryId } from '../../domain/campaign/ids';
+import { validationId } from '../../domain/campaign/ids';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { askJudge } from './ask-judge';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -19,8 +19,7 @@ export const judgeCandidates =
   async ({ from, to, ...key }: IterationKey & Range): Promise<{ judged: number }> => {
     const { spec } = await getCampaign(deps, key.campaignId);
     const tasks = await deps.store.tasks.listPlanned(key, 'validation', from, to);
-    const playOf = (taskId: string): string =>
-      trajectoryId({ iteration: key.iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
+    const playOf = (taskId: string): string => validationId(key.iteration, taskId);
     const plays = await deps.store.trajectories.findMany(
       key.campaignId,
       tasks.map(({ id }) => playOf(id)),

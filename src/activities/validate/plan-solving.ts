@@ -1,5 +1,5 @@
 import type { Range } from '../../domain/base/concurrency';
-import { trajectoryId } from '../../domain/campaign/ids';
+import { validationId } from '../../domain/campaign/ids';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../base/dependencies';
@@ -15,8 +15,7 @@ export const planSolving =
     const candidates = (await store.tasks.listPlanned(key, 'validation', 0, to)).filter(
       (task) => task.refill === refill && task.contextId !== null && task.grader === 'environment',
     );
-    const playOf = (taskId: string): string =>
-      trajectoryId({ iteration: key.iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
+    const playOf = (taskId: string): string => validationId(key.iteration, taskId);
     const plays = await store.trajectories.findFinished(
       key.campaignId,
       candidates.map(({ id }) => playOf(id)),

@@ -61,6 +61,10 @@ export function trajectoryId(attempt: AttemptKey): string {
   return `${attempt.iteration}/${attempt.purpose}/${player}/${attempt.taskId}/${attempt.attempt}`;
 }
 
+/** Id of the trajectory in which a candidate's reference actions were executed. */
+export const validationId = (iteration: number, taskId: string): string =>
+  trajectoryId({ iteration, purpose: 'validation', policyId: null, taskId, attempt: 0 });
+
 export type AttemptKey = {
   iteration: number;
   purpose: Purpose;
