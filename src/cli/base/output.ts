@@ -1,5 +1,6 @@
 import { asCalled } from './called-name';
 import { forTerminal, visible, widthOf } from './terminal-text';
+import type { Interval } from '../../domain/evaluation/statistics';
 
 /** Prints a result to stdout; messages go to stderr (`printMessage`), so that a pipe gets only results. */
 export const print = (text: string): void => void process.stdout.write(`${forTerminal(text)}\n`);
@@ -56,6 +57,9 @@ export const shortHash = (hash: string): string => hash.slice(0, 12);
 /** Formats integers as they are and other numbers with three decimals. */
 export const rounded = (value: unknown): string =>
   typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(3) : String(value);
+
+/** Formats an interval with three decimals. */
+export const interval = ({ low, high }: Interval): string => `${low.toFixed(3)} to ${high.toFixed(3)}`;
 
 /** Formats a p value; values below 0.001 are printed as a bound, not as 0. */
 export const probability = (p: number): string => (p < 0.001 ? '< 0.001' : `= ${p.toFixed(3)}`);

@@ -1,7 +1,7 @@
 import { groupBy } from '../../domain/base/group-by';
 import { rewardInterval, wilsonInterval } from '../../domain/evaluation/statistics';
 import type { SetScore } from '../../store/training/set-scores';
-import { shortHash, table } from './output';
+import { interval, shortHash, table } from './output';
 
 /** Formats the scores on each evaluation set as a table, with the choices that read the set. */
 export function setScoresText(scores: readonly SetScore[], confidence: number): string[] {
@@ -41,8 +41,5 @@ function numbersOf(score: SetScore, confidence: number): (string | number)[] {
   const { tasks, successes, meanReward, rewardDeviation } = score;
   const success = wilsonInterval(successes, tasks, confidence);
   const reward = rewardInterval(meanReward, rewardDeviation, tasks, confidence);
-  return [
-    ...[tasks, (successes / tasks).toFixed(3), `${success.low.toFixed(3)} to ${success.high.toFixed(3)}`],
-    ...[meanReward.toFixed(3), `${reward.low.toFixed(3)} to ${reward.high.toFixed(3)}`],
-  ];
+  return [...[tasks, (successes / tasks).toFixed(3), interval(success)], ...[meanReward.toFixed(3), interval(reward)]];
 }

@@ -4,8 +4,7 @@ import { compareCampaigns, type CampaignPair, type Comparison, type MatchedPair 
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
-import type { Interval } from '../../domain/evaluation/statistics';
-import { printMessage, printResult, probability, shortHash, table } from '../base/output';
+import { interval, printMessage, printResult, probability, shortHash, table } from '../base/output';
 
 type Options = { set?: string; allPairs?: boolean; json?: boolean };
 
@@ -103,8 +102,17 @@ function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
     return [
       {
         success: [
-          ...[pair, tasks, both, onlyFirst, onlySecond, neither, rate(both + onlyFirst, tasks), range(intervals[0]!)],
-          ...[rate(both + onlySecond, tasks), range(intervals[1]!), probability(mcnemarP), probability(mcnemarHolm)],
+          ...[
+            pair,
+            tasks,
+            both,
+            onlyFirst,
+            onlySecond,
+            neither,
+            rate(both + onlyFirst, tasks),
+            interval(intervals[0]!),
+          ],
+          ...[rate(both + onlySecond, tasks), interval(intervals[1]!), probability(mcnemarP), probability(mcnemarHolm)],
         ],
         reward: [
           ...[pair, tasks, meanRewards[0].toFixed(3), meanRewards[1].toFixed(3), signed(difference.mean)],
@@ -138,5 +146,4 @@ function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
 }
 
 const rate = (part: number, whole: number): string => (part / whole).toFixed(3);
-const range = ({ low, high }: Interval): string => `${low.toFixed(3)} to ${high.toFixed(3)}`;
 const signed = (value: number): string => `${value < 0 ? '-' : '+'}${Math.abs(value).toFixed(3)}`;

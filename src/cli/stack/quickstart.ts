@@ -9,7 +9,7 @@ import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { calledName } from '../base/called-name';
 import { followOutput } from '../base/follow-output';
-import { duration, print, printResult, printMessage } from '../base/output';
+import { duration, interval, print, printResult, printMessage } from '../base/output';
 import { paint } from '../base/terminal-text';
 import { withSession, type Session } from '../../client/session';
 import { startCampaign } from '../../client/start-campaign';
@@ -69,7 +69,7 @@ async function runCampaign(
   for (const { set, iteration, success, low, high, tasks } of scores)
     print(
       `success on ${set.padEnd(4)} ${iteration === 0 ? 'after the supervised start' : `after iteration ${iteration}         `}  ` +
-        `${success.toFixed(3)}  (95% ${low.toFixed(3)} to ${high.toFixed(3)}, ${tasks} tasks)`,
+        `${success.toFixed(3)}  (95% ${interval({ low, high })}, ${tasks} tasks)`,
     );
   print(`report: ${report}`);
   printMessage(paint.dim(`done in ${duration(seconds)}`));
