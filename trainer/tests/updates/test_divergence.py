@@ -34,6 +34,11 @@ def test_a_loss_below_that_of_the_first_update_is_no_divergence() -> None:
     assert diverged_at([2.0] + [0.001] * 200 + [1.9] * 50) is None
 
 
+def test_losses_below_that_of_an_untrained_preference_are_no_divergence() -> None:
+    assert diverged_at([0.001] * 20 + [0.69] * 50) is None
+    assert diverged_at([0.001] * 20 + [0.70] * 50) == 20 + CONSECUTIVE_UPDATES
+
+
 @given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=60), st.floats(100.0, 1e6))
 def test_no_sequence_below_the_first_loss_is_divergence(losses: list[float], first: float) -> None:
     assert diverged_at([first, *losses]) is None

@@ -8,13 +8,14 @@ from ..failures import JobFailure
 
 LOSS_FACTOR = 3.0
 CONSECUTIVE_UPDATES = 8
+HARMLESS_LOSS = math.log(2)  # the preference loss of an untrained policy
 MEAN_DECAY = 0.95  # the running mean covers about twenty updates
 
 
 class DivergenceDetector:
     """A loss has diverged when it is not finite, or when for eight consecutive updates it exceeded three
-    times its running mean and the loss of the first update: then the policy is worse than before the
-    training.
+    times its running mean, the loss of the first update and ln 2: then the policy is worse than before the
+    training. A policy that starts near a loss of 0 may go through harder rows without harm.
 
     The running mean excludes these suspicious losses. A multiple of the mean is undefined for losses that may
     be negative (reinforcement learning), so those must only be finite.
@@ -37,7 +38,7 @@ class DivergenceDetector:
             return
         first = self.state.setdefault("first", loss)
         mean = self.state.setdefault("mean", loss)
-        if loss > max(LOSS_FACTOR * mean, first):
+        if loss > max(LOSS_FACTOR * mean, first, HARMLESS_LOSS):
             self.state["above"] = self.state.get("above", 0) + 1
             if self.state["above"] >= CONSECUTIVE_UPDATES:
                 limit = (
