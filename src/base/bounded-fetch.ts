@@ -5,13 +5,14 @@ import { jsonBounds, type JsonBounds } from './json-bounds';
  * fill the memory or block the event loop, and with a TimeoutError `timeoutMs` after the request.
  *
  * @param timeoutMs default: the caller's signal ends a slow response
+ * @param send the `fetch` that it calls
  */
 export const boundedFetch =
-  (bounds: JsonBounds, timeoutMs?: number): typeof fetch =>
+  (bounds: JsonBounds, timeoutMs?: number, send = fetch): typeof fetch =>
   async (input, init) => {
     const deadlines = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
     const signal = AbortSignal.any([...(init?.signal ? [init.signal] : []), ...deadlines]);
-    const response = await fetch(input, { ...init, signal });
+    const response = await send(input, { ...init, signal });
     if (!response.body) return response;
     const check = jsonBounds(response.ok ? bounds : errorBounds);
     const checked = new TransformStream<Uint8Array, Uint8Array>({

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { boundedFetch } from '../base/bounded-fetch';
 import { answerBounds, type JsonBounds } from '../base/json-bounds';
 import { listOf } from '../base/list-of';
+import { patientFetch } from '../base/patient-fetch';
 import { ModelError, policyServer, toModelError } from './model-error';
 import { completion, logprobsOf, problemOf, toAction, type Completion } from './policy-answer';
 
@@ -22,10 +23,10 @@ export type SampleRequest = {
 };
 
 /**
- * Timeout of a request: a load may start a model first, and an action may wait in the queue behind long prompts. Node's own
- * limit is 5 minutes; a longer request is retried.
+ * Timeout of a request; a longer one is retried. A load may start a model first, and an action may wait in the queue behind
+ * long prompts; its attempt usually ends earlier (`rollouts.maxMinutes`).
  */
-const defaultTimeoutMs = 290_000;
+const defaultTimeoutMs = 30 * 60_000;
 
 /**
  * Client of a policy server with vLLM's dialect of the OpenAI protocol. It retries nothing: retries are Temporal's.
@@ -92,7 +93,7 @@ const boundsFor = (maxTokens: number): JsonBounds => ({
 /** Routes of the server; they throw only ModelErrors. */
 function routesOf({ url, token }: PolicyEndpoint, timeoutMs: number) {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: timeoutMs });
-  const bounded = (bounds: JsonBounds) => client.withOptions({ fetch: boundedFetch(bounds) });
+  const bounded = (bounds: JsonBounds) => client.withOptions({ fetch: boundedFetch(bounds, undefined, patientFetch) });
 
   async function send<T>(request: (signal: AbortSignal) => PromiseLike<T>, signal?: AbortSignal): Promise<T> {
     const deadline = AbortSignal.timeout(timeoutMs); // the client's own timeout covers only the headers

@@ -86,6 +86,12 @@ export const campaignSpecSchema = z
         attempts: count.max(64).default(4).describe('Attempts per task and agent in an iteration or an RL step (K).'),
         temperature: z.number().min(0).max(5).default(0.9).describe('Sampling temperature of training attempts.'),
         maxTokens: count.max(4096).default(64).describe('Maximum tokens per action, also in evaluations.'),
+        maxMinutes: z
+          .number()
+          .min(0.01)
+          .max(100)
+          .default(15)
+          .describe('Minutes after which an attempt ends without a score, also in evaluations.'),
         thinking: z
           .enum(['keep', 'drop'])
           .default('keep')

@@ -193,7 +193,7 @@ const unknownKeys = [
   more(
     'an unknown key of rollouts',
     'rollouts: { attemps: 4 }',
-    'rollouts.attemps: found an unknown key, expected one of attempts, temperature, maxTokens, thinking, tasksPerIteration',
+    'rollouts.attemps: found an unknown key, expected one of attempts, temperature, maxTokens, maxMinutes, thinking',
   ),
   more(
     'an unknown signal',

@@ -27,7 +27,6 @@ export type RolloutCallbacks = {
  * its recorded turns, or restarts with the same seed.
  */
 const maxSessions = 3;
-const attemptTimeoutMs = 15 * 60_000;
 
 /**
  * Plays one attempt and stores its trajectory with a typed outcome: a fault has no reward. If the environment cannot score
@@ -67,19 +66,20 @@ async function playUntilEnd(
     ...{ outcome, fault, reward: null, episode: null, startedAt },
   });
   const mayRetry = sessionRetries(maxSessions);
+  const { maxMinutes } = spec.rollouts;
   for (;;) {
     let timeout: AbortSignal | undefined;
     try {
       const episode = await retryWhenUnavailable(callbacks.signal, () => {
         startedAt = performance.now();
-        timeout = AbortSignal.timeout(attemptTimeoutMs);
+        timeout = AbortSignal.timeout(maxMinutes * 60_000);
         const signal = AbortSignal.any([callbacks.signal, timeout]);
         return playOnce(deps, spec, planned, { ...callbacks, signal });
       });
       return { outcome: 'scored', fault: null, reward: episode.reward, episode, startedAt };
     } catch (error) {
       if (callbacks.signal.aborted) throw error;
-      if (timeout?.aborted) return failed('time-limit', `no end within ${attemptTimeoutMs / 60_000} min`);
+      if (timeout?.aborted) return failed('time-limit', `no end within ${maxMinutes} min (rollouts.maxMinutes)`);
       if (error instanceof ReplayMismatch) {
         await planned.journal?.restart(error);
         continue;

@@ -2,7 +2,7 @@ import { EnvironmentError } from '../base/environment-error';
 import { retry } from '../../base/retry';
 
 export type RetryLimits = {
-  /** Maximum wait for a free session: other attempts hold the sessions for up to 15 minutes each. */
+  /** Maximum wait for a free session: other attempts hold the sessions for up to 15 minutes each by default. */
   fullMs: number;
   /** Maximum wait for a server that does not answer: a restart takes seconds. */
   unreachableMs: number;

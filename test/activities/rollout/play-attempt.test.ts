@@ -107,6 +107,21 @@ test('a server that unloads the policy after each load fails the activity, which
   expect(result).toMatchObject({ type: 'ModelError.unavailable', nonRetryable: false });
 });
 
+test('an attempt without an answer ends after rollouts.maxMinutes, without a reward', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { campaignId } = await play(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`, { maxMinutes: 0.01 });
+  silent.closeAllConnections();
+  silent.close();
+  const { rows } = await judging.pool.query<object>(
+    'select distinct outcome, reward, fault from trajectories where campaign_id = $1::integer',
+    [campaignId],
+  );
+  expect(rows).toEqual([
+    { outcome: 'time-limit', reward: null, fault: 'no end within 0.01 min (rollouts.maxMinutes)' },
+  ]);
+});
+
 test.each(['keep', 'drop'])(
   'with rollouts.thinking %s a trajectory has the thinking of every action',
   async (thinking) => {
