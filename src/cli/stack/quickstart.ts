@@ -71,6 +71,7 @@ async function runCampaign(
       `success on ${set.padEnd(4)} ${iteration === 0 ? 'after the supervised start' : `after iteration ${iteration}         `}  ` +
         `${success.toFixed(3)}  (95% ${interval({ low, high })}, ${tasks} tasks)`,
     );
+  print('One seed: these figures speak of these checkpoints on these tasks, not of the method.');
   print(`report: ${report}`);
   printMessage(paint.dim(`done in ${duration(seconds)}`));
 }

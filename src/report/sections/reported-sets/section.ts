@@ -21,6 +21,7 @@ export const reportedSetsSection = defineSection({
           ? 'This campaign has scored no policy on a test set: its scores on dev are those that the promotion gate has read.'
           : 'No choice of the campaign reads these tasks. The first policy and every promoted one play them once.',
       ),
+      note('One campaign is one seed: its differences speak of these checkpoints on these tasks, not of its method.'),
       ...(reported.length > 0 ? [scoreTable(reported.filter(isWhole), campaign.confidence)] : []),
       ...groupTables(setScores, outcome, campaign.confidence),
     ];
