@@ -21,7 +21,6 @@ from ..models.cost import needs_checkpointing
 from ..models.policy import full_tensor, load_policy, load_weights, trainable_parameters, trained_weights
 from ..process_group import ProcessGroup
 from ..settings import ComputeSettings, PpoSettings, RlSettings, TrainSettings
-from .sharding import shard_like, shard_policy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -96,13 +95,15 @@ def load_train_state(
     checkpointing = _enable_checkpointing_if_needed(model, settings, device)
     scorer = PolicyScorer(model, value_head, precision=settings.precision)
     if settings.sharding == "fsdp":
+        from .sharding import shard_policy  # imports 0.5 s of torch.distributed
+
         shard_policy(scorer, process_group)  # after the weights are loaded, because those are full tensors
     groups: list[dict[str, object]] = [{"params": trainable_parameters(model), "lr": settings.learning_rate}]
     if value_head is not None and isinstance(settings, PpoSettings):
         groups.append({"params": list(value_head.parameters()), "lr": settings.value_learning_rate})
     optimizer = torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
     if saved is not None:
-        _restore_optimizer(optimizer, saved.optimizer_state)
+        _restore_optimizer(optimizer, saved.optimizer_state, sharded=settings.sharding == "fsdp")
     return TrainState(model, value_head, scorer, optimizer, process_group, checkpointing)
 
 
@@ -124,6 +125,8 @@ def load_reference(
     model = load_policy(policy, storage, device, trainable=False)
     scorer = PolicyScorer(model, precision=settings.precision)
     if settings.sharding == "fsdp":
+        from .sharding import shard_policy
+
         shard_policy(scorer, process_group or ProcessGroup())
     return scorer
 
@@ -188,12 +191,17 @@ def _value_head_in(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(_HEAD): t for name, t in state.items() if name.startswith(_HEAD)}
 
 
-def _restore_optimizer(optimizer: torch.optim.AdamW, tensors: Mapping[str, Tensor]) -> None:
+def _restore_optimizer(optimizer: torch.optim.AdamW, tensors: Mapping[str, Tensor], *, sharded: bool) -> None:
     """Restores moments and step counts; learning rate and weight decay remain those of `optimizer`."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         if not key.startswith(_HEAD):
             index, name = key.split(".", 1)
-            state.setdefault(int(index), {})[name] = shard_like(value, parameters[int(index)])
+            state.setdefault(int(index), {})[name] = value
+    if sharded:
+        from .sharding import shard_like
+
+        for number, values in state.items():
+            state[number] = {name: shard_like(value, parameters[number]) for name, value in values.items()}
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
