@@ -112,6 +112,9 @@ export function readConfig(env: Env = process.env): Config {
   });
 }
 
+/** Returns a variable that a file of settings names, such as the value of a provider's header. */
+export const namedVariable = (name: string): string | undefined => process.env[name];
+
 /** Returns the variables from which `readConfig` reads the same configuration, for the processes of the stack. */
 export function variablesOf(config: Config): Record<string, string> {
   const variables = {

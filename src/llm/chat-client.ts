@@ -1,10 +1,10 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
 import { separateThinking } from '../domain/rollout/thinking';
-import type { ChatMessage } from '../domain/rollout/turn';
 import { boundedFetch } from '../base/bounded-fetch';
 import { answerBounds } from '../base/json-bounds';
 import { listOf } from '../base/list-of';
+import { adviceOnParameter, chatBodyOf, type ChatSettings } from './chat-body';
 import { ModelError, toModelError, type ServiceDescription } from './model-error';
 import type { Provider } from './providers';
 import type { Reply } from './request';
@@ -16,12 +16,7 @@ export type Usage = { promptTokens: number; completionTokens: number; estimated:
 /** `requestId` is sent as x-client-request-id, which identifies the request in the provider's log. */
 type Sent = { model: string; requestId: string; signal: AbortSignal };
 
-export type ChatRequest = Sent & {
-  messages: readonly ChatMessage[];
-  temperature: number;
-  seed: number;
-  maxTokens: number;
-};
+export type ChatRequest = Sent & ChatSettings;
 
 export type EmbedRequest = Sent & { texts: readonly string[] };
 
@@ -36,16 +31,10 @@ export const chatClient = (provider: Provider) => {
   return {
     /** @throws ModelError, or the signal's reason after an abort */
     async chat(request: ChatRequest): Promise<{ reply: Reply; usage: Usage }> {
-      const body = {
-        model: request.model,
-        messages: request.messages as OpenAI.ChatCompletionMessageParam[],
-        temperature: request.temperature,
-        seed: request.seed,
-        [provider.tokenLimitField]: request.maxTokens,
-      };
+      const body = chatBodyOf(request, provider);
       let raw: unknown;
       try {
-        raw = await send(request, (options) => client.chat.completions.create(body, options));
+        raw = await send(request, body, (options) => client.chat.completions.create(body, options));
       } catch (error) {
         const reply = error instanceof ModelError ? replyInError(error) : undefined;
         if (!reply) throw error;
@@ -61,7 +50,7 @@ export const chatClient = (provider: Provider) => {
     /** Returns one vector per text, in the order of the texts. @throws ModelError, or the signal's reason after an abort */
     async embed(request: EmbedRequest): Promise<{ vectors: number[][]; usage: Usage }> {
       const body = { model: request.model, input: [...request.texts], encoding_format: 'float' as const };
-      const raw = await send(request, (options) => embeddings.create(body, options));
+      const raw = await send(request, body, (options) => embeddings.create(body, options));
       const { data, usage } = readBody(provider, request, embeddingsBody(request.texts.length), raw);
       const vectors = data.sort((a, b) => a.index - b.index).map(({ embedding }) => embedding);
       const prompt = countOf(usage, 'prompt_tokens');
@@ -72,15 +61,16 @@ export const chatClient = (provider: Provider) => {
 
   async function send<T>(
     { model, requestId, signal }: Sent,
+    body: object,
     create: (options: { signal: AbortSignal; headers: Record<string, string> }) => PromiseLike<T>,
   ): Promise<T> {
     const deadline = AbortSignal.timeout(provider.timeoutSeconds * 1000); // the client's own timeout covers only the headers
     try {
-      const headers = { 'x-client-request-id': encodeURI(requestId) };
+      const headers = { ...provider.headers(), 'x-client-request-id': encodeURI(requestId) };
       return await create({ signal: AbortSignal.any([signal, deadline]), headers });
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (!deadline.aborted) throw toModelError(error, serviceOf(provider, model));
+      if (!deadline.aborted) throw toModelError(error, serviceOf(provider, model, body));
       const limit = `within ${provider.timeoutSeconds} s (timeoutSeconds)`;
       throw new ModelError('unavailable', `${nameOf(provider, model)} did not answer ${limit}`);
     }
@@ -183,18 +173,23 @@ function usageOf(usage: unknown, counted: Omit<Usage, 'estimated'>): Usage {
 
 const nameOf = ({ name, url }: Provider, model: string): string => `provider "${name}" (${url}, model "${model}")`;
 
-function serviceOf(provider: Provider, model: string): ServiceDescription {
+function serviceOf(provider: Provider, model: string, body: object): ServiceDescription {
   const name = nameOf(provider, model);
   const key = provider.key();
+  const secrets = [...(key ? [{ text: key, name: 'key' }] : []), ...secretHeaders(provider)];
   return {
     name,
     unavailable: `${name} does not answer; check its url and the network, then \`coevolve resume\` a parked campaign`,
-    adviceOn: (status) => adviceOn(status, provider.name),
+    adviceOn: (error) => adviceOn(error.status ?? 0, provider.name) ?? adviceOnParameter(error, body, provider.name),
     isCharged: true,
     keepCause: false, // it quotes the response, and servers quote keys in responses
-    redact: (text) => (key ? text.replaceAll(key, '<key>') : text),
+    redact: (text) => secrets.reduce((left, secret) => left.replaceAll(secret.text, `<${secret.name}>`), text),
   };
 }
+
+/** Any header may hold a key; a shorter value is none, and removing it would garble messages. */
+const secretHeaders = (provider: Provider): { text: string; name: string }[] =>
+  Object.entries(provider.headers()).flatMap(([name, text]) => (text.length < 6 ? [] : [{ text, name }]));
 
 function adviceOn(status: number, name: string): string | undefined {
   const resume = 'then `coevolve resume` the campaign';

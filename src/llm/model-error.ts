@@ -32,8 +32,8 @@ export type ServiceDescription = {
   name: string;
   /** The whole message when no server responds. */
   unavailable: string;
-  /** Advice for an HTTP status; undefined without one. */
-  adviceOn?(status: number): string | undefined;
+  /** Advice for an error response; undefined without one. */
+  adviceOn?(error: APIError): string | undefined;
   /** True if every answer costs money, so that an unusable one is not requested again. */
   isCharged: boolean;
   /** False if the client's error may quote a key. */
@@ -60,7 +60,7 @@ export function toModelError(error: unknown, service: ServiceDescription): Model
     });
   if (error instanceof APIConnectionError) return modelError('unavailable', service.unavailable);
   if (error instanceof APIError) {
-    const advice = service.adviceOn?.(error.status ?? 0);
+    const advice = service.adviceOn?.(error);
     return modelError(
       kindOf(error),
       `${service.name} answered: ${error.message}${advice ? `; ${advice}` : ''}`,

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { sha256 } from '../base/sha256';
+import { canonicalJson } from '../domain/base/canonical-json';
 import { DomainError } from '../domain/base/errors';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import type { Store } from '../store';
@@ -75,14 +76,15 @@ type Target = { client: ProviderClient; timeoutSeconds: number };
 
 async function complete({ client, timeoutSeconds }: Target, spec: CampaignSpec, request: ModelRequest): Promise<Reply> {
   const { key, callId, purpose, prompt, messages, seed, signal } = request;
-  const { provider, model, price, temperature, maxTokens } = spec.llm!.models[purpose];
-  const body = { model, messages, temperature, seed, maxTokens };
+  const { provider, price, seed: seedSetting, ...settings } = spec.llm!.models[purpose];
+  const { model, maxTokens } = settings;
+  const chat = { ...settings, messages, seed: seedSetting === null ? null : seed };
   const paid: PaidCall<Reply> = {
-    call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(body), timeoutSeconds },
+    call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(canonicalJson(chat)), timeoutSeconds },
     ...{ campaign: spec.name, price, signal },
     estimate: { promptTokens: estimatePrompt(messages), completionTokens: maxTokens },
     async send(api, requestId) {
-      const { reply, usage } = await api.chat({ ...body, requestId, signal });
+      const { reply, usage } = await api.chat({ ...chat, requestId, signal });
       return { answer: reply, usage };
     },
   };
@@ -108,7 +110,7 @@ async function embedBatch(
   const paid: PaidCall<PackedVectors> = {
     call: {
       ...{ key, callId: `${callId}/${from / batchSize}`, purpose: 'embedding', provider, model, prompt: 'none' },
-      ...{ requestSha256: sha256({ model, input: batch }), timeoutSeconds },
+      ...{ requestSha256: sha256(canonicalJson({ model, input: batch })), timeoutSeconds },
     },
     ...{ campaign: spec.name, price, signal },
     estimate: { promptTokens: estimateText(batch.join('\n')), completionTokens: 0 },
@@ -119,5 +121,3 @@ async function embedBatch(
   };
   return unitVectors(await client(paid));
 }
-
-const sha256 = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');

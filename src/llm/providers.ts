@@ -6,10 +6,13 @@ import { DomainError } from '../domain/base/errors';
 import { didYouMean } from '../base/did-you-mean';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { describeIssue } from '../base/describe-issue';
+import { readHeaders } from './provider-headers';
 import { parseYaml, withPosition } from '../base/parse-yaml';
 
 const count = z.number().int().min(1);
 const rate = z.number().positive();
+
+const headerValue = 'a text, or { env: NAME } with the name of an environment variable';
 
 const providerSchema = z.strictObject({
   /** Base URL with /v1, as the vendor documents it. */
@@ -29,12 +32,18 @@ const providerSchema = z.strictObject({
   concurrency: count.max(1000).default(8),
   /** Some servers reject the older name, for example OpenAI's for newer models. */
   tokenLimitField: z.enum(['max_tokens', 'max_completion_tokens']).default('max_tokens'),
+  /** Further headers of every request, for access and routing: a text, or a variable of the process with the text. */
+  headers: z
+    .record(z.string(), z.union([z.string(), z.strictObject({ env: z.string().min(1) })], { error: headerValue }))
+    .default({}),
 });
 
-export type Provider = Omit<z.output<typeof providerSchema>, 'keyFile'> & {
+export type Provider = Omit<z.output<typeof providerSchema>, 'keyFile' | 'headers'> & {
   name: string;
   /** A function, so that a printed provider contains no key. */
   key(): string | undefined;
+  /** Further headers; a function, because they may hold keys. */
+  headers(): Record<string, string>;
 };
 
 export type Providers = ReadonlyMap<string, Provider>;
@@ -122,7 +131,8 @@ function readProvider(file: string, name: string, settings: unknown): Provider |
     const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue, providerSchema, settings));
     return { problems: problems.map((line) => `${name}.${line}`.replace('.the whole file:', ':')) };
   }
-  const { keyFile, ...provider } = parsed.data;
+  const { keyFile, headers: headerSettings, ...provider } = parsed.data;
+  const headers = readHeaders(headerSettings);
   const urlProblem = problemOfUrl(provider.url);
   const key = keyFile === undefined ? undefined : readKey(path.resolve(path.dirname(file), keyFile));
   const problems = [
@@ -130,10 +140,11 @@ function readProvider(file: string, name: string, settings: unknown): Provider |
       ? [`${name}.url: found ${urlProblem}, expected http://... or https://... and no more than a path`]
       : []),
     ...(key && 'problem' in key ? [`${name}.keyFile: ${key.problem}`] : []),
+    ...headers.problems.map((problem) => `${name}.headers.${problem}`),
   ];
   if (problems.length > 0) return { problems };
   const secret = key && 'key' in key ? key.key : undefined;
-  return { name, ...provider, url: provider.url.replace(/\/+$/, ''), key: () => secret };
+  return { name, ...provider, url: provider.url.replace(/\/+$/, ''), key: () => secret, headers: () => headers.values };
 }
 
 /** Describes the problem of a URL without the URL itself, which may contain a password. */

@@ -1,11 +1,22 @@
 import { z } from 'zod';
 
+/** Tokens of an answer without thinking: an action, an analysis or a verdict, and a list of tasks. */
+const [shortAnswer, longAnswer] = [1024, 4096];
+/** Tokens for thinking: reasoning models spend thousands before the first token of an answer. */
+const thinkingRoom = 16_384;
+
+/** Keys of a request that other settings control, or that change the protocol. */
+const ownKeys = [
+  ...['model', 'messages', 'temperature', 'seed', 'reasoning_effort', 'max_tokens', 'max_completion_tokens'],
+  ...['response_format', 'n', 'stream', 'tools', 'logprobs'],
+];
+
 const dollars = z.number().min(0).max(1e6);
 
 /**
  * One language model for one purpose. The price is required: without it, a budget in US dollars cannot be enforced.
  */
-const model = (defaults: { temperature: number; maxTokens: number }) =>
+const model = (defaults: { temperature: number }) =>
   z.strictObject({
     provider: z
       .string()
@@ -18,14 +29,37 @@ const model = (defaults: { temperature: number; maxTokens: number }) =>
         outputPerMillion: dollars.describe('US dollars per million tokens of answers.'),
       })
       .describe('Price in US dollars; 0 for a server of your own.'),
-    temperature: z.number().min(0).max(2).default(defaults.temperature).describe('Sampling temperature.'),
+    temperature: z
+      .number()
+      .min(0)
+      .max(2)
+      .nullable()
+      .default(defaults.temperature)
+      .describe('Sampling temperature; null sends none, for models that reject it.'),
+    seed: z
+      .enum(['derived'])
+      .nullable()
+      .default('derived')
+      .describe("Seed of each request, derived from the campaign's; null sends none, for models that reject it."),
+    reasoningEffort: z
+      .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])
+      .nullable()
+      .default(null)
+      .describe('Effort of a reasoning model (`reasoning_effort`); null sends none.'),
+    body: z
+      .record(z.string(), z.unknown())
+      .refine((body) => !ownKeys.some((key) => key in body), { error: `keys other than ${ownKeys.join(', ')}` })
+      .default({})
+      .describe("Further keys of each request, in the provider's names; no secrets."),
     maxTokens: z
       .number()
       .int()
       .min(1)
-      .max(65_536)
-      .default(defaults.maxTokens)
-      .describe('Tokens per answer; each call also reserves this number from the budget.'),
+      .max(262_144)
+      .optional()
+      .describe(
+        `Tokens per answer with its thinking, reserved from the budget by each call; default: ${shortAnswer} (abstractor ${longAnswer}), with a reasoning effort ${thinkingRoom} more.`,
+      ),
   });
 
 /** The model of each purpose; all but `embedding` default to the explorer's model. */
@@ -33,27 +67,27 @@ export const modelSettingsSchema = z
   .strictObject({
     models: z
       .strictObject({
-        explorer: model({ temperature: 1, maxTokens: 1024 }).describe('Model that explores an environment.'),
-        reflector: model({ temperature: 0, maxTokens: 1024 })
+        explorer: model({ temperature: 1 }).describe('Model that explores an environment.'),
+        reflector: model({ temperature: 0 })
           .optional()
           .describe("Model that reads flagged trajectories; default: the explorer's at temperature 0."),
-        abstractor: model({ temperature: 0, maxTokens: 4096 })
+        abstractor: model({ temperature: 0 })
           .optional()
           .describe(
-            "Model that turns explorations into tasks; default: the explorer's at temperature 0 with at least 4096 tokens.",
+            `Model that turns explorations into tasks; default: the explorer's at temperature 0 with at least ${longAnswer} tokens.`,
           ),
-        judge: model({ temperature: 0, maxTokens: 1024 })
+        judge: model({ temperature: 0 })
           .optional()
           .describe(
             "Model that judges candidates, and attempts if it is the grader; default: the explorer's at temperature 0.",
           ),
-        solver: model({ temperature: 1, maxTokens: 1024 })
+        solver: model({ temperature: 1 })
           .optional()
           .describe(
             "Model that plays candidates whose query alone it sees, best a stronger one; default: the explorer's.",
           ),
-        embedding: model({ temperature: 0, maxTokens: 1 })
-          .omit({ temperature: true, maxTokens: true })
+        embedding: model({ temperature: 0 })
+          .omit({ temperature: true, seed: true, reasoningEffort: true, body: true, maxTokens: true })
           .nullable()
           .default(null)
           .describe('Embedding model for duplicates, decontamination and diversity; null compares words only.'),
@@ -62,16 +96,28 @@ export const modelSettingsSchema = z
   })
   .transform(({ models }) => {
     const { explorer } = models;
-    const deterministic = { ...explorer, temperature: 0 };
+    const deterministic = { ...explorer, temperature: explorer.temperature === null ? null : 0 };
+    const abstractor = models.abstractor ?? {
+      ...deterministic,
+      ...(explorer.maxTokens !== undefined && { maxTokens: Math.max(explorer.maxTokens, longAnswer) }),
+    };
     return {
       models: {
-        ...models,
-        reflector: models.reflector ?? deterministic,
-        abstractor: models.abstractor ?? { ...deterministic, maxTokens: Math.max(explorer.maxTokens, 4096) },
-        judge: models.judge ?? deterministic,
-        solver: models.solver ?? explorer,
+        explorer: withTokens(explorer, shortAnswer),
+        reflector: withTokens(models.reflector ?? deterministic, shortAnswer),
+        abstractor: withTokens(abstractor, longAnswer),
+        judge: withTokens(models.judge ?? deterministic, shortAnswer),
+        solver: withTokens(models.solver ?? explorer, shortAnswer),
+        embedding: models.embedding,
       },
     };
   });
+
+type Limited = { maxTokens?: number | undefined; reasoningEffort: string | null };
+
+function withTokens<T extends Limited>(settings: T, answer: number): T & { maxTokens: number } {
+  const thinks = settings.reasoningEffort !== null && settings.reasoningEffort !== 'none';
+  return { ...settings, maxTokens: settings.maxTokens ?? answer + (thinks ? thinkingRoom : 0) };
+}
 
 export type ModelSettings = z.output<typeof modelSettingsSchema>;

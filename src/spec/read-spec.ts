@@ -54,12 +54,24 @@ function resolve(input: unknown): CampaignSpec | Problems {
   return parsed.success && idle.length === 0 ? withIterations(parsed.data) : { problems: [...wrong, ...idle] };
 }
 
-const secretsIn = ({ environment, evaluation }: z.output<typeof campaignSpecSchema>): string[] => [
+const secretsIn = ({ environment, evaluation, llm }: z.output<typeof campaignSpecSchema>): string[] => [
   ...secretOptions(environment.options),
   ...Object.entries(evaluation.sets).flatMap(([name, { options }]) =>
     secretOptions(options, `evaluation.sets.${name}.options`),
   ),
+  ...secretBodies(llm),
 ];
+
+/** A model that another purpose inherits is named once. */
+function secretBodies(llm: z.output<typeof campaignSpecSchema>['llm']): string[] {
+  const bodies = new Map<object, string>();
+  for (const [purpose, model] of Object.entries(llm?.models ?? {}))
+    if (model && 'body' in model && !bodies.has(model.body)) bodies.set(model.body, `llm.models.${purpose}.body`);
+  return [...bodies].flatMap(([body, path]) => secretOptions({ ...body }, path, remedyOfModels));
+}
+
+const remedyOfModels =
+  'a spec is stored and printed; write it to headers of the provider in the file of COEVOLVE_LLM_PROVIDERS';
 
 /** Finds the unused keys of the sections without mistakes, so that one error lists all problems. */
 function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): string[] {

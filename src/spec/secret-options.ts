@@ -27,16 +27,20 @@ const isSecret = (key: string, value: unknown): boolean =>
   (typeof value === 'number' && isSecretName(key));
 
 /**
- * Returns one line per option of an environment that looks like a secret, without its value. Such options are rejected
+ * Returns one line per option, of an environment by default, that looks like a secret, without its value. Such options are rejected
  * and not masked: a masked one would still be in rows, histories, artifacts and requests.
  */
-export function secretOptions(options: Record<string, unknown>, path = 'environment.options'): string[] {
+export function secretOptions(
+  options: Record<string, unknown>,
+  path = 'environment.options',
+  remedy = remedyOfEnvironment,
+): string[] {
   return Object.entries(options).flatMap(([key, value]) => {
     const field = `${path}.${key}`;
     if (isSecret(key, value)) return [`${field}: found a secret, expected none: ${remedy}`];
-    return typeof value === 'object' && value !== null ? secretOptions({ ...value }, field) : [];
+    return typeof value === 'object' && value !== null ? secretOptions({ ...value }, field, remedy) : [];
   });
 }
 
-const remedy =
+const remedyOfEnvironment =
   'a spec is stored and printed; write it to a file that a setting of the environment names (docs/new-environment.md)';

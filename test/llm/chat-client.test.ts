@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import type { ChatSettings } from '../../src/llm/chat-body';
 import { chatClient } from '../../src/llm/chat-client';
 import type { Provider } from '../../src/llm/providers';
 import {
@@ -22,11 +23,15 @@ const messages = [{ role: 'user', content: 'How many ships are there?' }];
 
 const client = (changes: Partial<Provider> = {}) => chatClient(scriptedProvider(server.url, changes));
 
-const chat = (changes: Partial<Provider> = {}, signal = new AbortController().signal) =>
-  client(changes).chat({
-    ...{ model: 'm', messages, temperature: 0.5, seed: 3, maxTokens: 50 },
-    ...{ requestId: 'campaign/reflect/1/2', signal },
-  });
+const settings: ChatSettings = {
+  ...{ model: 'm', messages, temperature: 0.5, seed: 3, maxTokens: 50, reasoningEffort: null, body: {} },
+};
+
+const chat = (
+  changes: Partial<Provider> = {},
+  signal = new AbortController().signal,
+  other: Partial<ChatSettings> = {},
+) => client(changes).chat({ ...settings, ...other, requestId: 'campaign/reflect/1/2', signal });
 
 type Failure = Error & { retryAfterMs?: number; notCharged?: boolean };
 
@@ -127,6 +132,44 @@ test('tokenLimitField sets the name of the token limit in the request', async ()
   await chat({ tokenLimitField: 'max_completion_tokens' });
   expect(server.log[0]!.body).toMatchObject({ max_completion_tokens: 50 });
   expect(server.log[0]!.body).not.toHaveProperty('max_tokens');
+});
+
+test('settings that are null are not sent, and further keys and headers are', async () => {
+  const body = { service_tier: 'flex', reasoning: { summary: 'auto' } };
+  const none = { temperature: null, seed: null, reasoningEffort: 'high', body };
+  await chat({ headers: () => ({ 'x-team': 'blue-team' }) }, undefined, none);
+  expect(server.log[0]!.body).toEqual({ model: 'm', messages, max_tokens: 50, reasoning_effort: 'high', ...body });
+  expect(server.log[0]!.headers).toMatchObject({ 'x-team': 'blue-team', authorization: 'Bearer secret-key' });
+});
+
+const unsupported = (param: string, message: string) => ({ status: 400, code: 'unsupported_value', param, message });
+
+test.each([
+  [unsupported('temperature', 'Only the default (1) value is supported.'), 'set temperature: null for this model'],
+  [{ status: 400, message: "Unrecognized request argument supplied: 'seed'" }, 'set seed: null for this model'],
+  [
+    { status: 400, message: "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead." },
+    'set tokenLimitField: max_completion_tokens of "scripted"',
+  ],
+  [{ status: 422, message: 'reasoning_effort: Extra inputs are not permitted' }, 'set reasoningEffort: null'],
+  [{ status: 400, message: 'unknown field "service_tier"' }, 'set body without service_tier for this model'],
+])('a refused parameter is not retried, and the message names the setting: %j', async (given, advice) => {
+  server.answerBy(() => given);
+  const sent = { reasoningEffort: 'low', body: { service_tier: 'flex' } };
+  await expect(chat({}, undefined, sent)).rejects.toMatchObject({
+    ...{ kind: 'rejected', retryable: false, message: expect.stringContaining(advice) },
+  });
+});
+
+test('another error about a parameter gives no advice', async () => {
+  server.answerBy(() => ({ status: 400, message: 'the temperature of the server room is too high' }));
+  await expect(failure()).resolves.toMatchObject({ message: expect.not.stringContaining('refuses') });
+});
+
+test('a header that the server quotes is removed from the message', async () => {
+  server.answerBy(() => ({ status: 403, message: 'the key sk-in-a-header is not valid' }));
+  const { message } = await failure({ headers: () => ({ 'api-key': 'sk-in-a-header' }) });
+  expect(message).toContain('the key <api-key> is not valid');
 });
 
 const inThreeMinutes = () => new Date(Math.ceil(Date.now() / 1000) * 1000 + 180_000).toUTCString();

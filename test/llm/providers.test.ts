@@ -27,8 +27,9 @@ test('an empty file contains no providers', () => {
 });
 
 test('a provider needs a URL and has defaults for all other settings', () => {
-  const { key, ...provider } = read('own: { url: "http://127.0.0.1:8000/v1/" }').get('own')!;
+  const { key, headers, ...provider } = read('own: { url: "http://127.0.0.1:8000/v1/" }').get('own')!;
   expect(key()).toBeUndefined();
+  expect(headers()).toEqual({});
   expect(provider).toEqual({
     name: 'own',
     url: 'http://127.0.0.1:8000/v1',
@@ -45,6 +46,15 @@ test('a key is read from its own file and is not printed with its provider', () 
   const provider = read('{"a": {"url": "https://api.example.com/v1", "keyFile": "keys/one"}}').get('a')!;
   expect(provider.key()).toBe('sk-very-secret');
   expect(inspect(provider, { depth: 9 }) + JSON.stringify(provider)).not.toContain('secret');
+});
+
+test('headers are texts or values of environment variables, and are not printed with their provider', () => {
+  process.env['COEVOLVE_TEST_HEADER'] = 'sk-header-secret';
+  const text = 'a: { url: "https://a", headers: { x-team: blue, api-key: { env: COEVOLVE_TEST_HEADER } } }';
+  const provider = read(text).get('a')!;
+  delete process.env['COEVOLVE_TEST_HEADER'];
+  expect(provider.headers()).toEqual({ 'x-team': 'blue', 'api-key': 'sk-header-secret' });
+  expect(inspect(provider, { depth: 9 }) + JSON.stringify(provider)).not.toMatch(/secret|blue/);
 });
 
 type Mistake = { mistake: string; text: string; problem: string };
@@ -91,6 +101,26 @@ test.each<Mistake>([
     mistake: 'a rate of nothing',
     text: 'a: { url: "https://a", requestsPerSecond: 0 }',
     problem: 'a.requestsPerSecond: found 0, expected more than 0',
+  },
+  {
+    mistake: 'a header without its variable',
+    text: 'a: { url: "https://a", headers: { api-key: { env: COEVOLVE_NOT_SET } } }',
+    problem: 'a.headers.api-key: found no environment variable COEVOLVE_NOT_SET',
+  },
+  {
+    mistake: 'a header of every request',
+    text: 'a: { url: "https://a", headers: { Content-Type: sk-pass } }',
+    problem: 'a.headers.Content-Type: found a header that every request sets itself',
+  },
+  {
+    mistake: 'a value of two lines',
+    text: 'a: { url: "https://a", headers: { x-a: "sk-one\\nsk-two" } }',
+    problem: 'a.headers.x-a: found a value with other characters',
+  },
+  {
+    mistake: 'a header that is a list',
+    text: 'a: { url: "https://a", headers: { x-a: [1] } }',
+    problem: 'a.headers.x-a: found [1], expected a text, or { env: NAME }',
   },
   {
     mistake: 'a mistake deeper down',

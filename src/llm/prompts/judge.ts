@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../domain/base/canonical-json';
 import { DomainError } from '../../domain/base/errors';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ChatMessage } from '../../domain/rollout/turn';
@@ -153,7 +154,7 @@ const valuesOf = ({ goal, criterion, opening, turns, stopReason }: JudgeInput): 
 });
 
 /**
- * Returns the judge's version: prompt, provider, model and temperature. Verdicts of two versions are not compared.
+ * Returns the judge's version: prompt, provider, model and the settings that change its answers. Verdicts of two versions are not compared.
  *
  * @throws DomainError `NoJudge` when the spec configures no language model
  */
@@ -162,6 +163,11 @@ export function judgeVersion(
   prompt: { name: string; version: number } = judgePrompt,
 ): string {
   if (!llm) throw new DomainError('NoJudge', 'the spec has no language model for the judge; set llm.models');
-  const { provider, model, temperature } = llm.models.judge;
-  return `${promptId(prompt)} ${provider}/${model} at ${temperature}`;
+  const { provider, model, temperature, reasoningEffort, body } = llm.models.judge;
+  const others = [
+    ...(reasoningEffort === null ? [] : [`effort ${reasoningEffort}`]),
+    ...(Object.keys(body).length === 0 ? [] : [canonicalJson(body)]),
+  ];
+  const sampled = `at ${temperature ?? 'its own temperature'}`;
+  return [`${promptId(prompt)} ${provider}/${model} ${sampled}`, ...others].join(', ');
 }

@@ -120,6 +120,7 @@ const providersAt = (url: string): Providers =>
         ...{ name: 'scripted', url, key: () => undefined, requestsPerSecond: null, tokensPerMinute: null },
         ...{ timeoutSeconds: 20, breaker: { failures: 1000, coolDownSeconds: 1 }, concurrency: 8 },
         tokenLimitField: 'max_tokens',
+        headers: () => ({}),
       },
     ],
   ]);

@@ -82,7 +82,17 @@ test('a policy client returns only tokens that training can use', () =>
       typeof content === 'string',
   ));
 
-const chatRequest = { model: 'm', messages, temperature: 0, seed: 1, maxTokens: 9, requestId: 'r', signal };
+const chatRequest = {
+  model: 'm',
+  messages,
+  temperature: 0,
+  seed: 1,
+  maxTokens: 9,
+  reasoningEffort: null,
+  body: {},
+  requestId: 'r',
+  signal,
+};
 const chat = () => chatClient(scriptedProvider(server.url)).chat(chatRequest);
 const chatAnswer = {
   choices: [{ message: { content: 'seven' }, finish_reason: 'stop' }],

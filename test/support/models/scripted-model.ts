@@ -25,7 +25,7 @@ export type ModelAnswer =
   | { text: string; finishReason?: 'stop' | 'length' | 'content_filter'; delayMs?: number; withoutUsage?: boolean }
   | { refusal: string }
   | { vectors: number[][] }
-  | { status: number; headers?: Record<string, string>; message?: string; code?: string }
+  | { status: number; headers?: Record<string, string>; message?: string; code?: string; param?: string }
   | { raw: string } // the body unchanged, JSON or not
   | { lost: string } // computed and charged, but the connection breaks before it is sent
   | typeof hangUp
@@ -142,8 +142,8 @@ async function respond(response: ServerResponse, entry: LoggedRequest, answer: M
   if (typeof answer === 'string') return respond(response, entry, { text: answer });
   if ('ends' in answer) return answer.ends === 'never' ? undefined : cut(response, entry);
   if ('status' in answer) {
-    const { status, headers, message = `status ${status}`, code = null } = answer;
-    return send(response, entry, { status, headers, body: { error: { message, type: 'error', code } } });
+    const { status, headers, message = `status ${status}`, code = null, param = null } = answer;
+    return send(response, entry, { status, headers, body: { error: { message, type: 'error', code, param } } });
   }
   if ('raw' in answer) return send(response, entry, { body: answer.raw });
   entry.usage = usageOf(entry, answer);

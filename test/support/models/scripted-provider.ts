@@ -13,6 +13,7 @@ export const scriptedProvider = (url: string, changes: Partial<Provider> = {}): 
   breaker: { failures: 1000, coolDownSeconds: 30 },
   concurrency: 100,
   tokenLimitField: 'max_tokens',
+  headers: () => ({}),
   ...changes,
 });
 
