@@ -40,17 +40,16 @@ async function requireUsable<T>(
   isUsable: (value: T) => boolean,
   send = (body: Buffer): void => server.answerWith(body),
 ): Promise<void> {
-  let usable = 0;
+  send(Buffer.from(JSON.stringify(answer)));
+  expect(isUsable(await call())).toBe(true); // the unchanged answer is accepted
   await fc.assert(
     fc.asyncProperty(mutatedAnswers(answer), async (body) => {
       send(body);
       const value = await valueOf(call());
-      if (value !== undefined) usable++;
       return value === undefined || isUsable(value);
     }),
     { numRuns: 80 },
   );
-  expect(usable).toBeGreaterThan(0); // the unchanged parts of an answer are accepted
 }
 
 const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 31;
