@@ -1,4 +1,4 @@
-"""Reads the decoder's configuration from config.json: Qwen3, Qwen2 or Llama (SmolLM2 is a Llama)."""
+"""Reads the decoder's configuration from config.json: Qwen3, Qwen2, Mistral or Llama (SmolLM2 is a Llama)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coevolve_trainer.failures import bad_input
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """Sizes of a decoder. The three families differ only in biases and in the norm of queries and keys."""
+    """Sizes of a decoder. The families differ only in biases and in the norm of queries and keys."""
 
     layers: int
     heads: int
@@ -34,13 +34,15 @@ def read_decoder_config(model: Path) -> DecoderConfig:
     """
     config: dict[str, Any] = json.loads((model / "config.json").read_bytes())
     family = config.get("model_type")
-    if family not in ("qwen3", "qwen2", "llama"):
-        raise bad_input("model_type", family, "qwen3, qwen2 or llama; vLLM serves others")
+    if family not in ("qwen3", "qwen2", "llama", "mistral"):
+        raise bad_input("model_type", family, "qwen3, qwen2, llama or mistral; vLLM serves others")
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     for name, found, expected in (
         ("hidden_act", config.get("hidden_act", "silu"), "silu"),
         ("mlp_bias", config.get("mlp_bias", False), False),
         ("use_sliding_window", config.get("use_sliding_window", False), False),
+        # Transformers' default for Mistral is a window of 4096; the import removes it
+        ("sliding_window", config.get("sliding_window", 4096) if family == "mistral" else None, None),
         ("rope_type", rope.get("rope_type", rope.get("type", "default")), "default"),
     ):
         if found != expected:

@@ -96,12 +96,12 @@ def test_a_function_cannot_write_a_turn() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_import_checks_that_the_template_renders_functions_as_the_format_does(family: str) -> None:
     template, format_ = vendor_template(FAMILIES[family][1]), FORMATS[family]
-    bos = "<|begin_of_text|>"
-    assert renders_tools(template, format_, bos_token=bos) == (family in WITH_TOOLS)
-    assert renders_tools(format_.template, format_, bos_token=bos) == (family in WITH_TOOLS)
-    assert not renders_tools(None, format_, bos_token=bos)
+    bos = {"bos_token": "<|begin_of_text|>"}
+    assert renders_tools(template, format_, bos) == (family in WITH_TOOLS)
+    assert renders_tools(format_.template, format_, bos) == (family in WITH_TOOLS)
+    assert not renders_tools(None, format_, bos)
     other = template.replace("# Tools", "# Functions").replace("Given the following", "Given these")
-    assert not renders_tools(other, format_, bos_token=bos)
+    assert not renders_tools(other, format_, bos)
 
 
 def test_functions_are_refused_without_a_checked_format() -> None:

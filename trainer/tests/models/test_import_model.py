@@ -120,7 +120,9 @@ def test_importing_an_imported_policy_gives_the_same_files(smollm2: Path, tmp_pa
 def test_the_chat_format_of_a_vendors_template_is_detected(family: str, template: str, expected: str) -> None:
     text = package_file("trl", f"chat_templates/{template}.jinja").read_text()
     tokenizer = Tokenizer.from_str(vocabulary(family))
-    assert detect_chat_format(text, tokenizer, bos_token="<|begin_of_text|>").name == expected
+    detected = detect_chat_format(text, tokenizer, {"bos_token": "<|begin_of_text|>"})
+    assert detected is not None
+    assert detected.name == expected
 
 
 def test_a_folder_in_the_format_of_transformers_becomes_a_policy(tmp_path: Path) -> None:
@@ -153,8 +155,14 @@ def test_weights_are_stored_in_the_given_type(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"chat_template.jinja": "{{ messages[0]['content'] }}"}, "chat template: found one that renders"),
-        ({"chat_template.jinja": None}, "chat template: found none, expected one; or set --chat-format"),
+        (
+            {"chat_template.jinja": "{{ messages[0]['content'] }}"},
+            r"chat template: found one that renders messages 0 of 3 \(user, assistant, user\)",
+        ),
+        (
+            {"chat_template.jinja": None},
+            "chat template: found none, expected one in .*; or set --chat-format",
+        ),
         ({"tokenizer.json": None}, "no tokenizer.json"),
         (
             {"config.json": '{"model_type": "clip"}'},
@@ -167,10 +175,13 @@ def test_weights_are_stored_in_the_given_type(tmp_path: Path) -> None:
         ({"config.json": "[" * 100_000}, "expected the files of an intact model"),
         ({"config.json": json.dumps({**SMALL_LLAMA, "model_type": "llama", "hidden_size": 2**40})}, "found"),
         ({"tokenizer.json": "{}"}, "expected the files of an intact model"),
-        ({"chat_template.jinja": "{{ 1 / 0 }}"}, "expected the files of an intact model"),
+        (
+            {"chat_template.jinja": "{{ 1 / 0 }}"},
+            "chat template: found one that rejects .* ZeroDivisionError",
+        ),
         (
             {"chat_template.jinja": "{{ messages.__class__.__mro__[1].__subclasses__() }}"},
-            "chat template: found one that renders",
+            "chat template: found one that rejects the roles user: SecurityError",
         ),
     ],
 )

@@ -26,6 +26,13 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "qwen3": {**SIZES, "model_type": "qwen3", "head_dim": 32, "tie_word_embeddings": True},
     "qwen2": {**SIZES, "model_type": "qwen2", "tie_word_embeddings": False},
     "llama": {**SIZES, "model_type": "llama", "tie_word_embeddings": True, "rope_theta": 100_000.0},
+    "mistral": {
+        **SIZES,
+        "model_type": "mistral",
+        "head_dim": 32,
+        "tie_word_embeddings": False,
+        "sliding_window": None,
+    },
 }
 
 

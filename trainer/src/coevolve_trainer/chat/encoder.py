@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import groupby, takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -12,11 +12,14 @@ from typing import NamedTuple
 from tokenizers import Tokenizer
 
 from ..failures import bad_input
-from .format import ChatFormat, Message, Piece, Tool
+from .format import Format, Message, Piece, Tool
 from .formats import FORMATS
 from .formats.chatml import CHATML
+from .template_format import NAME as TEMPLATE
+from .template_format import RoleMap, TemplateFormat
+from .text_tokenizer import TextTokenizer
 
-CHAT_FORMAT = "chat_format.json"
+CHAT_FORMAT, CHAT_TEMPLATE = "chat_format.json", "chat_template.jinja"
 
 __all__ = ["CHAT_FORMAT", "ChatEncoder", "Message", "Segment", "Tool"]
 
@@ -34,24 +37,32 @@ class ChatEncoder:
     """Encodes messages with a policy's tokenizer in the policy's chat format.
 
     Content is always plain text: the characters `<|im_end|>` inside an observation become ordinary tokens, so
-    that no environment can end a turn or imitate another role. Added tokens that the tokenizer does not mark
-    as special, such as Qwen3's `<think>`, are recognized only in an assistant's content.
+    that no environment can end a turn or imitate another role. Added tokens that control a conversation
+    without being marked as special, such as Qwen3's `<think>`, are recognized only in an assistant's content.
 
     A header and the content after it are tokenized as one text, as with a template. If the tokenizer merges
     the newline of a header with newlines at the start of an action, the merged token belongs to the action.
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, chat_format: ChatFormat = CHATML, *, has_tools: bool = False
+        self, tokenizer: Tokenizer, chat_format: Format = CHATML, *, has_tools: bool = False
     ) -> None:
         """
         Args:
             has_tools: the model's template was checked to render functions as `chat_format` does.
+
+        Raises:
+            JobFailure: `bad-input` when the tokenizer lacks the format's end token.
         """
         tokenizer.encode_special_tokens = True
         self.tokenizer, self.chat_format, self.has_tools = tokenizer, chat_format, has_tools
-        self._added = {token.content: id for id, token in tokenizer.get_added_tokens_decoder().items()}
-        self._without_added = _without_added_tokens(tokenizer)
+        added = tokenizer.get_added_tokens_decoder()
+        control = {id: token for id, token in added.items() if chat_format.is_control(token)}
+        self._added = {token.content: id for id, token in control.items()}
+        self._control = {token.content: token for token in control.values()}
+        in_actions = [re.escape(token.content) for token in control.values() if not token.special]
+        self._in_actions = re.compile(f"({'|'.join(in_actions)})") if in_actions else None
+        self._text = TextTokenizer(tokenizer, control)
         self.end_id = self._special_id(chat_format.end_token)
         self.pad_token = next(
             (token for token in chat_format.pad_tokens if token in self._added), chat_format.end_token
@@ -61,15 +72,14 @@ class ChatEncoder:
         others = (self._added[token] for token in chat_format.other_stop_tokens if token in self._added)
         self.stop_ids = (self.end_id, *others)
         """All tokens at which a server stops; `end_id`, which belongs to the action, is the first."""
-        # Every request of a trajectory contains the same system prompt, all attempts at a task the same
-        # prompt
-        self._token_ids = lru_cache(maxsize=1024)(self._tokenize)
+        self._margins = self._decoded_margins()
 
     @classmethod
     def load(cls, policy: Path) -> ChatEncoder:
         """Loads the encoder of the policy in `policy`; raises `bad-input` for an unknown chat format."""
-        chat_format, has_tools = read_chat_format(policy)
-        return cls(Tokenizer.from_file(str(policy / "tokenizer.json")), chat_format, has_tools=has_tools)
+        tokenizer = Tokenizer.from_file(str(policy / "tokenizer.json"))
+        chat_format, has_tools = read_chat_format(policy, tokenizer)
+        return cls(tokenizer, chat_format, has_tools=has_tools)
 
     def prompt_ids(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
         """Returns the ids of the messages and of the generation prompt; functions in the format's own way.
@@ -77,75 +87,96 @@ class ChatEncoder:
         Raises:
             JobFailure: `bad-input` for functions if the policy has no such format.
         """
-        pieces = [*self._pieces(messages, tools), *self.chat_format.generation_prompt]
-        return self._encode(pieces).input_ids
+        self._require_tools(tools)
+        return self._encode(self.chat_format.prompt_pieces(messages, tools)).input_ids
 
     def segment(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Segment:
         """Returns ids and action mask of a whole conversation; raises as `prompt_ids` does."""
-        return self._encode(self._pieces(messages, tools))
+        self._require_tools(tools)
+        return self._encode(self.chat_format.pieces(messages, tools))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Returns the text of an action, without its special tokens."""
-        return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        """Returns the content of an action, without its special tokens and the format's own white space."""
+        text = self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        return text.removeprefix(self._margins[0]).removesuffix(self._margins[1])
 
-    def _pieces(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Piece]:
+    def _decoded_margins(self) -> tuple[str, str]:
+        """Returns the format's white space around a decoded action. SentencePiece drops the first space."""
+        before, after = self.chat_format.action_margins
+        if not before:
+            return before, after
+        message, answer = Message(role="user", content="a"), Message(role="assistant", content="a")
+        ids, mask, _ = self.segment([message, answer])
+        action_ids = [id for id, acts in zip(ids, mask, strict=True) if acts]
+        text = self.tokenizer.decode(action_ids, skip_special_tokens=True)
+        return before if text.startswith(before) else "", after
+
+    def _require_tools(self, tools: Sequence[Tool]) -> None:
         if tools and not self.has_tools:
             found = f"{len(tools)} functions for a policy whose chat template has no checked format for them"
             raise bad_input("tools", found, "none; show the functions as text (policy.functions: text)")
-        return self.chat_format.pieces(messages, tools)
 
     def _encode(self, pieces: Iterable[Piece]) -> Segment:
         ids: list[int] = []
         mask: list[int] = []
-        for is_special, run in groupby(
-            pieces, key=lambda piece: piece.is_special and piece.text in self._added
-        ):
-            for token_ids, is_action in (
-                self._encode_special(run) if is_special else [self._encode_text(list(run))]
-            ):
-                ids += token_ids
-                mask += is_action
+        runs = [list(run) for _, run in groupby(self._divided(pieces), key=lambda piece: piece.is_special)]
+        for index, run in enumerate(runs):
+            if run[0].is_special:
+                ids += [self._added[piece.text] for piece in run]
+                mask += [int(piece.is_action) for piece in run]
+                continue
+            before = runs[index - 1][-1].text if index > 0 else None
+            after = runs[index + 1][0].text if index + 1 < len(runs) else None
+            text_ids, header = self._encode_text(run, before, after)
+            ids += text_ids
+            mask += [0] * header + [1] * (len(text_ids) - header)
         return Segment(ids, mask)
 
-    def _encode_special(self, run: Iterator[Piece]) -> Iterator[tuple[Sequence[int], list[int]]]:
-        for piece in run:
-            yield (self._added[piece.text],), [int(piece.is_action)]
+    def _divided(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """Yields pieces of which those that are special are tokens, also tokens inside of an action."""
+        for piece in pieces:
+            if piece.is_action and not piece.is_special and self._in_actions:
+                for index, text in enumerate(self._in_actions.split(piece.text)):
+                    yield Piece(text, is_special=index % 2 == 1, is_action=True)
+            else:
+                yield piece._replace(is_special=piece.is_special and piece.text in self._added)
 
-    def _encode_text(self, run: list[Piece]) -> tuple[Sequence[int], list[int]]:
-        """Encodes the texts between two special tokens; only the last of them can be an action."""
-        is_action = run[-1].is_action
-        ids = self._token_ids("".join(piece.text for piece in run), is_action)
-        if not is_action:
-            return ids, [0] * len(ids)
-        header = self._token_ids("".join(piece.text for piece in run[:-1]), is_action)
-        kept = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(header, ids, strict=False))))
-        return ids, [0] * kept + [1] * (len(ids) - kept)
-
-    def _tokenize(self, text: str, is_action: bool) -> tuple[int, ...]:
-        tokenizer = self.tokenizer if is_action else self._without_added
-        return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+    def _encode_text(self, run: list[Piece], before: str | None, after: str | None) -> tuple[list[int], int]:
+        """Encodes the texts between two tokens; returns ids, and how many precede the action at their end."""
+        header = "".join(piece.text for piece in run if not piece.is_action)
+        action = "".join(piece.text for piece in run if piece.is_action)
+        # Phi-3's tokens contain the white space after them. An action keeps its own, which was sampled
+        if before is not None and self._control[before].rstrip:
+            header = header.lstrip()
+        if after is not None and self._control[after].lstrip and not action:
+            header = header.rstrip()
+        ids = self._text.encode(header + action, before is None)
+        if not action:
+            return list(ids), len(ids)
+        pairs = zip(self._text.encode(header, before is None), ids, strict=False)
+        return list(ids), len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
     def _special_id(self, name: str) -> int:
         if name not in self._added:
-            raise ValueError(f"tokenizer has no token {name}")
+            expected = f"the token {name} of the chat format {self.chat_format.name}"
+            raise bad_input("tokenizer", f"no token {name}", expected)
         return self._added[name]
 
 
-def read_chat_format(policy: Path) -> tuple[ChatFormat, bool]:
-    """Returns the chat format named in a policy's folder, ChatML by default, and if it renders functions."""
+def read_chat_format(policy: Path, tokenizer: Tokenizer) -> tuple[Format, bool]:
+    """Returns the chat format of a policy's folder, ChatML by default, and if it renders functions."""
     path = policy / CHAT_FORMAT
     if not path.is_file():
         return CHATML, False
     stored = json.loads(path.read_bytes())
     name = stored["name"]
+    if name == TEMPLATE:
+        template = (policy / CHAT_TEMPLATE).read_text(encoding="utf-8")
+        added = tuple(tokenizer.get_added_tokens_decoder().values())
+        roles = RoleMap(**stored["roles"])
+        return TemplateFormat(template, stored["variables"], added, roles).with_shape(), stored[
+            "tools"
+        ] is True
     if name not in FORMATS:
-        raise bad_input(f"{path}: name", name, f"one of {', '.join(FORMATS)}")
+        raise bad_input(f"{path}: name", name, f"one of {', '.join([*FORMATS, TEMPLATE])}")
     return FORMATS[name], stored.get("tools") is True and FORMATS[name].render_tools is not None
-
-
-def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:
-    """Returns a tokenizer without added tokens that are not special; those that are special are disabled."""
-    if all(token.special for token in tokenizer.get_added_tokens_decoder().values()):
-        return tokenizer
-    serialized = json.loads(tokenizer.to_str())
-    return Tokenizer.from_str(json.dumps({**serialized, "added_tokens": [], "post_processor": None}))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
+
+from tokenizers import AddedToken
 
 
 class Message(TypedDict):
@@ -25,6 +27,42 @@ class Piece(NamedTuple):
     """True for the policy's output and for the token that ends it."""
 
 
+class Format(Protocol):
+    """What an encoder needs of a chat format: a verified one in Python, or a model's own template."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def end_token(self) -> str:
+        """The special token that ends an action and belongs to it."""
+
+    @property
+    def other_stop_tokens(self) -> tuple[str, ...]:
+        """Further special tokens at which a server stops, if the tokenizer has them."""
+
+    @property
+    def pad_tokens(self) -> tuple[str, ...]:
+        """Candidates for padding; the first that the tokenizer has is used."""
+
+    @property
+    def action_margins(self) -> tuple[str, str]:
+        """White space that the format writes before and after an action's content; part of the action."""
+
+    @property
+    def template(self) -> str:
+        """The format in Jinja."""
+
+    def is_control(self, token: AddedToken) -> bool:
+        """Returns whether an added token of the tokenizer is plain text in all contents but the policy's."""
+
+    def prompt_pieces(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Iterable[Piece]:
+        """Returns the messages, then the header of the assistant's turn."""
+
+    def pieces(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Iterable[Piece]:
+        """Returns a whole conversation."""
+
+
 @dataclass(frozen=True)
 class ChatFormat:
     """A chat format in Python; `template` is the same format in Jinja, with generation blocks."""
@@ -42,6 +80,10 @@ class ChatFormat:
     template: str
     render_tools: Callable[[Sequence[Message], Sequence[Tool]], Iterator[Piece]] | None = None
     """Renders a conversation with functions in the format's own way, which is stated once, at its start."""
+    action_margins: tuple[str, str] = ("", "")
+
+    def is_control(self, token: AddedToken) -> bool:
+        return True
 
     def pieces(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Iterator[Piece]:
         if not tools:
@@ -49,12 +91,16 @@ class ChatFormat:
         assert self.render_tools is not None
         return self.render_tools(messages, tools)
 
+    def prompt_pieces(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Iterator[Piece]:
+        yield from self.pieces(messages, tools)
+        yield from self.generation_prompt
+
     def render_text(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, add_generation_prompt: bool
     ) -> str:
         """Returns the conversation as the template renders it."""
-        pieces = [*self.pieces(messages, tools), *(self.generation_prompt if add_generation_prompt else ())]
-        return "".join(piece.text for piece in pieces)
+        render = self.prompt_pieces if add_generation_prompt else self.pieces
+        return "".join(piece.text for piece in render(messages, tools))
 
 
 def special(text: str) -> Piece:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from ..files.atomic_files import canonical_json, write_synced
-from .format import ChatFormat
+from .format import Format
 from .formats.chatml import CHATML, END, PAD, START
+
+_INIT_TOKENS = {"eos_token": END, "pad_token": PAD}
 
 
 def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:
@@ -41,15 +43,14 @@ def write_tokenizer(
     folder: Path,
     *,
     max_positions: int,
-    chat_format: ChatFormat = CHATML,
-    pad_token: str = PAD,
+    chat_format: Format = CHATML,
+    special_tokens: Mapping[str, str] = _INIT_TOKENS,
 ) -> None:
     """Writes the files from which transformers' AutoTokenizer loads the same tokenizer and chat template."""
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
-        "eos_token": chat_format.end_token,
-        "pad_token": pad_token,
+        **special_tokens,
         "model_max_length": max_positions,
     }
     write_synced(folder / "tokenizer.json", tokenizer.to_str().encode())

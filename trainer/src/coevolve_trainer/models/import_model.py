@@ -11,14 +11,16 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tokenizers import Tokenizer
-
-from ..chat.detect_format import detect_chat_format, renders_tools
+from ..chat.choose_format import (
+    NAMES,
+    ChosenFormat,
+    require_format_name,
+    template_format,
+    verified_format,
+)
 from ..chat.encoder import CHAT_FORMAT, ChatEncoder
-from ..chat.format import ChatFormat
-from ..chat.formats import FORMATS
+from ..chat.template_format import TemplateFormat
 from ..chat.tokenizer import write_tokenizer
 from ..failures import EXIT_CODES, as_job_failure, bad_input
 from ..files.atomic_files import (
@@ -29,52 +31,50 @@ from ..files.atomic_files import (
 )
 from ..files.disk_space import require_free_space
 from ..files.policy_files import write_manifest
+from .model_limits import limit_to_window, positions_of, server_notes, training_notes
 from .model_sources import Source, find_source
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+from .source_model import SourceModel, generic_template, read_source
 
 WEIGHT_TYPES = ("as-found", "bfloat16", "float32")
 
 
-class SourceModel(NamedTuple):
-    """A model as it was read from its source."""
-
-    model: PreTrainedModel
-    dtype: str  # type of its weights
-    tokenizer: Tokenizer
-    template: str | None
-    bos_token: str | None  # may occur in the template
-    license: str | None
-
-
 def import_model(
-    source: str, output: Path, *, weights: str = "as-found", chat_format: str | None = None
+    source: str,
+    output: Path,
+    *,
+    weights: str = "as-found",
+    chat_format: str | None = None,
+    fold_system: bool = False,
 ) -> dict[str, object]:
-    """Writes the policy `output`; returns the fields of its manifest and its hash as `policy_hash`.
+    """Writes the policy `output`; returns the fields of its manifest, its hash as `policy_hash`, and `notes`.
 
-    `weights` is the stored type; `as-found` is bfloat16 for GGUF's packed types. `chat_format` names the
-    format of a model without a chat template.
+    Args:
+        weights: the stored type; `as-found` is bfloat16 for GGUF's packed types.
+        chat_format: a verified family, or `template` for the model's own template. By default it is detected.
+        fold_system: puts system messages into the first user message although the template takes them.
 
     Raises:
         JobFailure: `bad-input` for an unsupported source, architecture or chat template; `disk-full`.
     """
+    require_format_name(chat_format)
     if output.exists():
         raise bad_input("output", f"{output}, which exists", "a new name")
     found = find_source(source)
     output.parent.mkdir(parents=True, exist_ok=True)
-    model, format_ = _read(found, FORMATS[chat_format] if chat_format else None)
+    model, chosen = _read(found, chat_format, fold_system=fold_system)
     staging = create_empty_directory(output.with_name(f".{output.name}.staging"))
+    notes = [*chosen.notes, *limit_to_window(model.model)]
     fields = {
         "method": "import",
         "source": found.record,
         "license": found.license or model.license or "not stated",
-        "chat_format": format_.name,
-        **_write_files(model, format_, weights, staging),
+        "chat_format": chosen.chat_format.name,
+        **_write_files(model, chosen, weights, staging),
     }
+    notes += [*server_notes(staging), *training_notes(model.model)]
     policy_hash = write_manifest(staging, fields)
     publish_directory(staging, output)
-    return {**fields, "policy_hash": policy_hash}
+    return {**fields, "policy_hash": policy_hash, "notes": notes}
 
 
 def main() -> int:
@@ -84,9 +84,13 @@ def main() -> int:
     parser.add_argument("--weights", choices=WEIGHT_TYPES, default="as-found", help="stored type of weights")
     parser.add_argument(
         "--chat-format",
-        choices=tuple(FORMATS),
         default=None,
-        help="format of a model without a chat template",
+        help=f"instead of the detected one: one of {', '.join(NAMES)}",
+    )
+    parser.add_argument(
+        "--fold-system",
+        action="store_true",
+        help="put system messages into the first user message",
     )
     arguments = parser.parse_args()
     os.environ |= {"TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error", "TQDM_DISABLE": "1"}
@@ -96,6 +100,7 @@ def main() -> int:
             arguments.output.absolute(),
             weights=arguments.weights,
             chat_format=arguments.chat_format,
+            fold_system=arguments.fold_system,
         )
     except Exception as error:
         failure = as_job_failure(error)
@@ -105,16 +110,18 @@ def main() -> int:
     return 0
 
 
-def _read(source: Source, given_format: ChatFormat | None) -> tuple[SourceModel, ChatFormat]:
+def _read(source: Source, chat_format: str | None, *, fold_system: bool) -> tuple[SourceModel, ChosenFormat]:
     """
     Raises:
         JobFailure: `bad-input`, also for damaged files: the libraries raise errors of all types for those.
     """
     try:
-        model = _read_gguf(source) if source.path.is_file() else _read_folder(source)
-        detected = given_format or detect_chat_format(
-            model.template, model.tokenizer, bos_token=model.bos_token
-        )
+        model = read_source(source)
+        verified = verified_format(model.template, chat_format)
+        if verified is not None:
+            return model, verified
+        model = model._replace(template=generic_template(source, model))
+        return model, template_format(model.template, fold_system=fold_system)
     except Exception as error:
         failure = as_job_failure(error)
         if failure.type != "internal":
@@ -122,104 +129,35 @@ def _read(source: Source, given_format: ChatFormat | None) -> tuple[SourceModel,
         raise bad_input(
             "source", f"{source.path} ({failure.message})", "the files of an intact model"
         ) from error
-    return model, detected
 
 
-def _read_gguf(source: Source) -> SourceModel:
-    import torch
-    from gguf import GGUFReader
-    from transformers import AutoModelForCausalLM
-    from transformers.utils import logging
-
-    from .gguf_tokenizer import gguf_tokenizer
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    fields: dict[str, Any] = {
-        name: field.contents() for name, field in GGUFReader(source.path).fields.items()
-    }
-    tokenizer = gguf_tokenizer(fields)
-    try:
-        model = AutoModelForCausalLM.from_pretrained(
-            source.path.parent, gguf_file=source.path.name, dtype=torch.float32, local_files_only=True
-        )
-    except (ValueError, KeyError) as error:
-        name = fields.get("general.architecture")
-        raise bad_input("general.architecture", name, f"one that transformers reads ({error})") from None
-    # The weights are no longer packed; a configuration with this entry could not be loaded
-    del model.config.quantization_config
-    bos_id = fields.get("tokenizer.ggml.bos_token_id")
-    return SourceModel(
-        model=model,
-        dtype="bfloat16",  # no packed type is more precise
-        tokenizer=tokenizer,
-        template=fields.get("tokenizer.chat_template"),
-        bos_token=None if bos_id is None else fields["tokenizer.ggml.tokens"][bos_id],
-        license=fields.get("general.license"),
-    )
-
-
-def _read_folder(source: Source) -> SourceModel:
-    from .policy import CONFIG, load_model
-
-    folder = source.path
-    for name in (CONFIG, "tokenizer.json"):
-        if not (folder / name).is_file():
-            raise bad_input(f"source {folder}", f"no {name}", "a folder in the format of transformers")
-    config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
-    _require_causal_model(config)
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    path = folder / "tokenizer_config.json"
-    tokenizer_config: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
-    template = folder / "chat_template.jinja"
-    model = load_model(folder, "auto")
-    bos_token = tokenizer_config.get("bos_token")
-    return SourceModel(
-        model=model,
-        dtype=str(model.dtype).removeprefix("torch."),
-        tokenizer=tokenizer,
-        template=template.read_text() if template.is_file() else tokenizer_config.get("chat_template"),
-        bos_token=bos_token["content"] if isinstance(bos_token, dict) else bos_token,
-        license=None,
-    )
-
-
-def _require_causal_model(config: dict[str, Any]) -> None:
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-
-    model_type = config.get("model_type")
-    if model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        raise bad_input(
-            "model_type", model_type, "a causal language model of transformers, such as qwen3 or llama"
-        )
-
-
-def _write_files(
-    source: SourceModel, chat_format: ChatFormat, weights: str, folder: Path
-) -> dict[str, object]:
+def _write_files(source: SourceModel, chosen: ChosenFormat, weights: str, folder: Path) -> dict[str, object]:
     """Writes all files except the manifest; returns the manifest's fields about the weights."""
     import torch
 
     from .policy import GENERATION_CONFIG, parameter_count, write_model
 
-    model = source.model
+    model, (chat_format, tools, _) = source.model, chosen
     stored = source.dtype if weights == "as-found" else weights
     torch.nn.Module.to(model, getattr(torch, stored))
     model.config.dtype = getattr(torch, stored)
     require_free_space(folder, 2 * sum(p.nbytes for p in model.parameters()))
-    encoder = ChatEncoder(source.tokenizer, chat_format)
+    encoder = ChatEncoder(source.template.tokenizer, chat_format, has_tools=tools)
     write_model(model, folder)
     generation = {"eos_token_id": list(encoder.stop_ids), "pad_token_id": encoder.pad_id}
     write_synced(folder / GENERATION_CONFIG, canonical_json(generation))
-    tools = renders_tools(source.template, chat_format, bos_token=source.bos_token)
-    write_synced(folder / CHAT_FORMAT, canonical_json({"name": chat_format.name, "tools": tools}))
+    record: dict[str, object] = {"name": chat_format.name}
+    special_tokens = {"eos_token": chat_format.end_token, "pad_token": encoder.pad_token}
+    if isinstance(chat_format, TemplateFormat):
+        special_tokens = {**chat_format.variables, "pad_token": encoder.pad_token}
+        record = {**chat_format.record(), "variables": special_tokens}
+    write_synced(folder / CHAT_FORMAT, canonical_json({**record, "tools": tools}))
     write_tokenizer(
-        source.tokenizer,
+        source.template.tokenizer,
         folder,
-        max_positions=model.config.max_position_embeddings,
+        max_positions=positions_of(model),
         chat_format=chat_format,
-        pad_token=encoder.pad_token,
+        special_tokens=special_tokens,
     )
     return {
         "tools": tools,

@@ -49,17 +49,27 @@ def use_block_attention(model: PreTrainedModel) -> None:
     """Makes the model's attention accept an `attention_plan`; without one it is causal over whole rows.
 
     Raises:
-        JobFailure: `bad-input` when a layer has sliding-window attention.
+        JobFailure: `bad-input` as `require_block_attention` does.
     """
     from transformers import AttentionInterface
 
+    require_block_attention(model)
+    AttentionInterface.register(NAME, block_attention)
+    model.config._attn_implementation = NAME
+
+
+def require_block_attention(model: PreTrainedModel) -> None:
+    """Raises `bad-input` for sliding-window attention, or a model that has an attention of its own."""
+    if not model._supports_attention_backend:
+        found = f"{type(model).__name__}, whose attention cannot be replaced"
+        raise bad_input("architecture", found, "one with transformers' attention interface")
     kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
     if kinds != {"full_attention"}:
         raise bad_input(
             "layer_types of the policy", ", ".join(sorted(kinds)), "full_attention in every layer"
         )
-    AttentionInterface.register(NAME, block_attention)
-    model.config._attn_implementation = NAME
+    if getattr(model.config, "sliding_window", None) and not hasattr(model.config, "layer_types"):
+        raise bad_input("sliding_window of the policy", model.config.sliding_window, "none; import it again")
 
 
 def block_attention(

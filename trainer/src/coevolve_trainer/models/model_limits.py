@@ -1,0 +1,55 @@
+"""The limits of an imported model here: its positions, and the servers and trainers that can compute it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..failures import JobFailure, bad_input
+from .kernels.block_attention import require_block_attention
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+def positions_of(model: PreTrainedModel) -> int:
+    """Returns the max tokens of prompt plus completion; raises `bad-input` if the configuration has none."""
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if not isinstance(positions, int):
+        raise bad_input("max_position_embeddings", positions, "the number of positions, in config.json")
+    return positions
+
+
+def limit_to_window(model: PreTrainedModel) -> list[str]:
+    """Limits the positions of a model whose layers all have one sliding window to it; returns a note.
+
+    Within it, sliding attention is full attention (Mistral 7B v0.1: 4096 tokens), which everything computes.
+    """
+    config = model.config
+    window = getattr(config, "sliding_window", None)
+    if not isinstance(window, int) or getattr(config, "layer_types", None):
+        return []
+    config.sliding_window = None
+    config.max_position_embeddings = min(positions_of(model), window)
+    return [f"limited to {config.max_position_embeddings} tokens, its sliding window"]
+
+
+def server_notes(policy: Path) -> list[str]:
+    """Returns a note if the small policy server cannot compute the model."""
+    from coevolve_policy_server.model_config import read_decoder_config
+
+    try:
+        read_decoder_config(policy)
+    except JobFailure as failure:
+        remedy = "start the stack with COEVOLVE_POLICY_SERVER=vllm"
+        return [f"the small policy server cannot serve it ({failure.message}); {remedy}"]
+    return []
+
+
+def training_notes(model: PreTrainedModel) -> list[str]:
+    """Returns a note if the builtin trainer cannot compute the model."""
+    try:
+        require_block_attention(model)
+    except JobFailure as failure:
+        return [f"the builtin trainer cannot train it ({failure.message})"]
+    return []

@@ -1,0 +1,132 @@
+"""Reads a pretrained model, its tokenizer and its chat template from a GGUF file or a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tokenizers import Tokenizer
+
+from ..chat.choose_format import ChatTemplate
+from ..failures import bad_input
+from .model_sources import Source
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
+
+
+class SourceModel(NamedTuple):
+    """A model as it was read from its source."""
+
+    model: PreTrainedModel
+    dtype: str  # type of its weights
+    template: ChatTemplate
+    license: str | None
+
+
+def read_source(source: Source) -> SourceModel:
+    """
+    Raises:
+        JobFailure: `bad-input` for an unsupported model; the libraries raise others for damaged files.
+    """
+    return _read_gguf(source) if source.path.is_file() else _read_folder(source.path)
+
+
+def generic_template(source: Source, model: SourceModel) -> ChatTemplate:
+    """Returns the template with the tokenizer that transformers makes of a folder.
+
+    For SentencePiece's models it may differ from tokenizer.json, because transformers builds it by its class.
+    """
+    if source.path.is_file():
+        return model.template
+    from transformers import AutoTokenizer
+
+    loaded: Any = AutoTokenizer.from_pretrained(source.path, local_files_only=True)
+    tokenizer = Tokenizer.from_str(loaded.backend_tokenizer.to_str())
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    names = {name: str(token) for name, token in loaded.special_tokens_map.items() if isinstance(token, str)}
+    return ChatTemplate(_default(loaded.chat_template), tokenizer, names)
+
+
+def _read_gguf(source: Source) -> SourceModel:
+    import torch
+    from gguf import GGUFReader
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    from .gguf_tokenizer import gguf_tokenizer
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    fields: dict[str, Any] = {
+        name: field.contents() for name, field in GGUFReader(source.path).fields.items()
+    }
+    tokenizer = gguf_tokenizer(fields)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            source.path.parent, gguf_file=source.path.name, dtype=torch.float32, local_files_only=True
+        )
+    except (ValueError, KeyError) as error:
+        name = fields.get("general.architecture")
+        raise bad_input("general.architecture", name, f"one that transformers reads ({error})") from None
+    # The weights are no longer packed; a configuration with this entry could not be loaded
+    del model.config.quantization_config
+    keys = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
+    ids = {name: fields.get(f"tokenizer.ggml.{key}_token_id") for name, key in keys.items()}
+    tokens = fields["tokenizer.ggml.tokens"]
+    names = {name: tokens[id] for name, id in ids.items() if id is not None}
+    return SourceModel(
+        model=model,
+        dtype="bfloat16",  # no packed type is more precise
+        template=ChatTemplate(fields.get("tokenizer.chat_template"), tokenizer, names),
+        license=fields.get("general.license"),
+    )
+
+
+def _read_folder(folder: Path) -> SourceModel:
+    from .policy import CONFIG, load_model
+
+    for name in (CONFIG, "tokenizer.json"):
+        if not (folder / name).is_file():
+            raise bad_input(f"source {folder}", f"no {name}", "a folder in the format of transformers")
+    config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
+    _require_causal_model(config)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    path = folder / "tokenizer_config.json"
+    tokenizer_config: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
+    template = folder / "chat_template.jinja"
+    model = load_model(folder, "auto")
+    named = {name: tokenizer_config.get(name) for name in _NAMES}
+    texts = {name: token["content"] if isinstance(token, dict) else token for name, token in named.items()}
+    return SourceModel(
+        model=model,
+        dtype=str(model.dtype).removeprefix("torch."),
+        template=ChatTemplate(
+            template.read_text() if template.is_file() else _default(tokenizer_config.get("chat_template")),
+            tokenizer,
+            {name: token for name, token in texts.items() if token is not None},
+        ),
+        license=None,
+    )
+
+
+def _default(template: Any) -> str | None:
+    """Returns the default of several templates: a list in a file, a dictionary in transformers."""
+    if isinstance(template, list):
+        template = {entry["name"]: entry["template"] for entry in template}
+    return template.get("default") if isinstance(template, dict) else template
+
+
+def _require_causal_model(config: dict[str, Any]) -> None:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    model_type = config.get("model_type")
+    if model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        raise bad_input(
+            "model_type", model_type, "a causal language model of transformers, such as qwen3 or llama"
+        )

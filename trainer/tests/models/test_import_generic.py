@@ -1,0 +1,128 @@
+"""Models of no verified family are imported with their own template, or refused with a typed error."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from template_families import STABLE, UNSTABLE, Family
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+from coevolve_policy_server.model_config import read_decoder_config
+from coevolve_trainer.chat.encoder import ChatEncoder, Message
+from coevolve_trainer.failures import JobFailure
+from coevolve_trainer.models.import_model import import_model
+from coevolve_trainer.models.model_limits import limit_to_window
+
+MESSAGES: list[Message] = [
+    {"role": "system", "content": "Write SQL."},
+    {"role": "user", "content": "  How many singers? naïve 東京\n"},
+    {"role": "assistant", "content": "SELECT COUNT(*) FROM singer"},
+    {"role": "user", "content": "[(7,)]"},
+]
+SIZES = {
+    **{"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2},
+    **{"num_key_value_heads": 1, "head_dim": 16, "max_position_embeddings": 128},
+}
+
+
+def write_model(folder: Path, family: Family, model_type: str, **settings: Any) -> Path:
+    """Writes a small random model with the tokenizer and the template of a family."""
+    vocabulary = family.tokenizer().get_vocab_size()
+    config = AutoConfig.for_model(model_type, **SIZES, vocab_size=vocabulary, **settings)
+    torch.manual_seed(0)
+    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    family.write(folder)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "model_type", "server"),
+    [
+        ("llama2", "llama", True),
+        ("mistral-v3", "mistral", True),
+        ("gemma", "gemma", False),
+        ("phi3", "phi3", False),
+    ],
+)
+def test_a_model_of_no_verified_family_is_imported_with_its_own_template(
+    tmp_path: Path, name: str, model_type: str, server: bool
+) -> None:
+    settings = {"mistral": {"sliding_window": None}, "phi3": {"pad_token_id": 0}}.get(model_type, {})
+    folder = write_model(tmp_path / "model", STABLE[name], model_type, **settings)
+    fields = import_model(str(folder), tmp_path / "policy")
+    assert (fields["chat_format"], fields["tools"]) == ("template", False)
+    notes = fields["notes"]
+    assert isinstance(notes, list)
+    assert notes[0].startswith("chat format template: the model's own template, checked on conversations")
+    has_remedy = any("COEVOLVE_POLICY_SERVER=vllm" in note for note in notes)
+    assert has_remedy is not server
+    encoder = ChatEncoder.load(tmp_path / "policy")
+    source, policy = (AutoTokenizer.from_pretrained(tmp_path / path) for path in ("model", "policy"))
+    turns = encoder.chat_format.turns(MESSAGES)  # type: ignore[attr-defined]
+    for tokenizer in (source, policy):
+        encoded = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True)
+        assert encoder.prompt_ids(MESSAGES) == encoded["input_ids"]
+    again = import_model(str(tmp_path / "policy"), tmp_path / "again")
+    for path in (tmp_path / "policy").iterdir():
+        if path.name != "manifest.json":
+            assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes(), path.name
+    assert again["chat_format"] == "template"
+
+
+def test_llama2s_own_tokenizer_class_gives_the_ids_of_transformers(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model", STABLE["llama2"], "llama")
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    for number, legacy in enumerate((True, False)):
+        text = json.dumps({**config, "tokenizer_class": "LlamaTokenizer", "legacy": legacy})
+        (folder / "tokenizer_config.json").write_text(text)
+        import_model(str(folder), tmp_path / f"policy-{number}")
+        encoder = ChatEncoder.load(tmp_path / f"policy-{number}")
+        for path in (folder, tmp_path / f"policy-{number}"):
+            tokenizer: Any = AutoTokenizer.from_pretrained(path)
+            encoded = tokenizer.apply_chat_template(MESSAGES, return_dict=True)
+            assert encoder.prompt_ids(MESSAGES) == encoded["input_ids"]
+
+
+def test_an_unstable_template_leaves_nothing_and_fold_system_is_its_remedy(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model", UNSTABLE["mistral-v3-moved"], "mistral", sliding_window=None)
+    with pytest.raises(JobFailure, match=r"at message 0 \(system\): .* --fold-system"):
+        import_model(str(folder), tmp_path / "policy")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    fields = import_model(str(folder), tmp_path / "policy", fold_system=True)
+    assert "a system message begins the first user message" in str(fields["notes"])
+
+
+@pytest.mark.parametrize(
+    ("chat_format", "message"),
+    [
+        ("vicuna", r"--chat-format: found vicuna, expected one of chatml, .*, template"),
+        ("chatml", r"--chat-format: found chatml, whose token <\|im_start\|> the tokenizer lacks"),
+        ("qwen3", r"--chat-format: found qwen3, whose token <\|im_start\|> the tokenizer lacks"),
+        ("llama3.1", r"--chat-format: found llama3.1, whose token <\|start_header_id\|> the tokenizer lacks"),
+    ],
+)
+def test_a_chat_format_of_other_tokens_is_a_typed_error(
+    tmp_path: Path, chat_format: str, message: str
+) -> None:
+    folder = write_model(tmp_path / "model", STABLE["llama2"], "llama")
+    with pytest.raises(JobFailure, match=message) as raised:
+        import_model(str(folder), tmp_path / "policy", chat_format=chat_format)
+    assert raised.value.type == "bad-input"
+
+
+def test_a_sliding_window_becomes_the_limit_of_positions(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model", STABLE["mistral-v1"], "mistral", sliding_window=64)
+    fields = import_model(str(folder), tmp_path / "policy")
+    assert "limited to 64 tokens, its sliding window" in str(fields["notes"])
+    assert read_decoder_config(tmp_path / "policy").positions == 64
+    model: Any = AutoModelForCausalLM.from_pretrained(tmp_path / "policy")
+    assert model.config.sliding_window is None
+    assert limit_to_window(model) == []
+    original: Any = AutoModelForCausalLM.from_pretrained(folder)
+    tokens = torch.arange(60)[None]
+    with torch.no_grad():
+        logits = [each(input_ids=tokens).logits for each in (original, model)]
+    torch.testing.assert_close(*logits)
