@@ -21,6 +21,8 @@ export type ImportedModel = {
   parameters: number;
   /** The type in which its weights are stored. */
   weights: string;
+  /** Remarks of the import: the chat format that was chosen, and the limits of the model here. */
+  notes?: readonly string[];
 };
 
 const isName = /^[a-z0-9][a-z0-9.-]{0,62}$/;

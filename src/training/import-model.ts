@@ -20,7 +20,10 @@ const imported = z.object({
   architecture: z.string(),
   parameters: z.number().int(),
   weights: z.string(),
+  notes: z.array(z.string()),
 });
+
+export type ImportChoices = { name: string; weights: string; chatFormat?: string; foldSystem?: boolean };
 
 /**
  * Converts a pretrained model to a policy with the trainer's Python and stores it under its hash and its name. A model
@@ -33,12 +36,15 @@ export async function importModel(
   { python, projectRoot }: Pick<Config, 'python' | 'projectRoot'>,
   artifacts: ArtifactStore,
   source: string,
-  { name, weights, chatFormat }: { name: string; weights: string; chatFormat?: string },
+  { name, weights, chatFormat, foldSystem = false }: ImportChoices,
 ): Promise<ImportedModel> {
   requireModelName(name);
   const id = randomUUID();
   const output = artifacts.importPath(id);
-  const format = chatFormat === undefined ? [] : ['--chat-format', chatFormat];
+  const format = [
+    ...(chatFormat === undefined ? [] : ['--chat-format', chatFormat]),
+    ...(foldSystem ? ['--fold-system'] : []),
+  ];
   const args = ['-m', 'coevolve_trainer.models.import_model', source, '--output', output, '--weights', weights];
   try {
     const { stdout } = await run(python, [...args, ...format]).catch((error: unknown) => {
@@ -52,7 +58,7 @@ export async function importModel(
       ...{ chatFormat: facts.chat_format, tools: facts.tools },
       architecture: facts.architecture,
       parameters: facts.parameters,
-      weights: facts.weights,
+      ...{ weights: facts.weights, notes: facts.notes },
     };
     await requireFreeName(artifacts, model);
     await artifacts.adoptPolicy(output, model.policyId);

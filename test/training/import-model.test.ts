@@ -35,6 +35,7 @@ test('a transformers folder is imported once, and an import under a name that is
   expect(first).toMatchObject({
     ...{ source: { kind: 'folder', name: 'tiny' }, license: 'not stated', chatFormat: 'smollm2' },
     ...{ architecture: 'LlamaForCausalLM', weights: 'float32' },
+    notes: ['chat format smollm2: a verified family, detected'],
   });
   const manifest: unknown = JSON.parse(
     readFileSync(path.join(artifacts.policyPath(first.policyId), 'manifest.json'), 'utf8'),
@@ -45,6 +46,18 @@ test('a transformers folder is imported once, and an import under a name that is
   await expect(taken).rejects.toMatchObject({ code: 'ModelExists' });
   expect(readdirSync(path.join(root, 'artifacts', 'policies'))).toEqual([first.policyId]);
   expect(readdirSync(path.join(root, 'artifacts', 'imports'))).toEqual([]);
+});
+
+test('a chat format that is unknown, or whose tokens the model lacks, is an error with the value found', async () => {
+  const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
+  execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
+  const named = (chatFormat: string) =>
+    importModel(config, artifacts, folder, { name: 'm', weights: 'as-found', chatFormat });
+  await expect(named('vicuna')).rejects.toThrow('bad-input: --chat-format: found vicuna, expected one of chatml,');
+  await expect(named('llama3')).rejects.toThrow(
+    '--chat-format: found llama3, whose token <|start_header_id|> the tokeni',
+  );
+  expect(await named('template')).toMatchObject({ chatFormat: 'template', tools: false });
 });
 
 test.each([

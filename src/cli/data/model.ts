@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, type ImportedModel } from '../../artifacts/imported-models';
-import { importModel } from '../../training/import-model';
+import { importModel, type ImportChoices } from '../../training/import-model';
 import { printResult, printMessage, shortHash, table } from '../base/output';
 import { currentConfig } from '../../client/session';
 
-type ImportOptions = { name?: string; weights: string; chatFormat?: string; json?: boolean };
+type ImportOptions = Omit<ImportChoices, 'name'> & { name?: string; json?: boolean };
 
 /** `coevolve model import|list`: pretrained models from which campaigns start; needs no stack. */
 export function addModel(program: Command): void {
@@ -24,7 +24,8 @@ export function addModel(program: Command): void {
         .choices(['as-found', 'bfloat16', 'float32'])
         .default('as-found'),
     )
-    .option('--chat-format <format>', 'chat format of a model without a chat template')
+    .option('--chat-format <format>', 'a verified chat format, or `template` (default: detected)')
+    .option('--fold-system', 'put system messages into the first user message')
     .option('--json', 'print the imported model as JSON')
     .action(async (source: string, { name, json, ...options }: ImportOptions) => {
       const config = currentConfig();
@@ -32,6 +33,7 @@ export function addModel(program: Command): void {
       const modelName = name ?? nameOf(source);
       printMessage(`importing ${source} as ${modelName}`);
       const imported = await importModel(config, artifacts, source, { name: modelName, ...options });
+      for (const note of imported.notes ?? []) printMessage(note);
       printMessage(`imported; a spec starts from it with \`policy: { source: imported, model: ${imported.name} }\`,`);
       printMessage('as examples/smollm2.yaml does: `coevolve start examples/smollm2.yaml`');
       printResult(json, imported, () => modelTable([imported]));

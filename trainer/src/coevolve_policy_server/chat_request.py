@@ -68,11 +68,12 @@ def parse_chat_request(body: object) -> ChatRequest:
 
 
 def encode_prompt(encoder: ChatEncoder, request: ChatRequest) -> list[int]:
-    """Encodes the prompt; raises ApiError 400 if the policy's format cannot render its functions."""
+    """Encodes the prompt; raises ApiError 400 if the policy's format cannot render messages or functions."""
     try:
         return encoder.prompt_ids(request.messages, request.tools)
     except JobFailure as failure:
-        raise ApiError(400, "invalid_value", failure.message, param="tools") from None
+        param = "tools" if request.tools else "messages"
+        raise ApiError(400, "invalid_value", failure.message, param=param) from None
 
 
 def _messages(value: object) -> list[Message]:

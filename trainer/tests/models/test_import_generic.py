@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 import torch
-from template_families import STABLE, UNSTABLE, Family
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from coevolve_policy_server.model_config import read_decoder_config
 from coevolve_trainer.chat.encoder import ChatEncoder, Message
+from coevolve_trainer.chat.template_format import TemplateFormat
 from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.models.import_model import import_model
 from coevolve_trainer.models.model_limits import limit_to_window
+from template_families import STABLE, UNSTABLE, Family
 
 MESSAGES: list[Message] = [
     {"role": "system", "content": "Write SQL."},
@@ -22,8 +23,13 @@ MESSAGES: list[Message] = [
     {"role": "user", "content": "[(7,)]"},
 ]
 SIZES = {
-    **{"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2},
-    **{"num_key_value_heads": 1, "head_dim": 16, "max_position_embeddings": 128},
+    "hidden_size": 8,
+    "intermediate_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 16,
+    "max_position_embeddings": 128,
 }
 
 
@@ -50,7 +56,9 @@ def write_model(folder: Path, family: Family, model_type: str, **settings: Any) 
 def test_a_model_of_no_verified_family_is_imported_with_its_own_template(
     tmp_path: Path, name: str, model_type: str, server: bool
 ) -> None:
-    settings = {"mistral": {"sliding_window": None}, "phi3": {"pad_token_id": 0}}.get(model_type, {})
+    settings: dict[str, Any] = {"pad_token_id": 0} if model_type == "phi3" else {}
+    if model_type == "mistral":
+        settings = {"sliding_window": None}
     folder = write_model(tmp_path / "model", STABLE[name], model_type, **settings)
     fields = import_model(str(folder), tmp_path / "policy")
     assert (fields["chat_format"], fields["tools"]) == ("template", False)
@@ -60,15 +68,16 @@ def test_a_model_of_no_verified_family_is_imported_with_its_own_template(
     has_remedy = any("COEVOLVE_POLICY_SERVER=vllm" in note for note in notes)
     assert has_remedy is not server
     encoder = ChatEncoder.load(tmp_path / "policy")
-    source, policy = (AutoTokenizer.from_pretrained(tmp_path / path) for path in ("model", "policy"))
-    turns = encoder.chat_format.turns(MESSAGES)  # type: ignore[attr-defined]
-    for tokenizer in (source, policy):
+    assert isinstance(encoder.chat_format, TemplateFormat)
+    turns = encoder.chat_format.turns(MESSAGES)
+    for path in ("model", "policy"):
+        tokenizer: Any = AutoTokenizer.from_pretrained(tmp_path / path)
         encoded = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True)
         assert encoder.prompt_ids(MESSAGES) == encoded["input_ids"]
     again = import_model(str(tmp_path / "policy"), tmp_path / "again")
-    for path in (tmp_path / "policy").iterdir():
-        if path.name != "manifest.json":
-            assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes(), path.name
+    for file in (tmp_path / "policy").iterdir():
+        if file.name != "manifest.json":
+            assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
     assert again["chat_format"] == "template"
 
 
