@@ -6,9 +6,6 @@ export type ParsedYaml = {
   positionOf(path: readonly string[]): string | undefined;
 };
 
-/** A value that replaces the one at its path in the text, or is added to it. */
-export type YamlChange = { path: readonly string[]; value: unknown };
-
 /** The library compares each key of a mapping with all others: 1 MiB of keys needs minutes. */
 export const maxYamlBytes = 2 ** 18;
 
@@ -16,7 +13,7 @@ export const maxYamlBytes = 2 ** 18;
 const maxDepth = 100;
 
 /** Parses one YAML (or JSON) document to plain values. Returns one line per mistake if it is invalid. */
-export function parseYaml(text: string, changes: readonly YamlChange[] = []): ParsedYaml | { problems: string[] } {
+export function parseYaml(text: string): ParsedYaml | { problems: string[] } {
   if (Buffer.byteLength(text) > maxYamlBytes)
     return { problems: [`the whole file: found more than ${maxYamlBytes / 1024} KiB, expected a shorter text`] };
   const lines = new LineCounter();
@@ -24,10 +21,9 @@ export function parseYaml(text: string, changes: readonly YamlChange[] = []): Pa
   const mistakes: YAMLError[] = [...document.errors, ...document.warnings]; // an unknown tag is only a warning
   if (mistakes.length > 0) return { problems: mistakes.map((mistake) => describe(mistake, text)) };
   try {
-    for (const { path, value } of changes) document.setIn(path, value);
     const value = document.toJS() as unknown;
     const parsed = { value, positionOf: (path: readonly string[]) => positionIn(document, lines, path) };
-    const problems = [...strangeValues(value, [], [])].map((problem) => withPosition(problem, parsed));
+    const problems = strangeValues(value).map((problem) => withPosition(problem, parsed));
     return problems.length > 0 ? { problems } : parsed;
   } catch (error) {
     // an alias without its anchor, or nested aliases that expand beyond the memory
@@ -44,12 +40,11 @@ export function withPosition(problem: string, { positionOf }: Pick<ParsedYaml, '
 /** Returns the path of the field with which a problem starts. */
 export const fieldOf = (problem: string): string[] => problem.slice(0, Math.max(0, problem.indexOf(': '))).split('.');
 
-/**
- * Yields a problem for each value that YAML can represent, and JSON, Postgres or an object of JavaScript cannot.
- *
- * @param above the sections around the value
- */
-function* strangeValues(value: unknown, path: readonly string[], above: readonly unknown[]): Generator<string> {
+/** Returns a problem for each value that YAML can represent, and JSON, Postgres or an object of JavaScript cannot. */
+export const strangeValues = (value: unknown): string[] => [...findStrange(value, [], [])];
+
+/** @param above the sections around the value */
+function* findStrange(value: unknown, path: readonly string[], above: readonly unknown[]): Generator<string> {
   const found = `${path.join('.') || 'the whole file'}: found`;
   if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
     yield `${found} ${JSON.stringify(value).slice(0, 80)}, expected a text without NUL and without half characters`;
@@ -59,7 +54,7 @@ function* strangeValues(value: unknown, path: readonly string[], above: readonly
     yield `${path.slice(0, 3).join('.')}: found more than ${maxDepth} levels, expected fewer`;
   else if (Object.hasOwn(value, '__proto__'))
     yield `${[...path, '__proto__'].join('.')}: found an unknown key, expected another name`;
-  else for (const [key, inner] of Object.entries(value)) yield* strangeValues(inner, [...path, key], [...above, value]);
+  else for (const [key, inner] of Object.entries(value)) yield* findStrange(inner, [...path, key], [...above, value]);
 }
 
 function positionIn(document: Document, lines: LineCounter, path: readonly string[]): string | undefined {

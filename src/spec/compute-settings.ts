@@ -33,6 +33,11 @@ export const policySettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Name of the imported model; null for other sources.'),
+  parameters: count
+    .max(1e13)
+    .nullable()
+    .default(null)
+    .describe('Parameter count of the imported model, for estimates on machines that have not imported it.'),
   id: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'the whole hash of a policy')

@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { innermost, schemaAt, takesNull } from '../base/describe-issue';
-import { parseYaml, type YamlChange } from '../base/parse-yaml';
+import { parseYaml } from '../base/parse-yaml';
 import { campaignSpecSchema } from './campaign-spec';
+import type { SpecChange } from './spec-layers';
 
 /**
  * Reads a change of a spec, `<key>=<value>`. The value is YAML; for a key that takes a text, `2026` and `true` are texts.
  *
  * @returns the problem in one line if the change is unusable
  */
-export function readChange(change: string): YamlChange | { problem: string } {
+export function readChange(change: string): SpecChange | { problem: string } {
   const equals = change.indexOf('=');
   if (equals < 1) return { problem: `--set: found "${change}", expected <key>=<value>, as in training.dpo.beta=0.2` };
   const path = change.slice(0, equals).split('.');

@@ -1,20 +1,74 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
+import path from 'node:path';
 import { codeOf, messageOf, UsageError } from '../base/errors';
-import { maxYamlBytes, type YamlChange } from '../base/parse-yaml';
+import { isSection } from '../base/merge';
+import { maxYamlBytes, withPosition } from '../base/parse-yaml';
 import type { CampaignSpec } from './campaign-spec';
-import { readSpec } from './read-spec';
+import { invalidSpec, parseLayer, readLayers } from './read-spec';
+import type { SpecChange, SpecLayer } from './spec-layers';
+
+type Additions = {
+  /** Files that are merged over the spec, in this order. */
+  overlays?: readonly string[] | undefined;
+  /** Values that replace those of the files. */
+  changes?: readonly SpecChange[] | undefined;
+};
 
 /**
- * Reads a spec from a file or a pipe.
+ * Reads a spec from a file or a pipe, with the files that it extends.
  *
  * @throws UsageError the file cannot be read
  * @throws DomainError `InvalidSpec`, see `readSpec`
  */
-export async function readSpecFile(file: string, changes: readonly YamlChange[] = []): Promise<CampaignSpec> {
-  const text = await readStart(file, maxYamlBytes + 1).catch((error: unknown) => {
+export async function readSpecFile(
+  file: string,
+  { overlays = [], changes = [] }: Additions = {},
+): Promise<CampaignSpec> {
+  const layers: SpecLayer[] = [];
+  for (const each of [file, ...overlays]) layers.push(...(await layersOf(each, [])));
+  return readLayers(layers, file, changes);
+}
+
+/**
+ * Returns the layers of a file: first those of the files that it extends, then its own.
+ *
+ * @param above files that extend this one, from the highest
+ */
+async function layersOf(file: string, above: readonly string[]): Promise<SpecLayer[]> {
+  const layer = parseLayer(await readText(file), file);
+  if (!isSection(layer.value)) return [layer];
+  const { extends: extended, ...value } = layer.value;
+  const fail = (problem: string): never => {
+    throw invalidSpec(above[0] ?? file, [`${above.length > 0 ? `${file}, ` : ''}${withPosition(problem, layer)}`]);
+  };
+  const names = [extended ?? []].flat();
+  const layers: SpecLayer[] = [];
+  for (const name of names) {
+    if (typeof name !== 'string')
+      return fail(`extends: found ${JSON.stringify(name)}, expected a file or a list of files`);
+    const base = path.join(path.dirname(file), name);
+    const chain = [...above, file];
+    if (chain.some((each) => path.resolve(each) === path.resolve(base)))
+      return fail(`extends: found "${name}", expected no loop: ${[...chain, base].join(' extends ')}`);
+    if (!(await isFile(base))) return fail(`extends: found "${name}", expected a file: ${base} is none`);
+    layers.push(...(await layersOf(base, chain)));
+    if (layers.length > maxLayers) return fail(`extends: found more than ${maxLayers} files, expected fewer`);
+  }
+  return [...layers, { ...layer, value }];
+}
+
+const maxLayers = 100;
+
+const isFile = async (file: string): Promise<boolean> =>
+  stat(file).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+
+async function readText(file: string): Promise<string> {
+  return readStart(file, maxYamlBytes + 1).catch((error: unknown) => {
     throw new UsageError(`${file}: ${problems[codeOf(error) ?? ''] ?? messageOf(error)}`, { cause: error });
   });
-  return readSpec(text, file, changes);
 }
 
 const problems: Partial<Record<string, string>> = {

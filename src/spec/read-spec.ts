@@ -7,7 +7,8 @@ import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue } from '../base/describe-issue';
 import { secretOptions } from './secret-options';
 import { unusedKeys } from './unused-keys';
-import { fieldOf, parseYaml, withPosition, type YamlChange } from '../base/parse-yaml';
+import { fieldOf, parseYaml, strangeValues } from '../base/parse-yaml';
+import { mergeLayers, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
 import { withRecipeDefaults } from './recipe-defaults';
 
 /**
@@ -17,19 +18,36 @@ import { withRecipeDefaults } from './recipe-defaults';
  * @throws DomainError `InvalidSpec`: one line per mistake, with its position, the field, the value found and the value
  * expected
  */
-export function readSpec(text: string, source: string, changes: readonly YamlChange[] = []): CampaignSpec {
-  const next = `docs/spec.md explains every field; \`coevolve start ${source} --dry-run\` checks it without starting.`;
-  const parsed = parseYaml(text, changes);
-  const resolved = 'problems' in parsed ? parsed : resolve(parsed.value);
+export function readSpec(text: string, source: string, changes: readonly SpecChange[] = []): CampaignSpec {
+  return readLayers([parseLayer(text, source)], source, changes);
+}
+
+/** @throws DomainError `InvalidSpec` */
+export function parseLayer(text: string, file: string): SpecLayer {
+  const parsed = parseYaml(text);
+  if ('problems' in parsed) throw invalidSpec(file, parsed.problems);
+  return { ...parsed, file };
+}
+
+/**
+ * Merges the files of a spec, from the lowest to the highest, and fills in every default.
+ *
+ * @param source file that an author starts
+ * @throws DomainError `InvalidSpec`, see `readSpec`
+ */
+export function readLayers(layers: readonly SpecLayer[], source: string, changes: readonly SpecChange[]): CampaignSpec {
+  const value = mergeLayers(layers, changes);
+  const strange = strangeValues(value); // of the changes, or of many levels together
+  const resolved = strange.length > 0 ? { problems: strange } : resolve(value);
   if (!('problems' in resolved)) return resolved;
   const shown = resolved.problems.slice(0, maxProblems);
   const problems = shown.map((problem) => {
     const field = fieldOf(problem);
     if (changes.some(({ path }) => path.every((key, depth) => field[depth] === key))) return `--set: ${problem}`;
-    return 'value' in parsed ? withPosition(problem, parsed) : problem;
+    return withLayer(problem, layers, source);
   });
   const others = resolved.problems.length - shown.length;
-  throw invalid(source, others > 0 ? [...problems, `and ${others} more problems`] : problems, next);
+  throw invalidSpec(source, others > 0 ? [...problems, `and ${others} more problems`] : problems);
 }
 
 const maxProblems = 50;
@@ -102,6 +120,14 @@ const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec
 
 /** SHA-256 of the canonical JSON: independent of the order of keys. */
 export const specHash = (spec: CampaignSpec): string => sha256(canonicalJson(spec));
+
+/** Returns the error of a file that cannot be started. */
+export const invalidSpec = (source: string, problems: readonly string[]): DomainError =>
+  invalid(
+    source,
+    problems,
+    `docs/spec.md explains every field; \`coevolve start ${source} --dry-run\` checks it without starting.`,
+  );
 
 function invalid(source: string, problems: readonly string[], next: string): DomainError {
   const list = problems.map((problem) => `  ${problem}`).join('\n');

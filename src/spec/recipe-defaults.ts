@@ -1,3 +1,4 @@
+import { isSection, merge } from '../base/merge';
 import { isReinforcement, recipes, type RecipeName } from '../domain/campaign/recipe';
 
 /** Table 9 of arXiv:2604.15840. Its learning rates are defaults in `training-settings.ts`. */
@@ -10,19 +11,9 @@ const reinforcementDefaults = {
 
 /** Merges a spec over the defaults of its recipe that differ from the general defaults. */
 export function withRecipeDefaults(input: unknown): unknown {
-  const name = isObject(input) ? input['recipe'] : undefined;
+  const name = isSection(input) ? input['recipe'] : undefined;
   if (typeof name !== 'string' || !Object.hasOwn(recipes, name) || !isReinforcement(recipes[name as RecipeName]))
     return input;
   const initial = name === 'coevolve' ? { synthesis: { initialTasks: 100 } } : {}; // it trains on synthetic tasks only
   return merge({ ...reinforcementDefaults, ...initial }, input);
 }
-
-function merge(defaults: unknown, given: unknown): unknown {
-  if (!isObject(defaults) || !isObject(given)) return given;
-  const merged: Record<string, unknown> = { ...given };
-  for (const [key, value] of Object.entries(defaults)) merged[key] = key in given ? merge(value, given[key]) : value;
-  return merged;
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

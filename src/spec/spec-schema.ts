@@ -19,8 +19,21 @@ export function specJsonSchema(): JsonSchema {
     },
   });
   addRanges(schema);
-  return { title: 'campaign spec of coevolve; docs/spec.md explains every field', ...schema };
+  const { required, properties, ...others } = schema;
+  return {
+    title: 'campaign spec of coevolve; docs/spec.md explains every field',
+    ...others,
+    properties: { extends: extendsKey, ...properties },
+    if: { required: ['extends'] }, // the files below may have the required keys
+    else: { required: required ?? [] },
+  };
 }
+
+const extendsKey: JsonSchema = {
+  description:
+    'File, or list of files, below this one: its values hold where this file has none. Paths are relative to this file.',
+  anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
+};
 
 function addRanges({ properties = {}, anyOf = [] }: JsonSchema): void {
   for (const part of anyOf) addRanges(part);

@@ -136,7 +136,7 @@ function idlePool({ pool: { strategy, band, retirement, window } }: Spec): strin
   ];
 }
 
-function idlePolicy({ policy: { source, model, adapter, functions }, start }: Spec): string[] {
+function idlePolicy({ policy: { source, model, parameters, adapter, functions }, start }: Spec): string[] {
   return [
     ...(functions === 'template' && source === 'scratch'
       ? ['policy.functions: found template, expected text: a policy from scratch has no template of its own']
@@ -146,6 +146,9 @@ function idlePolicy({ policy: { source, model, adapter, functions }, start }: Sp
       : []),
     ...(source !== 'imported' && model !== null
       ? [`policy.model: found "${model}", expected nothing: policy.source is ${source}`]
+      : []),
+    ...(source !== 'imported' && parameters !== null
+      ? [`policy.parameters: found ${parameters}, expected nothing: policy.source is ${source}`]
       : []),
     ...(adapter && source !== 'imported'
       ? [`policy.adapter: found a section, expected nothing: an adapter needs policy.source imported`]

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { stringify } from 'yaml';
 import { recipeNames, recipes } from '../../src/domain/campaign/recipe';
 import { readSpec, readStoredSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
-import type { YamlChange } from '../../src/base/parse-yaml';
+import type { SpecChange } from '../../src/spec/spec-layers';
 import { readChange } from '../../src/spec/read-change';
 import { usedSettings } from '../../src/spec/used-settings';
 import { malformedSpecs } from './malformed-specs';
@@ -275,11 +275,11 @@ test.each([
 ])('--set %s replaces the value of the file, typed by the schema', (change, expected) => {
   const read = readChange(change);
   expect(read).toHaveProperty('path');
-  expect(readSpec(`${fourLines}rollouts: { attempts: 2 }\n`, 'my.yaml', [read as YamlChange])).toMatchObject(expected);
+  expect(readSpec(`${fourLines}rollouts: { attempts: 2 }\n`, 'my.yaml', [read as SpecChange])).toMatchObject(expected);
 });
 
 test('a wrong change is reported without a position of the file, and other mistakes keep theirs', () => {
-  const change = readChange('rollouts.attemps=8') as YamlChange;
+  const change = readChange('rollouts.attemps=8') as SpecChange;
   expect(() => readSpec(`${fourLines}start: never\n`, 'my.yaml', [change])).toThrow(
     /^ {2}--set: rollouts\.attemps: found an unknown key.*did you mean attempts[^]*^ {2}line 5, column 1: start: /m,
   );

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { readSpecFile } from '../../spec/read-spec-file';
 import { readChange } from '../../spec/read-change';
 import { usedSettings } from '../../spec/used-settings';
-import type { YamlChange } from '../../base/parse-yaml';
+import type { SpecChange } from '../../spec/spec-layers';
 import { asCalled } from '../base/called-name';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels } from '../../artifacts/imported-models';
@@ -16,19 +16,20 @@ import { currentConfig, withSession } from '../../client/session';
 import { dryRun } from '../../client/check-spec';
 import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
 
-type Options = { set: string[]; dryRun?: boolean; full?: boolean; json?: boolean };
+type Options = { overlay: string[]; set: string[]; dryRun?: boolean; full?: boolean; json?: boolean };
 
 /** `coevolve start <spec.yaml>`: starts a campaign, or joins it when it runs already. */
 export function addStart(program: Command): void {
   program
     .command('start <spec>')
     .description('start the campaign of a YAML spec; safe to repeat')
+    .option('--overlay <file...>', 'merge these files over the spec, such as a smaller size of it', [])
     .option('--set <change...>', 'replace values of the spec, such as rollouts.attempts=8', [])
     .option('--dry-run', 'only check the spec and estimate its cost')
     .option('--full', 'with --dry-run: print every setting, also unused ones')
     .option('--json', 'print the result as JSON')
-    .action(async (file: string, { set, dryRun: isDryRun, full, json }: Options) => {
-      const spec = await readSpecFile(file, set.map(changeOf));
+    .action(async (file: string, { overlay, set, dryRun: isDryRun, full, json }: Options) => {
+      const spec = await readSpecFile(file, { overlays: overlay, changes: set.map(changeOf) });
       if (isDryRun) return await printDryRun(spec, { full, json });
       await withSession(async (session) => {
         const { workflowId, outcome } = await startCampaign(session, spec, (line) =>
@@ -40,7 +41,7 @@ export function addStart(program: Command): void {
     });
 }
 
-function changeOf(text: string): YamlChange {
+function changeOf(text: string): SpecChange {
   const read = readChange(text);
   if ('problem' in read) throw new UsageError(read.problem);
   return read;
@@ -74,9 +75,9 @@ function outcomeText(outcome: StartedCampaign['outcome'], name: string): string 
   return `${name} has ended; see \`coevolve report ${name}\`, or start a campaign with another name`;
 }
 
-/** Returns the parameter count of the spec's imported model; null without an imported model. */
+/** Returns the parameter count of the spec's imported model, or the one that the spec states; null without either. */
 async function parametersOf({ policy }: CampaignSpec): Promise<number | null> {
   if (policy.source !== 'imported') return null;
   const models = await listModels(artifactStore(currentConfig().artifacts));
-  return models.find(({ name }) => name === policy.model)?.parameters ?? null;
+  return models.find(({ name }) => name === policy.model)?.parameters ?? policy.parameters;
 }
