@@ -83,8 +83,8 @@ async function checkModel(
 }
 
 /**
- * Checks a spec without starting its campaign. A server that does not answer is no problem, but its settings are listed as
- * not checked.
+ * Checks a spec without starting its campaign. What this machine lacks, such as a model, a GPU, an environment or a server
+ * that answers, is no problem of the spec: its settings are listed as not checked, with the remedy.
  */
 export async function dryRun(config: Config, spec: CampaignSpec): Promise<Pick<SpecCheck, 'problems' | 'unchecked'>> {
   const { databaseUrl } = config;
@@ -93,8 +93,15 @@ export async function dryRun(config: Config, spec: CampaignSpec): Promise<Pick<S
     : await checkSpec(config, spec, { drawsTasks: true });
   const { problems, unreachable, unchecked } = check;
   const down = unreachable.map(messageOf).map((text) => text.replace('\n  next: ', '; '));
-  return { problems, unchecked: [...unchecked, ...down] };
+  const missing = problems.filter(isMissingHere).map(messageOf);
+  return {
+    problems: problems.filter((error) => !isMissingHere(error)),
+    unchecked: [...unchecked, ...missing, ...down],
+  };
 }
+
+const isMissingHere = (error: Error): boolean =>
+  error instanceof DomainError && ['UnknownModel', 'NoProviders', 'NoGpu', 'NotInstalled'].includes(error.code);
 
 /** Checks with the database; without it if it cannot be read. */
 async function checkStored(config: Config, spec: CampaignSpec, store: Store): Promise<SpecCheck> {
@@ -168,7 +175,12 @@ async function checkDevice(
   const gpus = findProcess(config.home, 'worker-train') ? await countGpus(config.python) : null;
   if (gpus === null) unchecked.push('compute.device: cuda is checked by the train worker, which does not run here');
   else if (gpus === 0)
-    problems.push(invalid('compute.device: found cuda, expected auto or cpu: torch finds no CUDA GPU on this machine'));
+    problems.push(
+      new DomainError(
+        'NoGpu',
+        'compute.device: found cuda, expected auto or cpu: torch finds no CUDA GPU on this machine',
+      ),
+    );
   else if (processes > gpus)
     problems.push(invalid(`compute.processes: found ${processes}, expected at most ${gpus}, the GPUs of this machine`));
 }

@@ -9,12 +9,12 @@ import { synthesizes } from '../spec/iteration-plan';
  * Checks that the environment exists, is available on its server, and has the capabilities that the recipe needs.
  *
  * @returns the capabilities of the environment
- * @throws DomainError `InvalidSpec`; EnvironmentError when its server is unavailable
+ * @throws DomainError `InvalidSpec`; `NotInstalled` when parts of the environment are not here; EnvironmentError when its server is unavailable
  */
 export async function requireEnvironment({ data, health }: Environments, spec: CampaignSpec): Promise<Capabilities> {
   const { name } = spec.environment;
   const names = await data.names();
-  if (!names.includes(name)) throw invalid(missingText(name, names, (await health.read()).unavailable));
+  if (!names.includes(name)) throw missing(name, names, (await health.read()).unavailable);
   const capabilities = await data.capabilities(name);
   if (!capabilities.gold) requireStartWithoutReference(spec);
   if (synthesizes(spec)) requireSynthesis(spec, capabilities);
@@ -52,11 +52,12 @@ const withoutSynthesis = 'choose a recipe without synthesis, such as co-evolving
 
 const invalid = (message: string): DomainError => new DomainError('InvalidSpec', message);
 
-function missingText(name: string, names: readonly string[], unavailable: Readonly<Record<string, string>>): string {
+function missing(name: string, names: readonly string[], unavailable: Readonly<Record<string, string>>): DomainError {
   const reason = Object.hasOwn(unavailable, name) ? unavailable[name] : undefined;
   if (reason === undefined)
-    return `environment.name: found "${name}", expected one of ${names.join(', ')}${didYouMean(name, names)}`;
-  return `environment.name: "${name}" is not available on this machine: ${reason}; then run \`coevolve up\` again`;
+    return invalid(`environment.name: found "${name}", expected one of ${names.join(', ')}${didYouMean(name, names)}`);
+  const text = `environment.name: "${name}" is not available on this machine: ${reason}; then run \`coevolve up\` again`;
+  return new DomainError('NotInstalled', text);
 }
 
 /** Without reference actions of the environment, only imported experts show how a task is solved. */

@@ -29,7 +29,7 @@ type StartableOptions = Pick<CheckOptions, 'drawsTasks'> & { onUnchecked?: ((lin
  * start with the same spec joins the campaign, also after a crash between the row and the workflow.
  *
  * @param onUnchecked called with every setting that could not be checked
- * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `CampaignExists`, `OrphanWorkflow`,
+ * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoProviders`, `NotInstalled`, `NoGpu`, `NoCluster`, `UnknownModel`, `CampaignExists`, `OrphanWorkflow`,
  *   `NotRunning`, `PausedInTemporal`; ConfigError
  */
 export async function startCampaign(
@@ -88,7 +88,7 @@ async function hashOf({ store }: Session, spec: CampaignSpec): Promise<string> {
  * matched campaign exist.
  *
  * @returns reasons why another run may give other rows (src/spec/nondeterminism.ts), for the status and the report
- * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoCluster`, `UnknownModel`, `UnknownCampaign`; ConfigError;
+ * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoProviders`, `NotInstalled`, `NoGpu`, `NoCluster`, `UnknownModel`, `UnknownCampaign`; ConfigError;
  *   EnvironmentError
  */
 export async function requireStartable(

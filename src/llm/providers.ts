@@ -74,7 +74,7 @@ export function readProviders({ providersFile: file }: Pick<Config, 'providersFi
 /**
  * Checks that every provider of the spec is in the file.
  *
- * @throws DomainError `UnknownProvider` with one line per provider and the fields that name it
+ * @throws DomainError `UnknownProvider`, or `NoProviders` without a file, with one line per provider and the fields that name it
  */
 export function requireProviders({ llm }: NamesProviders, providers: Providers): void {
   const named = Object.entries(llm?.models ?? {}).map(
@@ -94,7 +94,7 @@ export function requireProviders({ llm }: NamesProviders, providers: Providers):
     const also = others.length > 0 ? ` (also ${others.join(', ')})` : '';
     return `${first}: found "${name}", expected ${known}${also}${didYouMean(name, [...providers.keys()])}`;
   });
-  throw new DomainError('UnknownProvider', lines.join('\n'));
+  throw new DomainError(providers.size > 0 ? 'UnknownProvider' : 'NoProviders', lines.join('\n'));
 }
 
 /** Returns the paths of the providers' file and of the readable key files, which a worker reads when it starts. */

@@ -113,11 +113,6 @@ describe('a spec is checked against the server, the files and the machine', () =
       message: /; did you mean intercode-sql\?$/,
     },
     {
-      label: 'a missing model',
-      changes: { ...sql({}), ...imported },
-      message: /^policy.model: found "smollm2", expected an imported model/,
-    },
-    {
       label: 'missing experts',
       changes: sql({ experts: 'a'.repeat(64) }),
       message: /^environment.experts: no imported experts/,
@@ -134,16 +129,27 @@ describe('a spec is checked against the server, the files and the machine', () =
     const many = { name: 'counting', trainTasks: 20_000, heldOutTasks: 5_000 };
     const { problems } = await dryRun(config, spec({ environment: many, ...imported }));
     expect(problems.map(({ message }) => message)).toEqual([
-      expect.stringContaining('policy.model'),
       'environment.trainTasks: found 20000, expected at most 1000, the train tasks of counting',
       'environment.heldOutTasks: found 5000, expected at most 200, the held-out tasks of counting',
     ]);
   });
 
   test('all problems are found together', async () => {
-    const { problems } = await checked({ ...sql({ options: { nonsense: 1 } }), ...imported });
+    const { problems } = await checked(sql({ options: { nonsense: 1 }, experts: 'a'.repeat(64) }));
     expect(problems).toHaveLength(2);
-    expect(() => throwProblems(problems)).toThrow(/policy\.model: [^]*\nenvironment: /);
+    expect(() => throwProblems(problems)).toThrow(/environment\.experts: [^]*\nenvironment: /);
+  });
+
+  test('what this machine lacks is listed as not checked, with the command that adds it', async () => {
+    const elsewhereLlm = { models: { explorer: { provider: 'somewhere', model: 'large', price } } };
+    const elsewhere = { ...sql({}), ...imported, recipe: 'coevolve', llm: elsewhereLlm };
+    expect(await checked(elsewhere)).toEqual({
+      problems: [],
+      unchecked: [
+        expect.stringMatching(/^llm.models.explorer.provider: found "somewhere", .* COEVOLVE_LLM_PROVIDERS/),
+        expect.stringMatching(/^policy.model: found "smollm2", .*`coevolve model import <source> --name smollm2`/),
+      ],
+    });
   });
 
   test('without its database, a dry run lists the name as not checked', async () => {
