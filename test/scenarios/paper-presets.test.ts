@@ -1,0 +1,73 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { dryRun } from '../../src/client/check-spec';
+import { groupBy } from '../../src/domain/base/group-by';
+import { readConfig } from '../../src/config';
+import { estimate } from '../../src/spec/estimate';
+import { readSpecFile } from '../../src/spec/read-spec-file';
+
+const root = path.resolve(__dirname, '../..');
+const folder = path.join(root, 'examples/papers');
+const rows = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  /^[^/]+\/(?!parts|toy)[^/]+\/[^/]+\.yaml$/.test(file),
+);
+const specOf = (row: string, overlays: string[] = []) => readSpecFile(path.join(folder, row), { overlays });
+const page = readFileSync(path.join(root, 'docs/papers-presets.md'), 'utf8');
+
+/** Home in which no stack was started. */
+const home = mkdtempSync(path.join(tmpdir(), 'coevolve-presets-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+const config = readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: home });
+
+test('there is a file for each row of the tables: 13 on each benchmark of CoEvolve, 5 on each of Co-Evolving Agents', () => {
+  const byFolder = groupBy(rows, (row) => path.dirname(row));
+  expect(Object.fromEntries([...byFolder].map(([name, files]) => [name, files.length]))).toEqual({
+    'coevolve/bfcl': 13,
+    'coevolve/appworld': 13,
+    'co-evolving-agents/webshop': 5,
+    'co-evolving-agents/scienceworld': 5,
+    'co-evolving-agents/intercode-sql': 5,
+  });
+});
+
+test.each(rows)(
+  'the preset %s names its row, and a dry run on a bare machine finds no problem and estimates it',
+  async (row) => {
+    const text = readFileSync(path.join(folder, row), 'utf8');
+    expect(text).toMatch(/^# yaml-language-server: \$schema=\.\.\/\.\.\/\.\.\/campaign\.schema\.json\n# Tables? [1-5]/);
+    const spec = await specOf(row);
+    const prefix = row.startsWith('coevolve/') ? 'coevolve' : 'agents';
+    const [, environment, file] = row.split('/') as [string, string, string];
+    expect(spec.name).toBe(`${prefix}-${environment}-${path.basename(file, '.yaml').replaceAll('.', '-')}`);
+    expect(page).toMatch(new RegExp(`\`(${file}|${file.replace(/^qwen.*-\d+b(-a3b)?(?=-)/, '<model>')})\``));
+    const { problems, unchecked } = await dryRun(config, spec);
+    expect(problems).toEqual([]);
+    expect(unchecked.join('\n')).toMatch(/environment server[^]*|policy\.model: found/);
+    const { training, attempts } = estimate(spec, spec.policy.parameters);
+    expect(attempts).toBeGreaterThan(0);
+    expect(training.seconds).not.toBeNull();
+  },
+);
+
+test.each(rows)('the preset %s has a toy size', async (row) => {
+  const toy = path.join(folder, path.dirname(path.dirname(row)), 'toy');
+  const spec = await specOf(row);
+  const small = await specOf(
+    row,
+    overlaysOf(row, spec.recipe).map((name) => path.join(toy, name)),
+  );
+  expect(small).toMatchObject({
+    ...{ name: spec.name, recipe: spec.recipe, policy: { source: 'scratch' }, compute: { device: 'cpu', gpus: 0 } },
+    ...{ iterations: Math.min(1, spec.iterations), signals: spec.signals, pairs: spec.pairs },
+  });
+  expect((await dryRun(config, small)).problems).toEqual([]);
+  expect(estimate(small).attempts).toBeLessThan(100);
+});
+
+/** Toy files of a row, as docs/papers-presets.md has them. */
+function overlaysOf(row: string, recipe: string): string[] {
+  const environment = `${path.basename(path.dirname(row))}.yaml`;
+  if (recipe === 'sft' || row.endsWith('zero-shot.yaml')) return [environment];
+  return [environment, ['coevolve', 'ppo'].includes(recipe) ? 'steps.yaml' : 'iteration.yaml'];
+}
