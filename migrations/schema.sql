@@ -548,6 +548,7 @@ create table training_runs (
   policy_id text,
   tokens bigint,
   seconds double precision,
+  truncation jsonb,
   submitted_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
   constraint training_runs_pkey PRIMARY KEY (job_key),

@@ -98,7 +98,7 @@ function pairLimit({ pairs }: CampaignSpec, role: RecipeJob['role']): number {
 }
 
 const tokensPerRow = ({ training }: CampaignSpec): number =>
-  Math.min(measuredTraining.tokensPerTrajectory, training.sft.maxLength);
+  Math.min(measuredTraining.tokensPerTrajectory, training.sft.maxLength ?? Infinity);
 
 function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensPerS: number | null): TrainingAmounts {
   if (tokensPerS === null) {

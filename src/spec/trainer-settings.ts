@@ -5,7 +5,16 @@ export type TrainerMethod = keyof CampaignSpec['training'];
 /** Returns all settings of a `method` job in the trainer's snake case: the method's, and those of policy and compute. */
 export function trainerSettings(spec: CampaignSpec, method: TrainerMethod): Record<string, unknown> {
   const settings = inSnakeCase(spec.training[method]);
-  return method === 'init' ? settings : { ...settings, ...computeOf(spec) };
+  return method === 'init' ? settings : { ...settings, ...lengthOf(spec, method), ...computeOf(spec) };
+}
+
+/** The trainer reads the positions of an imported policy; those of a policy from scratch are settings. */
+function lengthOf(
+  { policy, training }: CampaignSpec,
+  method: Exclude<TrainerMethod, 'init'>,
+): { max_length: number | null } {
+  const { maxLength } = training[method];
+  return { max_length: maxLength ?? (policy.source === 'scratch' ? training.init.maxPositions : null) };
 }
 
 function computeOf({ policy: { adapter, precision }, compute }: CampaignSpec): Record<string, unknown> {

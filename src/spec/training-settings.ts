@@ -6,7 +6,12 @@ const count = z.number().int().min(1);
 const common = {
   weightDecay: z.number().min(0).max(10).default(0.01).describe('Weight decay of AdamW.'),
   maxGradNorm: z.number().min(1e-9).max(1e9).default(1).describe('Norm to which gradients are clipped.'),
-  maxLength: count.min(8).max(131_072).default(512).describe('Tokens per row; longer rows are truncated and counted.'),
+  maxLength: count
+    .min(8)
+    .max(131_072)
+    .nullable()
+    .default(null)
+    .describe('Tokens per row; null: the positions of the policy. Longer rows are truncated and counted.'),
   thinking: z
     .enum(['train', 'mask'])
     .default('train')

@@ -22,6 +22,15 @@ export type TrainingJob = {
   gpus?: number;
 };
 
+/** Training data that a job left out because of `maxLength` or `pairTruncation`, by the trainer's names. */
+export type Truncation = {
+  rows_cut: number;
+  tokens_dropped: number;
+  actions_dropped: number;
+  pairs_cut: number;
+  examples_dropped: number;
+};
+
 export type TrainingFailure = { type: string; message: string };
 
 /** Policy after one update; `metrics` are those of the update's batch, including the loss. */
@@ -58,6 +67,7 @@ export type TrainingStatus =
       /** Policies of a grpo or ppo job by update, the last is the job's result; empty for other methods. */
       policies: TrainedPolicy[];
       trainerState: TrainerState | null;
+      truncation: Truncation;
     }
   /** `tokens` and `seconds` of the progress are the cost of the failed job. */
   | { state: 'failed'; failure: TrainingFailure; progress?: TrainingProgress };

@@ -96,6 +96,7 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
         tokens: num(row['tokens']),
         seconds: num(row['seconds']),
         ...expectedGpuCost(rows, row),
+        ...expectedTruncation(row),
         basePolicy: row['base_policy'] as string | null,
         policyId: text(row['policy_id']),
         failure: null,
@@ -460,6 +461,15 @@ function expectedGpuCost(rows: CampaignRows, run: Row): { gpuSeconds: number; us
     return entry ? num(entry['amount']) : 0;
   };
   return { gpuSeconds: of('gpu-seconds'), usd: of('usd') };
+}
+
+function expectedTruncation(run: Row): Record<'rowsCut' | 'tokensDropped' | 'actionsDropped', number | null> {
+  const truncation = run['truncation'] as Record<string, number> | null;
+  return {
+    rowsCut: truncation?.['rows_cut'] ?? null,
+    tokensDropped: truncation?.['tokens_dropped'] ?? null,
+    actionsDropped: truncation?.['actions_dropped'] ?? null,
+  };
 }
 
 function expectedCurves(rows: CampaignRows): TrainingCurve[] {

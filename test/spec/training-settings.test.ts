@@ -19,14 +19,18 @@ print(json.dumps({method: {f.name: dict(f.metadata) for f in dataclasses.fields(
 `) as Record<string, Record<string, TrainerSetting>>;
 
 type Property = { minimum?: number; exclusiveMinimum?: number; maximum?: number; enum?: string[] };
+type Nullable = { anyOf: [Property, { type: 'null' }] };
 const schema = z.toJSONSchema(trainingSettingsSchema, { io: 'input' }) as {
-  properties: Record<string, { properties: Record<string, Property> }>;
+  properties: Record<string, { properties: Record<string, Property | Nullable> }>;
 };
 
 const methods = Object.keys(schema.properties) as TrainerMethod[];
 const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const settings = methods.flatMap((method) =>
-  Object.entries(schema.properties[method]!.properties).map(([name, property]) => ({ method, name, property })),
+  Object.entries(schema.properties[method]!.properties).map(([name, property]) => ({
+    ...{ method, name },
+    property: 'anyOf' in property ? property.anyOf[0] : property,
+  })),
 );
 
 /** Settings without influence on the result, which are not part of a spec: logging, timeouts and free disk space. */

@@ -102,17 +102,20 @@ export const trainingRunStore = (pool: Pool) => ({
   async succeed(
     job: JobKey,
     policyId: string,
-    spent: { tokens: number; seconds: number; finalState?: TrainerState | null },
+    spent: { tokens: number; seconds: number; finalState?: TrainerState | null; truncation?: object },
   ): Promise<{ campaignId: number }> {
     const { rows } = await pool.query<{ campaignId: number }>(
       `update training_runs r
        set status = 'succeeded', policy_id = $2, tokens = $3::bigint, seconds = $4::float8, failure = null,
-         final_state = $5::jsonb, finished_at = coalesce(finished_at, now())
+         final_state = $5::jsonb, truncation = $6::jsonb, finished_at = coalesce(finished_at, now())
        where r.job_key = $1
          and exists (select from iterations i
-           where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $6::integer for share)
+           where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $7::integer for share)
        returning campaign_id as "campaignId"`,
-      [job.jobKey, policyId, Math.round(spent.tokens), spent.seconds, spent.finalState ?? null, job.epoch],
+      [
+        ...[job.jobKey, policyId, Math.round(spent.tokens), spent.seconds, spent.finalState ?? null],
+        ...[spent.truncation ?? null, job.epoch],
+      ],
     );
     if (!rows[0]) throw await jobEpochError(pool, job);
     return rows[0];

@@ -106,6 +106,15 @@ const statusFile = z.looseObject({
     )
     .default([]),
   trainer_state_sha256: hash.nullish(),
+  truncation: z
+    .object({
+      rows_cut: count.default(0),
+      tokens_dropped: amount.default(0),
+      actions_dropped: amount.default(0),
+      pairs_cut: count.default(0),
+      examples_dropped: count.default(0),
+    })
+    .prefault({}),
 });
 type StatusFile = z.infer<typeof statusFile>;
 
@@ -138,6 +147,7 @@ function toStatus(status: StatusFile, isRunning: boolean, folder: string, progre
       trainerState: status.trainer_state_sha256
         ? { path: join(folder, 'trainer-state.safetensors'), sha256: status.trainer_state_sha256 }
         : null,
+      truncation: status.truncation,
     };
   // The stored failure can be that of an earlier trainer while the next one is starting.
   if (isRunning) return { state: 'running', step: status.step, totalSteps: status.total_steps, policies, progress };

@@ -10,8 +10,8 @@ from typing import Any
 
 from .failures import bad_input
 from .files.atomic_files import canonical_json, verify_file
-from .files.policy_files import base_model_of, verify_policy
-from .settings import SETTINGS, DpoSettings, RlSettings, Settings, parse_settings
+from .files.policy_files import base_model_of, positions_of, verify_policy
+from .settings import SETTINGS, DpoSettings, RlSettings, Settings, TrainSettings, parse_settings
 
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
 RL_FIELDS = ("steps", "trainer_state", "trainer_state_sha256")
@@ -42,6 +42,13 @@ class Job:
     trainer_state: Path | None = None
     """Initial optimizer moments and value head: the output of an earlier grpo or ppo job."""
     trainer_state_sha256: str | None = None
+
+    @property
+    def max_length(self) -> int:
+        """Max tokens per row of a job with a base: the setting, or the positions of the base."""
+        assert isinstance(self.settings, TrainSettings | RlSettings)
+        assert self.base is not None
+        return self.settings.max_length or positions_of(self.base)
 
     def manifest_fields(self) -> dict[str, object]:
         """Returns the inputs that determine the resulting policy; its manifest contains them."""

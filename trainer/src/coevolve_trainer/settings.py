@@ -85,8 +85,8 @@ class TrainSettings(ComputeSettings):
     """Fraction of the updates over which the learning rate rises linearly."""
     weight_decay: float = setting(0.01, 0.0, 10.0)
     max_grad_norm: float = setting(1.0, 1e-9, 1e9)
-    max_length: int = setting(512, 8, 131_072)
-    """Max tokens per row; longer rows are truncated at the end and counted."""
+    max_length: int | None = setting(None, 8, 131_072)
+    """Max tokens per row; None: the positions of the base. Longer rows are truncated and counted."""
     thinking: str = setting("train", choices=("train", "mask"))
     """`mask`: the tokens up to `</think>` of an action stay in its row and have no loss."""
     checkpoint_every: int = setting(100, 1, 10**9)
@@ -147,8 +147,8 @@ class RlSettings(ComputeSettings):
     """Weight of the KL divergence from the frozen reference; table 9."""
     aggregation: str = setting("group", choices=("group", "batch"))
     """Mean over a group's tokens, then over groups (Eq. 1), or over all tokens (AgentEvolver)."""
-    max_length: int = setting(512, 8, 131_072)
-    """Max tokens per row; longer rows are truncated at the end and counted."""
+    max_length: int | None = setting(None, 8, 131_072)
+    """Max tokens per row; None: the positions of the base. Longer rows are truncated and counted."""
     thinking: str = setting("train", choices=("train", "mask"))
     """`mask`: the tokens up to `</think>` of an action stay in its row and have no loss."""
     idle_timeout_s: float = setting(600.0, 0.01, 1e9)
@@ -218,7 +218,9 @@ def _parse_value(known: Field[Any], value: object) -> Any:
         if value not in choices:
             raise bad_input(name, repr(value), f"one of {', '.join(choices)}")
         return value
-    is_integer = isinstance(known.default, int)
+    if value is None and known.default is None:
+        return None
+    is_integer = known.default is None or isinstance(known.default, int)
     if isinstance(value, bool) or not isinstance(value, int if is_integer else (int, float)):
         raise bad_input(name, repr(value), "an integer" if is_integer else "a number")
     assert isinstance(value, (int, float))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coevolve_trainer.data.segments import RecordedTurn, merge_turns, truncate_segments
+from coevolve_trainer.data.segments import RecordedTurn, TruncationCounts, merge_turns
 
 ids = st.lists(st.integers(0, 9), max_size=6)
 turns_strategy = st.lists(
@@ -53,7 +53,7 @@ def test_recorded_logprobs_remain_with_their_tokens_in_every_row() -> None:
         ]
     )
     assert [row.old_logp for row in rows] == [[0, 0, -0.5, -0.25, 0, -1.0], [0, 0, -2.0, -3.0]]
-    kept = truncate_segments(rows, 3).segments
+    kept = TruncationCounts().truncate(rows, 3)
     assert [row.old_logp for row in kept] == [[0, 0, -0.5], [0, 0, -2.0]]
 
 
@@ -77,18 +77,18 @@ def test_rows_are_truncated_and_rows_without_an_action_dropped_and_both_are_coun
             {"prompt_token_ids": [5] * 9, "token_ids": [6]},
         ]
     )
-    truncated = truncate_segments(rows, 3)
-    assert [row.input_ids for row in truncated.segments] == [[1, 2, 3]]
+    counts = TruncationCounts()
+    assert [row.input_ids for row in counts.truncate(rows, 3)] == [[1, 2, 3]]
     # The first action was truncated, the other two and the second row were dropped
-    assert (truncated.rows, truncated.tokens, truncated.actions) == (2, 4 + 10, 3)
+    assert counts == TruncationCounts(rows_cut=2, tokens_dropped=4 + 10, actions_dropped=3)
 
 
 @given(turns_strategy, st.integers(1, 12))
 def test_kept_and_dropped_tokens_add_up(turns: list[RecordedTurn], max_length: int) -> None:
     rows = merge_turns(turns)
-    truncated = truncate_segments(rows, max_length)
-    kept = sum(len(r.input_ids) for r in truncated.segments)
-    assert sum(len(r.input_ids) for r in rows) == truncated.tokens + kept
-    assert truncated.rows == sum(len(row.input_ids) > max_length for row in rows)
-    whole = truncate_segments(rows, 10**6)
-    assert (whole.rows, whole.actions) == (0, 0)
+    counts, whole = TruncationCounts(), TruncationCounts()
+    kept = sum(len(row.input_ids) for row in counts.truncate(rows, max_length))
+    assert sum(len(row.input_ids) for row in rows) == counts.tokens_dropped + kept
+    assert counts.rows_cut == sum(len(row.input_ids) > max_length for row in rows)
+    whole.truncate(rows, 10**6)
+    assert (whole.rows_cut, whole.actions_dropped) == (0, 0)

@@ -22,7 +22,7 @@ REJECTED_ROWS: list[tuple[str, list[dict[str, Any]], str]] = [
     ("grpo", [{**ROW, "turns": [{**TURN, "token_ids": [7, 10**6]}]}],
      r"batch 1 line 1.turns\[0\].token_ids: found a list of 2, expected a list of ids below \d+"),
     ("grpo", [{**ROW, "turns": "none"}], "batch 1 line 1.turns: found str, expected a list"),
-    ("grpo", [{**ROW, "turns": []}], "no action token in the first 512 tokens"),
+    ("grpo", [{**ROW, "turns": []}], "no action token"),
     ("grpo", [{**ROW, "group": ""}], "batch 1 line 1.group: found '', expected a non-empty string"),
     ("grpo", [{**ROW, "advantage": None}], "batch 1 line 1.advantage: found None, expected a finite number"),
     ("grpo", [{**ROW, "advantage": float("nan")}], "batch 1 line 1.advantage: found nan"),

@@ -38,7 +38,7 @@ def read_batch(tmp_path: Path, trained: Path) -> ReadBatch:
     def read(rows: Rows, settings: RlSettings) -> RolloutBatch:
         score = "advantage" if isinstance(settings, GrpoSettings) else "reward"
         path = write_rows(tmp_path / "rows.jsonl", rows)
-        return read_rollouts(path, encoder, name="batch 1", score=score, max_length=settings.max_length)
+        return read_rollouts(path, encoder, name="batch 1", score=score, max_length=512)
 
     return read
 

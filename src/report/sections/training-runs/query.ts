@@ -9,6 +9,10 @@ export type TrainingRun = {
   datasetRows: number;
   tokens: number | null;
   seconds: number | null;
+  /** Rows that lengths cut, and the tokens and actions lost; null if the job has not succeeded. */
+  rowsCut: number | null;
+  tokensDropped: number | null;
+  actionsDropped: number | null;
   /** Seconds times GPUs, and US dollars, from the ledger; failed jobs included. */
   gpuSeconds: number;
   usd: number;
@@ -22,6 +26,9 @@ export async function listTrainingRuns(client: pg.ClientBase, campaignId: number
   const { rows } = await client.query<TrainingRun>(
     `select r.job_key as "jobKey", r.iteration, r.role, r.method, r.status, r.dataset_rows as "datasetRows",
             coalesce(r.tokens::float8, max(l.amount) filter (where l.unit = 'tokens')) as tokens,
+            (r.truncation ->> 'rows_cut')::float8 as "rowsCut",
+            (r.truncation ->> 'tokens_dropped')::float8 as "tokensDropped",
+            (r.truncation ->> 'actions_dropped')::float8 as "actionsDropped",
             coalesce(r.seconds, max(l.amount) filter (where l.unit = 'seconds')) as seconds,
             coalesce(max(l.amount) filter (where l.unit = 'gpu-seconds'), 0) as "gpuSeconds",
             coalesce(max(l.amount) filter (where l.unit = 'usd'), 0) as usd,

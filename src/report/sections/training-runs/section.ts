@@ -15,6 +15,7 @@ export const trainingRunsSection = defineSection({
     const prefix = `campaign/${campaign.name}/`;
     const hash = (id: string | null) => (id === null ? nothing : html`<code>${shortHash(id)}</code>`);
     const onGpus = trainingRuns.some(({ gpuSeconds }) => gpuSeconds > 0);
+    const cut = trainingRuns.some(({ rowsCut }) => (rowsCut ?? 0) > 0);
     return table({
       caption: 'Jobs in the order of submission',
       head: [
@@ -25,6 +26,7 @@ export const trainingRunsSection = defineSection({
         'policy',
         'rows',
         'tokens',
+        ...(cut ? ['rows cut', 'tokens lost', 'actions lost'] : []),
         'time',
         ...(onGpus ? ['GPU time', 'cost'] : []),
       ],
@@ -37,6 +39,7 @@ export const trainingRunsSection = defineSection({
         hash(run.policyId),
         count(run.datasetRows),
         count(run.tokens),
+        ...(cut ? [count(run.rowsCut), count(run.tokensDropped), count(run.actionsDropped)] : []),
         duration(run.seconds),
         ...(onGpus ? [duration(run.gpuSeconds), dollars(run.usd)] : []),
       ]),

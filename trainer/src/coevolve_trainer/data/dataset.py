@@ -13,7 +13,7 @@ from ..job import Job
 from ..settings import DpoSettings, RftSettings, SftSettings, TargetSettings, TrainSettings
 from .json_rows import check_messages, check_turns, describe, json_lines
 from .pair_truncation import truncate_pair
-from .segments import merge_turns, truncate_segments
+from .segments import TruncationCounts, merge_turns
 from .thinking import mask_thinking, segments_without_earlier_thinking
 
 
@@ -30,17 +30,6 @@ class Example:
     def longest_row(self) -> int:
         """Tokens of the longest row."""
         return max(len(segment.input_ids) for segment in (*self.chosen, *self.rejected))
-
-
-@dataclass
-class TruncationCounts:
-    """Data excluded from the training because of `max_length` or `pair_truncation`."""
-
-    rows_cut: int = 0
-    tokens_dropped: int = 0
-    actions_dropped: int = 0  # dropped or truncated
-    pairs_cut: int = 0  # pairs whose rejected side `pair_truncation` truncated
-    examples_dropped: int = 0  # without an action after truncation and masks, or dropped by ETO's rule
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,7 @@ def read_job_dataset(job: Job, settings: TrainSettings) -> Dataset:
         ChatEncoder.load(job.base),
         pairs=isinstance(settings, DpoSettings),
         demonstrations=isinstance(settings, SftSettings | TargetSettings),
-        max_length=settings.max_length,
+        max_length=job.max_length,
         pair_truncation=settings.pair_truncation if isinstance(settings, DpoSettings) else "none",
         success_reward=settings.success_reward if isinstance(settings, RftSettings) else 0.0,
         thinking=settings.thinking,
@@ -180,15 +169,10 @@ class _Reader:
         else:
             segments = [self.encoder.segment(trajectory["messages"], trajectory.get("tools", []))]
         if not any(any(segment.action_mask[1:]) for segment in segments):
-            found = f"no action token in the first {self.max_length} tokens"
-            raise bad_input(location, found, "an action to train on")
+            raise bad_input(location, "no action token", "an action to train on")
         if self.masks_thinking:
             segments = [mask_thinking(segment, self.encoder.decode) for segment in segments]
-        truncated = truncate_segments(segments, self.max_length)
-        self.truncation.rows_cut += truncated.rows
-        self.truncation.tokens_dropped += truncated.tokens
-        self.truncation.actions_dropped += truncated.actions
-        return truncated.segments
+        return self.truncation.truncate(segments, self.max_length)
 
     def _check_trajectory(self, location: str, trajectory: Any) -> None:
         if not isinstance(trajectory, dict) or ("turns" in trajectory) == ("messages" in trajectory):

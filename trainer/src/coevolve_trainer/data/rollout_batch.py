@@ -13,7 +13,7 @@ from torch import Tensor
 from ..chat.encoder import ChatEncoder, Segment
 from ..failures import bad_input
 from .json_rows import check_turns, describe, json_lines
-from .segments import merge_turns, truncate_segments
+from .segments import TruncationCounts, merge_turns
 from .thinking import mask_thinking
 
 FLOAT32_MAX = 3.4e38
@@ -30,7 +30,7 @@ class RolloutBatch:
     trajectory: Tensor  # [N] trajectory of each action token
     group: Tensor  # [B] group of each trajectory, numbered from 0
     score: Tensor  # [B] advantage, or reward
-    truncated: int
+    truncation: TruncationCounts
 
     @property
     def token_count(self) -> int:
@@ -44,10 +44,11 @@ def read_rollouts(
     """Reads the rollouts of one update. `score` is the field that each row has: advantage or reward.
 
     Rows are truncated at `max_length` tokens; PPO's reward then belongs to the last remaining action token.
-    With `thinking` = mask, thinking is not trained on, and a rollout of thinking alone is left out.
+    With `thinking` = mask, thinking is not trained on. A rollout without an action in that length, or of
+    thinking alone, is left out and counted.
 
     Raises:
-        JobFailure: `bad-input` with `name`, line and field.
+        JobFailure: `bad-input` with `name`, line and field, or when no rollout remains.
     """
     vocabulary_size = encoder.tokenizer.get_vocab_size()
     segments: list[Segment] = []
@@ -55,7 +56,7 @@ def read_rollouts(
     group_ids: dict[str, int] = {}
     group_of: dict[str, int] = {}
     scores: list[float] = []
-    truncated_rows = 0
+    truncation = TruncationCounts()
     for location, row in json_lines(path, name):
         trajectory = _string(location, row, "trajectory_id")
         if trajectory in group_of:
@@ -63,26 +64,32 @@ def read_rollouts(
         turns = check_turns(location, row.get("turns"), vocabulary_size)
         _check_logprobs(location, turns)
         rows = merge_turns(turns)
+        if not any(any(row.action_mask[1:]) for row in rows):
+            raise bad_input(f"{location}.turns", "no action token", "an action to train on")
         if thinking == "mask":
             rows = [mask_thinking(row, encoder.decode) for row in rows]
-            if turns and not any(any(row.action_mask[1:]) for row in rows):
-                continue
-        truncated = truncate_segments(rows, max_length)
-        if not truncated.segments:
-            found = f"no action token in the first {max_length} tokens"
-            raise bad_input(f"{location}.turns", found, "an action to train on")
-        owners += [len(scores)] * len(truncated.segments)
-        segments += truncated.segments
-        truncated_rows += truncated.rows
+        kept = truncation.truncate(rows, max_length)
+        if not kept:
+            truncation.examples_dropped += 1
+            continue
+        owners += [len(scores)] * len(kept)
+        segments += kept
         scores.append(_score(location, row, score))
         group_of[trajectory] = group_ids.setdefault(_string(location, row, "group"), len(group_ids))
     if not scores:
+        if dropped := truncation.examples_dropped:
+            found = f"no action token in the first {max_length} tokens of {dropped} rollouts"
+            raise bad_input(name, found, "at least one; a larger max_length may keep some")
         raise bad_input(name, f"no row in {path}", "at least one")
-    return _batch(segments, owners, list(group_of.values()), scores, truncated_rows)
+    return _batch(segments, owners, list(group_of.values()), scores, truncation)
 
 
 def _batch(
-    segments: list[Segment], owners: list[int], groups: list[int], scores: list[float], truncated: int
+    segments: list[Segment],
+    owners: list[int],
+    groups: list[int],
+    scores: list[float],
+    truncation: TruncationCounts,
 ) -> RolloutBatch:
     old_logp: list[float] = []
     trajectory: list[int] = []
@@ -102,7 +109,7 @@ def _batch(
         trajectory=torch.tensor(trajectory),
         group=torch.tensor(groups),
         score=torch.tensor(scores),
-        truncated=truncated,
+        truncation=truncation,
     )
 
 

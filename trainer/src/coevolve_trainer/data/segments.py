@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from ..chat.encoder import Segment
 
@@ -18,13 +19,32 @@ class RecordedTurn(TypedDict):
     """Log-softmax of the raw logits at each of `token_ids`, nats; in all turns of a trajectory or in none."""
 
 
-class TruncatedSegments(NamedTuple):
-    """A trajectory's rows after truncation, and counts of the dropped data."""
+@dataclass
+class TruncationCounts:
+    """Data excluded from the training because of `max_length` or `pair_truncation`."""
 
-    segments: list[Segment]
-    rows: int = 0  # truncated or dropped
-    tokens: int = 0  # dropped
-    actions: int = 0  # dropped or truncated
+    rows_cut: int = 0  # truncated or dropped
+    tokens_dropped: int = 0
+    actions_dropped: int = 0  # dropped or truncated
+    pairs_cut: int = 0  # pairs whose rejected side `pair_truncation` truncated
+    examples_dropped: int = 0  # without an action after truncation and masks, or dropped by ETO's rule
+
+    def truncate(self, segments: Sequence[Segment], max_length: int) -> list[Segment]:
+        """Truncates rows at `max_length` tokens, drops rows without an action in that length, and counts."""
+        kept: list[Segment] = []
+        for segment in segments:
+            ids, mask = segment.input_ids, segment.action_mask
+            self.rows_cut += len(ids) > max_length
+            self.actions_dropped += sum(
+                acts and not next_acts for acts, next_acts in pairwise([*mask[max_length:], 0])
+            )
+            old_logp = None if segment.old_logp is None else segment.old_logp[:max_length]
+            truncated = Segment(ids[:max_length], mask[:max_length], old_logp)
+            has_action = any(truncated.action_mask[1:])
+            if has_action:
+                kept.append(truncated)
+            self.tokens_dropped += len(ids) - (len(truncated.input_ids) if has_action else 0)
+        return kept
 
 
 def merge_turns(turns: Iterable[RecordedTurn]) -> list[Segment]:
@@ -48,20 +68,3 @@ def merge_turns(turns: Iterable[RecordedTurn]) -> list[Segment]:
         if row.old_logp is not None and logprobs is not None:
             row.old_logp.extend([0.0] * len(added) + logprobs)
     return segments
-
-
-def truncate_segments(segments: Sequence[Segment], max_length: int) -> TruncatedSegments:
-    """Truncates rows at `max_length` tokens and drops rows without an action in that length."""
-    kept: list[Segment] = []
-    rows = tokens = actions = 0
-    for segment in segments:
-        ids, mask = segment.input_ids, segment.action_mask
-        rows += len(ids) > max_length
-        actions += sum(acts and not next_acts for acts, next_acts in pairwise([*mask[max_length:], 0]))
-        old_logp = None if segment.old_logp is None else segment.old_logp[:max_length]
-        truncated = Segment(ids[:max_length], mask[:max_length], old_logp)
-        has_action = any(truncated.action_mask[1:])
-        if has_action:
-            kept.append(truncated)
-        tokens += len(ids) - (len(truncated.input_ids) if has_action else 0)
-    return TruncatedSegments(kept, rows, tokens, actions)

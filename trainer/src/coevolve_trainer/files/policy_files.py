@@ -84,6 +84,19 @@ def remove_if_damaged(policy: Path, report: Callable[[str], None], expected_hash
         shutil.rmtree(policy)
 
 
+def positions_of(policy: Path) -> int:
+    """Returns the maximum tokens of a sequence of the policy.
+
+    Raises:
+        JobFailure: `bad-input` when its configuration does not state them.
+    """
+    path = base_model_of(policy) / "config.json"
+    positions = json.loads(path.read_bytes()).get("max_position_embeddings")
+    if not isinstance(positions, int):
+        raise bad_input(f"max_position_embeddings of {path}", repr(positions), "an integer")
+    return positions
+
+
 def base_model_of(policy: Path) -> Path:
     """Returns the folder of an adapter's base model, which lies beside the adapter; else the policy itself.
 

@@ -28,7 +28,7 @@ def reference_key(job: Job, settings: DpoSettings) -> str:
         "dataset_sha256": job.dataset_sha256,
         "reference_hash": job.reference_hash,
         "tokenizer_sha256": sha256_of_file(job.base / "tokenizer.json"),
-        "max_length": settings.max_length,
+        "max_length": job.max_length,
         "pair_truncation": settings.pair_truncation,
         "precision": settings.precision,
     }

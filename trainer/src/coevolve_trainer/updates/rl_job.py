@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ..chat.encoder import ChatEncoder
 from ..data.packing import Packing
 from ..data.rollout_batch import RolloutBatch, read_rollouts
+from ..data.segments import TruncationCounts
 from ..data.step_batches import StepBatch, wait_for_batch
 from ..failures import JobFailure
 from ..files.atomic_files import create_empty_directory, publish_directory
@@ -82,7 +83,7 @@ class _RlJob:
             self.encoder,
             name=f"batch {step}",
             score=score,
-            max_length=self.settings.max_length,
+            max_length=self.job.max_length,
             thinking=self.settings.thinking,
         )
         self.progress.log_event("update", step=step, trajectories=len(rollouts.score))
@@ -158,13 +159,24 @@ class _RlJob:
     def _update_status(self) -> None:
         """Adds the updates to the status, after their policies are published."""
         updates = self.cursor.updates
-        totals = {name: sum(u["metrics"][name] for u in updates) for name in ("truncated", "segments")}
+
+        def total(name: str) -> int:
+            return sum(update["metrics"][name] for update in updates)
+
+        truncation = TruncationCounts(
+            rows_cut=total("truncated"),
+            tokens_dropped=total("tokens_dropped"),
+            actions_dropped=total("actions_dropped"),
+            examples_dropped=total("rollouts_dropped"),
+        )
         self.progress.update_status(
             step=self.cursor.step,
             tokens=self.cursor.tokens,
             loss=updates[-1]["loss"],
             policies=updates,
-            **totals,
+            segments=total("segments"),
+            truncated=truncation.rows_cut,
+            truncation=asdict(truncation),
         )
 
     @property

@@ -152,7 +152,10 @@ def batch_metrics(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]
         "trajectories": len(batch.score),
         "groups": groups,
         "segments": len(batch.segments),
-        "truncated": batch.truncated,
+        "truncated": batch.truncation.rows_cut,
+        "tokens_dropped": batch.truncation.tokens_dropped,
+        "actions_dropped": batch.truncation.actions_dropped,
+        "rollouts_dropped": batch.truncation.examples_dropped,
         "action_tokens": len(batch.old_logp),
     }
     if isinstance(settings, PpoSettings):
