@@ -72,6 +72,12 @@ test('a job that was never submitted is absent', async () => {
   await expect(backend.logs('campaign/x/never')).resolves.toBe('');
 });
 
+test('a job says how many rows and tokens its maximum length cut', async () => {
+  const job = sft('cut', { settings: { ...quick, max_length: 24 } });
+  await backend.submit(job);
+  await expect(ended(job.jobKey)).resolves.toMatchObject({ truncation: { rows_cut: 11, tokens_dropped: 11 } });
+});
+
 test('a job that several workers submit five times, also after its end, trains once', async () => {
   const job = sft('once');
   await backend.submit(job);
