@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .app import Backend
+    from collections.abc import Mapping
+
+    from .app import Backend, Handler
 
 
 def main() -> int:
@@ -54,14 +56,19 @@ def read_token(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -
     return token or None
 
 
-def serve(backend: Backend, arguments: argparse.Namespace, token: str | None) -> None:
+def serve(
+    backend: Backend,
+    arguments: argparse.Namespace,
+    token: str | None,
+    more: Mapping[str, Handler] | None = None,
+) -> None:
     """Serves requests until the process is terminated."""
     import uvicorn
 
     from .app import create_app
 
     uvicorn.run(
-        create_app(backend, token=token),
+        create_app(backend, token=token, more=more),
         host=arguments.host,
         port=arguments.port,
         log_level="warning",

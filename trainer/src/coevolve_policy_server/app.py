@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hmac
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,8 +45,14 @@ class Backend(Protocol):
         """Returns a context that is active while the server runs."""
 
 
-def create_app(backend: Backend, *, token: str | None) -> Starlette:
-    """Returns the application. With a token, every route except /health requires `Authorization: Bearer`."""
+def create_app(
+    backend: Backend, *, token: str | None, more: Mapping[str, Handler] | None = None
+) -> Starlette:
+    """Returns the application. With a token, every route except /health requires `Authorization: Bearer`.
+
+    Args:
+        more: further handlers of POST requests by their paths.
+    """
 
     async def health(_: Request) -> Response:
         status = {"status": "healthy", "policies": len(backend.policies)}
@@ -57,17 +63,17 @@ def create_app(backend: Backend, *, token: str | None) -> Starlette:
         return JSONResponse({"object": "list", "data": data})
 
     async def load(request: Request) -> Response:
-        name, path = _strings(await _json(request), "lora_name", "lora_path")
+        name, path = read_strings(await read_json(request), "lora_name", "lora_path")
         await backend.load(name, Path(path))
         return PlainTextResponse(f"Success: LoRA adapter '{name}' added successfully.")
 
     async def unload(request: Request) -> Response:
-        (name,) = _strings(await _json(request), "lora_name")
+        (name,) = read_strings(await read_json(request), "lora_name")
         await backend.unload(name)
         return PlainTextResponse(f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def complete(request: Request) -> Response:
-        chat_request = parse_chat_request(await _json(request))
+        chat_request = parse_chat_request(await read_json(request))
         completion = asyncio.ensure_future(backend.complete(chat_request))
         # After the body, the only further message is the client's disconnect
         disconnect = asyncio.ensure_future(request.receive())
@@ -105,6 +111,7 @@ def create_app(backend: Backend, *, token: str | None) -> Starlette:
             Route("/v1/load_lora_adapter", guarded(load), methods=["POST"]),
             Route("/v1/unload_lora_adapter", guarded(unload), methods=["POST"]),
             Route("/v1/chat/completions", guarded(complete), methods=["POST"]),
+            *(Route(path, guarded(handler), methods=["POST"]) for path, handler in (more or {}).items()),
         ],
     )
 
@@ -115,14 +122,14 @@ def _authorize(request: Request, token: str | None) -> None:
         raise ApiError(401, "invalid_api_key", "Authorization header: expected the server's token")
 
 
-async def _json(request: Request) -> Any:
+async def read_json(request: Request) -> Any:
     try:
         return json.loads(await request.body())
     except ValueError as error:
         raise ApiError(400, "invalid_json", f"the body is not JSON: {error}") from None
 
 
-def _strings(body: Any, *names: str) -> list[str]:
+def read_strings(body: Any, *names: str) -> list[str]:
     for name in names:
         if not isinstance(body, dict) or not isinstance(body.get(name), str):
             raise ApiError(400, "invalid_value", f"{name}: expected a string", param=name)

@@ -30,6 +30,13 @@ def main() -> int:
         help="max tokens of prompt plus completion (8192)",
     )
     parser.add_argument("--threads", type=positive_integer, help="threads of vLLM's CPU build")
+    parser.add_argument(
+        "--devices",
+        type=_indices,
+        action="append",
+        help="GPU indices of a vLLM process, such as 6,7; one process per use (one, on vLLM's choice)",
+    )
+    parser.add_argument("--leases", type=Path, help="folder with the device leases of training jobs")
     arguments = parser.parse_args()
     token = read_token(parser, arguments)
     torch_version = _torch_version_with_vllm(arguments.vllm_python)
@@ -37,6 +44,8 @@ def main() -> int:
         parser.error(f"--vllm-python {arguments.vllm_python}: expected a Python with vLLM")
 
     from .backend import VllmBackend
+    from .device_leases import DeviceLeases
+    from .routes import routes
     from .vllm_process import VllmCommand
 
     command = VllmCommand(
@@ -46,8 +55,14 @@ def main() -> int:
         threads=arguments.threads,
         on_cpu=torch_version.endswith("+cpu"),
     )
-    serve(VllmBackend(command), arguments, token)
+    devices = arguments.devices or [[]]
+    backend = VllmBackend(command, devices=devices, leases=DeviceLeases(arguments.leases))
+    serve(backend, arguments, token, routes(backend))
     return 0
+
+
+def _indices(text: str) -> list[int]:
+    return [int(index) for index in text.split(",")]
 
 
 def _torch_version_with_vllm(python: Path) -> str | None:

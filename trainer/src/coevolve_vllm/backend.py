@@ -1,9 +1,9 @@
 """A policy server backend that generates with vLLM.
 
-One base model runs at a time: that of an adapter, or a whole policy. vLLM is started when the first policy
-that needs the model is loaded, and stopped when a policy with another base model is loaded, after its running
-requests are completed. The policies of a stopped model are unknown from then on, so that clients load them
-again.
+A vLLM process has one base model at a time: that of an adapter, or a whole policy. It is started when the
+first policy that needs the model is loaded. Other base models get it in turn (`turns.py`): new weights of the
+same architecture are loaded into the running process, others into a new one. The policies of the previous
+base model are unknown from then on, so that clients load them again.
 
 Messages are converted to token ids here, by the trainer's encoder, and vLLM gets ids: its own templates would
 interpret `<|im_end|>` in an observation as the end of a turn.
@@ -14,41 +14,64 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from pathlib import Path
 
 from coevolve_policy_server.api_errors import ApiError, remaining_context, unknown_model
 from coevolve_policy_server.chat_request import ChatRequest, encode_prompt
 from coevolve_policy_server.completion import Completion
 from coevolve_trainer.failures import JobFailure
+from coevolve_trainer.files.policy_files import read_manifest
+from coevolve_trainer.models.adapter import is_adapter
 
+from .device_leases import DeviceLeases
 from .policy_folder import PolicyFolder
-from .vllm_process import VllmCommand, VllmProcess
+from .slot import VllmSlot
+from .turns import LINGER_S, Turns
+from .vllm_process import SERVED_NAME, VllmCommand, VllmProcess
 
 
 class VllmBackend:
-    """Loads policies under their hashes and generates completions with vLLM."""
+    """Loads policies under their hashes and generates completions with vLLM.
 
-    def __init__(self, command: VllmCommand) -> None:
-        self._command = command
-        self._vllm: VllmProcess | None = None
-        self._is_starting = False
-        self._loaded: dict[str, PolicyFolder] = {}
-        self._running_requests: Counter[str] = Counter()  # policy hash -> count
-        self._request_ended = asyncio.Condition()
-        self._load_lock = asyncio.Lock()
+    Args:
+        devices: GPU indices of each vLLM process; empty where vLLM chooses them.
+    """
+
+    def __init__(
+        self,
+        command: VllmCommand,
+        *,
+        devices: Sequence[Sequence[int]] = ((),),
+        leases: DeviceLeases | None = None,
+        linger_s: float = LINGER_S,
+    ) -> None:
+        leases = leases or DeviceLeases(None)
+        self._slots = [VllmSlot(command, leases, tuple(group)) for group in devices]
+        self._turns = Turns(self._slots, linger_s=linger_s)
 
     @property
     def policies(self) -> Sequence[str]:
-        return list(self._loaded) if self._vllm is not None and self._vllm.is_running else []
+        return [policy for slot in self._slots for policy in slot.policies]
 
     def health(self) -> dict[str, object]:
-        vllm = self._vllm
-        state = "starting" if self._is_starting else "idle"
-        if vllm is not None:
-            state = "serving" if vllm.is_running else "ended"
-        return {"vllm": {"state": state, "base": vllm and vllm.base_model.model_hash}}
+        return {"vllm": [slot.health() for slot in self._slots]}
+
+    @contextlib.asynccontextmanager
+    async def turn(
+        self, policy_hash: str, folder: Path, on_wait: Callable[[str], None]
+    ) -> AsyncIterator[VllmSlot]:
+        """Waits until a vLLM is free for the base model of a policy, and keeps it until the context ends.
+
+        Raises:
+            ApiError: 400 when the folder has no manifest.
+        """
+        try:
+            base = str(read_manifest(folder)["model_hash"]) if is_adapter(folder) else policy_hash
+        except (OSError, ValueError, KeyError) as error:
+            raise _invalid_policy(folder, error) from error
+        async with self._turns.hold(base, on_wait) as slot:
+            yield slot
 
     async def load(self, policy_hash: str, folder: Path) -> None:
         """Loads the policy in `folder` under its hash; loading it again changes nothing.
@@ -57,26 +80,37 @@ class VllmBackend:
             ApiError: 400 when the manifest's hash is not `policy_hash`, or a file does not match it;
                 500 when vLLM does not start with it.
         """
-        async with self._load_lock:
-            if policy_hash in self.policies:
+        async with self.turn(policy_hash, folder, lambda _: None) as slot, slot.lock:
+            if policy_hash in slot.policies:
                 return
-            vllm = self._vllm
-            running_model = vllm.base_model.model_hash if vllm is not None and vllm.is_running else None
-            policy = await _open_policy(folder, policy_hash, running_model)
-            if vllm is None or not _can_serve(vllm, policy):
-                vllm = await self._restart(policy)
+            policy = await _open_policy(folder, policy_hash, slot.base)
+            vllm = await slot.serve(policy)
             if policy.lora_rank > 0:
                 await _load_adapter(vllm, policy_hash, policy)
-            self._loaded[policy_hash] = policy
+            slot.loaded[policy_hash] = policy
 
     async def unload(self, policy_hash: str) -> None:
         """Accepts no new request for the policy; returns after the running requests are completed."""
-        async with self._load_lock:
-            policy = self._find(policy_hash)
-            del self._loaded[policy_hash]
-            await self._wait_for_requests(policy_hash)
-            if policy.lora_rank > 0 and self._vllm is not None:
-                await self._vllm.post("/v1/unload_lora_adapter", {"lora_name": policy_hash})
+        slot = self._find(policy_hash)
+        async with slot.lock:
+            policy = slot.loaded.pop(policy_hash, None)
+            await slot.wait_for_requests(policy_hash)
+            if policy is not None and policy.lora_rank > 0 and slot.process is not None:
+                await slot.process.post("/v1/unload_lora_adapter", {"lora_name": policy_hash})
+
+    async def release(self, devices: Collection[int]) -> None:
+        """Frees devices for a training job, whose lease keeps other turns away until it ends.
+
+        Raises:
+            ApiError: 409 while attempts have a turn on one of the devices.
+        """
+        slots = [slot for slot in self._slots if set(slot.devices) & set(devices)]
+        for slot in slots:
+            if self._turns.is_held(slot):
+                raise ApiError(409, "devices_in_use", f"attempts with policy {(slot.base or '')[:12]}")
+        for slot in slots:
+            async with slot.lock:
+                await slot.sleep()
 
     async def complete(self, request: ChatRequest) -> Completion:
         """Generates a completion.
@@ -85,12 +119,13 @@ class VllmBackend:
             ApiError: 404 for an unknown model, 400 for a prompt beyond the context, vLLM's own status when it
                 rejects the request, 503 when it has exited.
         """
-        policy, vllm = self._find(request.model), self._vllm
+        slot = self._find(request.model)
+        policy, vllm = slot.loaded[request.model], slot.process
         assert vllm is not None
         prompt_ids = encode_prompt(policy.encoder, request)
         remaining = remaining_context(vllm.context, prompt_ids)
         body = {
-            "model": request.model,
+            "model": request.model if policy.lora_rank > 0 else SERVED_NAME,
             "prompt": prompt_ids,
             "max_tokens": min(request.max_tokens or remaining, remaining),
             "temperature": request.temperature,
@@ -101,8 +136,9 @@ class VllmBackend:
             "ignore_eos": True,  # only the encoder's stop ids end a completion
             "logprobs": 0,  # only of the sampled token
             "return_token_ids": True,
+            "cache_salt": request.model,  # no policy reads the cached prefixes of another one's weights
         }
-        async with self._counted(request.model):
+        async with slot.counted(request.model):
             response = await vllm.post("/v1/completions", body)
         (choice,) = response["choices"]
         logprobs = choice["logprobs"]["token_logprobs"]
@@ -115,62 +151,24 @@ class VllmBackend:
         try:
             yield
         finally:
-            if self._vllm is not None:
-                await self._vllm.stop()
+            await asyncio.gather(*(slot.stop() for slot in self._slots))
 
-    def _find(self, policy_hash: str) -> PolicyFolder:
-        if policy_hash not in self.policies:
-            raise unknown_model(policy_hash)
-        return self._loaded[policy_hash]
-
-    async def _restart(self, policy: PolicyFolder) -> VllmProcess:
-        """Starts vLLM with the base model of `policy`, for its adapter and those of the previous process."""
-        lora_rank = policy.lora_rank
-        old, self._vllm = self._vllm, None
-        self._loaded.clear()
-        self._is_starting = True
-        try:
-            if old is not None:
-                if old.base_model.model_hash == policy.base_model.model_hash:
-                    lora_rank = max(lora_rank, old.max_lora_rank)
-                await self._wait_for_requests()
-                await old.stop()
-            self._vllm = await VllmProcess.start(self._command, policy.base_model, lora_rank=lora_rank)
-        finally:
-            self._is_starting = False
-        return self._vllm
-
-    @contextlib.asynccontextmanager
-    async def _counted(self, policy_hash: str) -> AsyncIterator[None]:
-        self._running_requests[policy_hash] += 1
-        try:
-            yield
-        finally:
-            self._running_requests[policy_hash] -= 1
-            async with self._request_ended:
-                self._request_ended.notify_all()
-
-    async def _wait_for_requests(self, policy_hash: str | None = None) -> None:
-        """Waits until no request of a policy, or of any policy, is running."""
-
-        def is_idle() -> bool:
-            running = self._running_requests
-            return (running.total() if policy_hash is None else running[policy_hash]) == 0
-
-        async with self._request_ended:
-            await self._request_ended.wait_for(is_idle)
-
-
-def _can_serve(vllm: VllmProcess, policy: PolicyFolder) -> bool:
-    has_model = vllm.base_model.model_hash == policy.base_model.model_hash
-    return vllm.is_running and has_model and policy.lora_rank <= vllm.max_lora_rank
+    def _find(self, policy_hash: str) -> VllmSlot:
+        for slot in self._slots:
+            if policy_hash in slot.policies:
+                return slot
+        raise unknown_model(policy_hash)
 
 
 async def _open_policy(folder: Path, policy_hash: str, running_model: str | None) -> PolicyFolder:
     try:
         return await asyncio.to_thread(PolicyFolder.open, folder, policy_hash, running_model=running_model)
     except (JobFailure, OSError, ValueError, KeyError) as error:
-        raise ApiError(400, "invalid_policy", f"cannot load {folder}: {error}", param="lora_path") from error
+        raise _invalid_policy(folder, error) from error
+
+
+def _invalid_policy(folder: Path, error: Exception) -> ApiError:
+    return ApiError(400, "invalid_policy", f"cannot load {folder}: {error}", param="lora_path")
 
 
 async def _load_adapter(vllm: VllmProcess, policy_hash: str, policy: PolicyFolder) -> None:

@@ -23,7 +23,7 @@ class BaseModel:
     folder: Path
     model_hash: str
     dtype: str
-    """Stored type of the weights: `bfloat16` or `float32`, as in the small policy server."""
+    """Type for serving on a CPU: `bfloat16` if weights were stored or trained in it, else `float32`."""
     positions: int
     """Max tokens of prompt plus completion that the model supports."""
 
@@ -61,7 +61,10 @@ class PolicyFolder:
 
 def _base_model(model: Path, model_hash: str) -> BaseModel:
     config = json.loads((model / "config.json").read_bytes())
-    return BaseModel(model, model_hash, _stored_type(model), config["max_position_embeddings"])
+    settings = read_manifest(model).get("settings")
+    is_half = isinstance(settings, dict) and settings.get("precision") == "bfloat16"
+    dtype = "bfloat16" if is_half else _stored_type(model)
+    return BaseModel(model, model_hash, dtype, config["max_position_embeddings"])
 
 
 def _stored_type(model: Path) -> str:

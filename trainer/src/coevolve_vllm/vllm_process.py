@@ -10,6 +10,7 @@ import secrets
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,13 @@ class VllmCommand:
     threads: int | None
     """Threads of vLLM's CPU build; None for its default."""
     on_cpu: bool
-    """True for vLLM's CPU build."""
+    """True for vLLM's CPU build, which has no sleep mode."""
+
+
+SERVED_NAME = "base"
+"""Name of a whole policy in vLLM, whose weights can be replaced; adapters have their hashes as names."""
+MEMORY_SHARE = 0.9
+"""Share of a device's memory for vLLM; the rest is for CUDA contexts."""
 
 
 class VllmProcess:
@@ -53,10 +60,16 @@ class VllmProcess:
         """Max tokens of prompt plus completion."""
         self.max_lora_rank = 0
         """Max rank of adapters; 0 if adapters are disabled."""
+        self.is_asleep = False
 
     @classmethod
-    async def start(cls, command: VllmCommand, base_model: BaseModel, *, lora_rank: int) -> VllmProcess:
+    async def start(
+        cls, command: VllmCommand, base_model: BaseModel, *, lora_rank: int, devices: Sequence[int]
+    ) -> VllmProcess:
         """Starts vLLM for adapters of at least `lora_rank` and waits until it is healthy.
+
+        Args:
+            devices: indices of its GPUs; empty for all.
 
         Raises:
             ApiError: 500 when it exits, or is not healthy within half an hour.
@@ -69,7 +82,9 @@ class VllmProcess:
         max_lora_rank = next(rank for rank in LORA_RANKS if lora_rank <= rank) if lora_rank else 0
         process = await asyncio.create_subprocess_exec(
             *_arguments(command, base_model, port=port, context=context, max_lora_rank=max_lora_rank),
-            env=os.environ | _variables(command) | {"VLLM_API_KEY": key},
+            *(_device_arguments(command, devices)),
+            *command.arguments,  # the last value of an option is used
+            env=os.environ | _variables(command, devices) | {"VLLM_API_KEY": key},
             stdout=sys.stderr,
             start_new_session=True,  # so that its child processes can be killed as a group
             preexec_fn=_terminate_with_parent,
@@ -109,6 +124,51 @@ class VllmProcess:
             raise ApiError(response.status_code, "vllm_error", f"vLLM responded: {_message(response)}")
         return response.json() if "json" in response.headers.get("content-type", "") else response.text
 
+    async def sleep(self) -> None:
+        """Frees the devices.
+
+        The base model of adapters is kept in host memory. A whole policy is dropped, because training usually
+        replaces it.
+
+        Raises:
+            ApiError: when vLLM cannot sleep.
+        """
+        await self.post(f"/sleep?level={self._sleep_level}&mode=wait", {})
+        self.is_asleep = True
+
+    async def wake(self, model: BaseModel) -> None:
+        """Ends the sleep. A process without adapters continues with the weights of `model`.
+
+        Raises:
+            ApiError: when vLLM cannot wake up, or cannot load the weights.
+        """
+        if self._sleep_level == 1:
+            await self.post("/wake_up", {})
+        else:
+            await self.post("/wake_up?tags=weights", {})
+            await self._load_weights(model)
+            await self.post("/wake_up?tags=kv_cache", {})
+        self.is_asleep = False
+
+    async def replace_weights(self, model: BaseModel) -> None:
+        """Replaces the weights by those of another whole policy with the same architecture, without requests.
+
+        Raises:
+            ApiError: when vLLM cannot load them; its weights are undefined then.
+        """
+        await self.post("/pause?mode=wait", {})  # also drops the cached prefixes of the old weights
+        await self._load_weights(model)
+        await self.post("/resume", {})
+
+    @property
+    def _sleep_level(self) -> int:
+        return 1 if self.max_lora_rank else 2
+
+    async def _load_weights(self, model: BaseModel) -> None:
+        body = {"method": "reload_weights", "kwargs": {"weights_path": str(model.folder)}}
+        await self.post("/collective_rpc", body)
+        self.base_model = model
+
     async def stop(self) -> None:
         """Terminates vLLM and its child processes."""
         await self._client.aclose()
@@ -139,8 +199,9 @@ def _arguments(
         "--host": "127.0.0.1",
         "--port": port,
         "--model": base_model.folder,
-        "--served-model-name": base_model.model_hash,
-        "--dtype": base_model.dtype,
+        "--served-model-name": SERVED_NAME,
+        # float32 only where its products are as fast: on a CPU, for weights that were trained in float32
+        "--dtype": base_model.dtype if command.on_cpu else "bfloat16",
         "--max-model-len": context,
         "--generation-config": "vllm",  # sampling parameters come from the request, never from a file
         "--uvicorn-log-level": "warning",
@@ -159,13 +220,24 @@ def _arguments(
         *("-m", "vllm.entrypoints.openai.api_server"),  # the `vllm` command of the CPU package does not start
         *(str(word) for option in options.items() for word in option),
         *flags,
-        *command.arguments,
     ]
 
 
-def _variables(command: VllmCommand) -> dict[str, str]:
-    """Returns vLLM's environment variables; only the first two override existing ones."""
+def _device_arguments(command: VllmCommand, devices: Sequence[int]) -> list[str]:
+    sleep = [] if command.on_cpu else ["--enable-sleep-mode"]
+    if not devices:
+        return sleep
+    share = ["--gpu-memory-utilization", str(MEMORY_SHARE)]
+    return [*sleep, *share, "--tensor-parallel-size", str(len(devices))]
+
+
+def _variables(command: VllmCommand, devices: Sequence[int]) -> dict[str, str]:
+    """Returns vLLM's environment variables; the fixed ones override existing ones."""
     fixed = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True", "HF_HUB_OFFLINE": "1"}
+    fixed["VLLM_SERVER_DEV_MODE"] = "1"  # routes for sleep and for new weights
+    if devices:
+        fixed["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, devices))
+        fixed["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the order of nvidia-smi
     defaults = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB

@@ -3,6 +3,9 @@
 Tests of the backend use it, because the real vLLM takes a minute to start; `npm run test:vllm` verifies the
 behavior of the real one. The file at COEVOLVE_SCRIPT gets one line of JSON per start and per request. The
 response to a request with the stop string `slow` is delayed until a file `release` appears beside it.
+
+Sleep, wake and weights behave as in vLLM 0.32: a process that sleeps at level 2 needs its weights again. With
+`--without-sleep` it has none of these routes, as an older one or one without development mode.
 """
 
 import json
@@ -22,6 +25,10 @@ def record(**entry: Any) -> None:
         file.write(json.dumps(entry) + "\n")
 
 
+CONTROL_ROUTES = ("/sleep", "/wake_up", "/pause", "/resume", "/collective_rpc")
+state = {"asleep": False, "weights": ARGUMENTS[ARGUMENTS.index("--model") + 1]}
+
+
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._send(200, {})
@@ -35,10 +42,29 @@ class Handler(BaseHTTPRequestHandler):
             self._send(400, {"error": {"message": "LoRA is not enabled"}})
         elif self.path == "/v1/completions":
             self._complete(body)
+        elif self.path.partition("?")[0] in CONTROL_ROUTES:
+            self._control(body)
         else:
             self._send(200, {})
 
+    def _control(self, body: dict[str, Any]) -> None:
+        path, _, query = self.path.partition("?")
+        if "--without-sleep" in ARGUMENTS:
+            self._send(404, {"error": {"message": "Not Found"}})
+            return
+        if path == "/sleep":
+            state["asleep"] = True
+            state["weights"] = None if "level=2" in query else state["weights"]
+        elif path == "/wake_up":
+            state["asleep"] = state["asleep"] and query == "tags=weights"  # until the rest is awake too
+        elif path == "/collective_rpc":
+            state["weights"] = body["kwargs"]["weights_path"]
+        self._send(200, {})
+
     def _complete(self, body: dict[str, Any]) -> None:
+        if state["asleep"] or state["weights"] is None:
+            self._send(500, {"error": {"message": f"asleep: {state}"}})
+            return
         while "slow" in body["stop"] and not SCRIPT.with_name("release").exists():
             time.sleep(0.01)
         if "invalid" in body["stop"]:
@@ -58,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    record(start=ARGUMENTS)
+    record(start=ARGUMENTS, devices=os.environ.get("CUDA_VISIBLE_DEVICES"))
     if "--fail" in ARGUMENTS:
         sys.exit(3)
     port = int(ARGUMENTS[ARGUMENTS.index("--port") + 1])
