@@ -2,7 +2,7 @@ import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
 import { ConfigError, StackError } from './base/errors';
-import { readAddress, readCount, readOneOf, readToken, readUrl, type Env } from './base/read-variable';
+import { readAddress, readCount, readDevices, readOneOf, readToken, readUrl, type Env } from './base/read-variable';
 
 export { ConfigError };
 
@@ -26,6 +26,8 @@ export type Config = {
   readonly environmentsFile?: string;
   readonly policy: Endpoint;
   readonly policyServer: PolicyServerConfig;
+  /** GPUs for jobs and policy servers on this machine (src/process/devices.ts). */
+  readonly devices: string;
   /** File of the language-model providers (src/llm/providers.ts); absent: no providers. */
   readonly providersFile?: string;
   /** File with the settings of training on Kubernetes (src/training/kubernetes/kubernetes-settings.ts). */
@@ -66,6 +68,9 @@ export type PolicyServerConfig = {
   readonly vllmPython: string;
   /** Additional arguments of vLLM, quoted as in a shell. */
   readonly vllmArguments?: string;
+  /** Max count of vLLM processes, and the GPUs of each; absent: src/process/server-devices.ts. */
+  readonly processes?: number;
+  readonly devicesPerProcess?: number;
 };
 
 export type Endpoint = { readonly url?: string; readonly token?: string; readonly tokenFile?: string };
@@ -104,6 +109,7 @@ export function readConfig(env: Env = process.env): Config {
     ...(environments ? { environmentsFile: path.resolve(environments) } : {}),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
     policyServer: readPolicyServer(env, projectRoot),
+    devices: readDevices(env, 'COEVOLVE_DEVICES'),
     ...(providers ? { providersFile: path.resolve(providers) } : {}),
     ...(kubernetes ? { kubernetesFile: path.resolve(kubernetes) } : {}),
     ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
@@ -137,6 +143,9 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_POLICY_THREADS: config.policyServer.threads?.toString(),
     COEVOLVE_VLLM_PYTHON: config.policyServer.vllmPython,
     COEVOLVE_VLLM_ARGUMENTS: config.policyServer.vllmArguments,
+    COEVOLVE_VLLM_PROCESSES: config.policyServer.processes?.toString(),
+    COEVOLVE_VLLM_DEVICES: config.policyServer.devicesPerProcess?.toString(),
+    COEVOLVE_DEVICES: config.devices,
     COEVOLVE_LLM_PROVIDERS: config.providersFile,
     COEVOLVE_KUBERNETES_CONFIG: config.kubernetesFile,
     COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
@@ -212,11 +221,15 @@ function readPolicyServer(env: Env, projectRoot: string): PolicyServerConfig {
   const contextTokens = readCount(env, 'COEVOLVE_POLICY_CONTEXT');
   const threads = readCount(env, 'COEVOLVE_POLICY_THREADS');
   const vllmArguments = env['COEVOLVE_VLLM_ARGUMENTS'];
+  const processes = readCount(env, 'COEVOLVE_VLLM_PROCESSES');
+  const devicesPerProcess = readCount(env, 'COEVOLVE_VLLM_DEVICES');
   return Object.freeze({
     kind,
     ...(contextTokens ? { contextTokens } : {}),
     ...(threads ? { threads } : {}),
     vllmPython: path.resolve(env['COEVOLVE_VLLM_PYTHON'] || path.join(projectRoot, '.venv-vllm', 'bin', 'python')),
     ...(vllmArguments ? { vllmArguments } : {}),
+    ...(processes ? { processes } : {}),
+    ...(devicesPerProcess ? { devicesPerProcess } : {}),
   });
 }

@@ -20,6 +20,16 @@ export function readCount(env: Env, variable: string): number | undefined {
   return Number(text);
 }
 
+/** Reads `auto`, `none`, indices such as `2,3`, or declared devices such as `8x80GiB`. */
+export function readDevices(env: Env, variable: string): string {
+  const text = env[variable] || 'auto';
+  if (/^(auto|none|\d{1,3}(,\d{1,3})*|[1-9]\d{0,3}x[1-9]\d{0,3}GiB)$/.test(text)) return text;
+  throw new ConfigError(
+    variable,
+    `expected auto, none, indices such as 2,3, or devices such as 8x80GiB, got "${text}"`,
+  );
+}
+
 export function readShare(env: Env, variable: string): number | undefined {
   const text = env[variable];
   if (!text) return undefined;

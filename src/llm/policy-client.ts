@@ -7,6 +7,7 @@ import { answerBounds, type JsonBounds } from '../base/json-bounds';
 import { listOf } from '../base/list-of';
 import { patientFetch } from '../base/patient-fetch';
 import { ModelError, policyServer, toModelError } from './model-error';
+import { policyTurns } from './policy-turns';
 import { completion, logprobsOf, problemOf, toAction, type Completion } from './policy-answer';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };
@@ -79,6 +80,8 @@ export const policyClient = ({ url, token }: PolicyEndpoint, timeoutMs = default
 
     /** Returns the names of the served policies. */
     served,
+
+    ...policyTurns({ url, token }),
   };
 };
 

@@ -1,9 +1,10 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { codeOf, StackError } from '../base/errors';
-import type { Config, Endpoint } from '../config';
+import type { Config, Endpoint, PolicyServerConfig } from '../config';
 import { ensureSecret, secretFile, type SecretName } from '../process/home';
 import type { Launch } from '../process/processes';
+import { leasesFolder, serverDevices } from '../process/server-devices';
 import { portOf, type Service } from './service-definition';
 
 /** Hosts the environment sessions. */
@@ -32,16 +33,26 @@ export const policyServer = pythonServer({
   secret: 'policy-token',
   endpointOf: (config) => config.policy,
   inheritsEnvironment: true,
-  argumentsOf: ({ policyServer: { kind, contextTokens, threads, vllmPython, vllmArguments } }) => [
-    ...(contextTokens ? ['--max-context', String(contextTokens)] : []),
-    ...(threads ? ['--threads', String(threads)] : []),
-    ...(kind === 'vllm' ? ['--vllm-python', vllmPython] : []),
-    ...(kind === 'vllm' && vllmArguments ? [`--vllm-arguments=${vllmArguments}`] : []),
-  ],
+  argumentsOf: (config) => [...policyArguments(config.policyServer), ...deviceArguments(config)],
   prepare({ policyServer: { kind, vllmPython } }) {
     if (kind === 'vllm') requirePython(vllmPython, 'npm run setup -- --with vllm; or set COEVOLVE_VLLM_PYTHON');
   },
 });
+
+const policyArguments = ({ kind, contextTokens, threads, vllmPython, vllmArguments }: PolicyServerConfig): string[] => [
+  ...(contextTokens ? ['--max-context', String(contextTokens)] : []),
+  ...(threads ? ['--threads', String(threads)] : []),
+  ...(kind === 'vllm' ? ['--vllm-python', vllmPython] : []),
+  ...(kind === 'vllm' && vllmArguments ? [`--vllm-arguments=${vllmArguments}`] : []),
+];
+
+/** The devices of each vLLM process, and the folder of the leases of the jobs that share them. */
+function deviceArguments(config: Config): string[] {
+  const devices = serverDevices(config).map((group) => group.map(({ index }) => index).join(','));
+  return devices.length === 0
+    ? []
+    : [...devices.flatMap((indices) => ['--devices', indices]), '--leases', leasesFolder(config)];
+}
 
 type PythonServer = {
   name: 'environment-server' | 'policy-server';

@@ -91,6 +91,11 @@ export type TrainingBackend = {
    * checkpoints with the same bytes.
    */
   redo(jobKey: string): Promise<void>;
+  /**
+   * Frees the devices of a grpo or ppo job that waits for its next step, if the policy server needs them for the
+   * attempts of that step. The job continues from its checkpoint when it is submitted with the step.
+   */
+  lendDevices(jobKey: string): Promise<void>;
   /** Returns the last lines of the job's log. */
   logs(jobKey: string): Promise<string>;
 };

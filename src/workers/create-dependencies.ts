@@ -5,13 +5,16 @@ import { required, type Config } from '../config';
 import { closeLeases } from '../envs/server/close-leases';
 import { createEnvironments } from '../envs/environments';
 import { createModelService } from '../llm/model-service';
-import { policyClient } from '../llm/policy-client';
+import { policyClient, type PolicyClient } from '../llm/policy-client';
 import { readProviders, type Providers } from '../llm/providers';
+import { findDevices } from '../process/devices';
+import { hasEmbeddedServer, leasesFolder, serverDevices } from '../process/server-devices';
 import { createStore } from '../store';
 import { createPool } from '../store/base/pool';
 import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { localBackend } from '../training/local/local-backend';
+import type { SharedDevices } from '../training/local/start-trainer';
 import { withCachedStatus } from '../training/kubernetes/cached-status';
 import { webhookNotifier } from './notifier';
 import type { TrainingBackend } from '../training/training-backend';
@@ -33,6 +36,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     token: config.policy.token,
   };
   const artifacts = artifactStore(config.artifacts);
+  const policies = policyClient(policy);
   const store = createStore(pool);
   const providers = readProviders(config);
   const dependencies: WorkerDependencies = {
@@ -42,9 +46,9 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     environmentData: environments.data,
     openEnvironment: environments.open,
     closeLeases: (holder) => closeLeases(environment, holder),
-    policies: policyClient(policy),
+    policies,
     models: createModelService({ store, providers }),
-    training: backendForRun(backends(config, artifacts), store.trainingRuns),
+    training: backendForRun(backends(config, artifacts, policies), store.trainingRuns),
     async writeReport(campaignId) {
       const { collectReport, renderReport } = await import('../report/index.js'); // its charts are the slowest module to load
       const report = await collectReport(pool, campaignId);
@@ -57,10 +61,19 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
 }
 
 /** Keys are the values of `compute.backend`. A cluster is queried less often, and may be unavailable for two minutes. */
-const backends = (config: Config, artifacts: ArtifactStore): TrainingBackends => ({
-  local: () => localBackend(config, artifacts),
+const backends = (config: Config, artifacts: ArtifactStore, policies: PolicyClient): TrainingBackends => ({
+  local: () => localBackend(config, artifacts, sharedDevices(config, policies)),
   kubernetes: () => withCachedStatus(inCluster(config, artifacts), { everyMs: 3_000, maxStaleMs: 120_000 }),
 });
+
+function sharedDevices(config: Config, policies: PolicyClient): SharedDevices {
+  const devices = hasEmbeddedServer(config) ? serverDevices(config).flat() : [];
+  return {
+    inventory: () => findDevices(config.devices),
+    folder: leasesFolder(config),
+    server: devices.length > 0 ? { devices: devices.map(({ index }) => index), release: policies.release } : null,
+  };
+}
 
 const inCluster = (config: Config, artifacts: ArtifactStore): TrainingBackend =>
   kubernetesBackend(requireKubernetesSettings(config), artifacts, config.artifacts);

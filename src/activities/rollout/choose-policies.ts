@@ -8,8 +8,15 @@ import { getCampaign, type Dependencies } from '../base/dependencies';
 import { maxConcurrentAttempts } from './collect-rollouts';
 import { attemptsPerTask } from './planned-attempt';
 
-/** `range` holds indices of the plan. */
-export type RolloutAssignment = { role: AgentRole; policyId: string; range: Range; tasksPerActivity: number };
+export type RolloutAssignment = {
+  role: AgentRole;
+  policyId: string;
+  /** Indices of the plan. */
+  range: Range;
+  tasksPerActivity: number;
+  /** True if the policy server holds fewer models than there are assignments: they are played one after the other. */
+  inTurn?: true;
+};
 
 type Request = IterationKey & { purpose: Purpose; roles: readonly AgentRole[]; step: number };
 
@@ -22,7 +29,7 @@ type Request = IterationKey & { purpose: Purpose; roles: readonly AgentRole[]; s
 export const choosePolicies =
   (deps: Dependencies) =>
   async (request: Request): Promise<RolloutAssignment[]> => {
-    const { store } = deps;
+    const { store, policies } = deps;
     const { campaignId, iteration, purpose, step } = request;
     const { name, spec } = await getCampaign(deps, campaignId);
     const active = await store.policies.listActive(campaignId);
@@ -41,5 +48,11 @@ export const choosePolicies =
       if (policyId) assignments.push({ role, policyId, range, tasksPerActivity });
       else if (!isMeasurement(purpose)) throw new DomainError('NoPolicy', `no ${role} policy is active yet`);
     }
-    return assignments;
+    return spec.policy.adapter || assignments.length < 2 ? assignments : inTurn(assignments, await policies.models());
   };
+
+/** @param models count of base models that the policy server holds at once; null: any count */
+const inTurn = (assignments: RolloutAssignment[], models: number | null): RolloutAssignment[] =>
+  models === null || models >= new Set(assignments.map(({ policyId }) => policyId)).size
+    ? assignments
+    : assignments.map((assignment) => ({ ...assignment, inTurn: true }));

@@ -49,16 +49,33 @@ export const collectRollouts = (deps: Dependencies) => {
     const open = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
 
     let turns = 0;
-    const callbacks = { signal: cancellationSignal(), onTurn: () => heartbeat({ turns: ++turns }) };
+    const callbacks = { signal: cancellationSignal(), onTurn: () => heartbeat({ turns: ++turns, waiting: undefined }) };
     const journals = await openJournals(deps, batch, open, spec.environment.maxTurns);
-    await slidingWindow(await concurrencyOf(deps, spec.environment.name), open, async (attempt) => {
-      const journal = journals.get(trajectoryId(attempt.attempt)) ?? null;
-      await playAttempt(deps, spec, { ...attempt, journal }, callbacks);
-      await report(batch, campaign);
-    });
+    const concurrency = await concurrencyOf(deps, spec.environment.name);
+    const play = (): Promise<void> =>
+      slidingWindow(concurrency, open, async (attempt) => {
+        const journal = journals.get(trajectoryId(attempt.attempt)) ?? null;
+        await playAttempt(deps, spec, { ...attempt, journal }, callbacks);
+        await report(batch, campaign);
+      });
+    await inTurn(deps, open.length > 0 ? batch.policyId : null, play);
     return { attempts: planned.length, found: finished.size };
   };
 };
+
+/** The time that the server serves other policies, or training has its devices, does not count as playing. */
+function inTurn(
+  { policies, artifacts }: Dependencies,
+  policyId: string | null,
+  play: () => Promise<void>,
+): Promise<void> {
+  if (policyId === null) return play();
+  const onWait = (waiting: string): void => heartbeat({ waiting });
+  return policies.duringTurn(
+    { policyId, path: artifacts.policyPath(policyId), signal: cancellationSignal(), onWait },
+    play,
+  );
+}
 
 /** Limits the attempts to the sessions of the environment: more would only wait, and delay those of other workers. */
 async function concurrencyOf({ environmentData }: Dependencies, environment: string): Promise<number> {

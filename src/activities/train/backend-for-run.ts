@@ -41,6 +41,7 @@ export function backendForRun(backends: TrainingBackends, runs: Pick<TrainingRun
     curve: (jobKey, after) => forward(jobKey, (backend) => backend.curve(jobKey, after)),
     cancel: (jobKey) => forward(jobKey, (backend) => backend.cancel(jobKey)),
     redo: (jobKey) => forward(jobKey, (backend) => backend.redo(jobKey)),
+    lendDevices: (jobKey) => forward(jobKey, (backend) => backend.lendDevices(jobKey)),
     logs: (jobKey) => forward(jobKey, (backend) => backend.logs(jobKey)),
   };
 }

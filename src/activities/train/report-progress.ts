@@ -29,6 +29,7 @@ type Memory = {
   twelfth: number | null;
   stalls: number;
   stalled: boolean;
+  waits: boolean;
   /** Cost of crashed processes beyond the checkpoint that the next process resumed from; null: not known yet. */
   lost: Cost | null;
   /** Detection of a crash whose next process has not reported yet. */
@@ -71,15 +72,12 @@ export function reportProgress(
     await store.trainingProgress.save(run, downsampleCurve(updates, total, after));
   }
 
-  async function watch({ step, totalSteps }: Extract<TrainingStatus, { state: 'running' }>): Promise<void> {
+  async function watch({ step, totalSteps, waiting }: Extract<TrainingStatus, { state: 'running' }>): Promise<void> {
     const now = Date.now();
-    if (step !== memory.step) Object.assign(memory, { step, movedAt: now });
+    if (step !== memory.step || waiting) Object.assign(memory, { step, movedAt: now });
     const idleMs = now - memory.movedAt;
-    const progress = jobProgress(
-      { step, totalSteps },
-      last,
-      idleMs >= intervals.stallMs ? Math.round(idleMs / 1000) : null,
-    );
+    const stalledS = idleMs >= intervals.stallMs ? Math.round(idleMs / 1000) : null;
+    const progress = { ...jobProgress({ step, totalSteps }, last, stalledS), ...(waiting ? { waiting } : {}) };
     gauges(progress, last, idleMs / 1000);
     if (now - signalledAt >= intervals.signalMs && isSignalDue(memory, progress)) {
       signalledAt = now;
@@ -116,18 +114,22 @@ function restoreMemory(): Memory {
     twelfth: isFirst ? -1 : null,
     stalls: isFirst ? 0 : maxStalls,
     stalled: false,
+    waits: false,
     lost: null,
     crashedAt: null,
   };
 }
 
 /** Returns whether this progress is signalled, and records it as signalled. */
-function isSignalDue(memory: Memory, { step, totalSteps, stalledS }: JobProgress): boolean {
+function isSignalDue(memory: Memory, { step, totalSteps, stalledS, waiting }: JobProgress): boolean {
   const twelfth = totalSteps > 0 ? Math.floor((twelfths * step) / totalSteps) : 0;
   memory.twelfth ??= twelfth;
   const stalled = stalledS !== null;
   const hasChanged = stalled !== memory.stalled && (memory.stalled || memory.stalls < maxStalls);
-  if (!hasChanged && twelfth <= memory.twelfth) return false;
+  const waits = waiting !== undefined;
+  const waitChanged = waits !== memory.waits;
+  memory.waits = waits;
+  if (!hasChanged && !waitChanged && twelfth <= memory.twelfth) return false;
   if (hasChanged) Object.assign(memory, { stalled, stalls: memory.stalls + (stalled ? 1 : 0) });
   memory.twelfth = Math.max(twelfth, memory.twelfth);
   return true;

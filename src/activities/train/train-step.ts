@@ -30,6 +30,7 @@ export const trainStep =
     // The run is completed before its last step, because a retry that finds the step returns at once.
     if (status.state === 'succeeded')
       await store.trainingRuns.succeed(job, policyId, { ...status, finalState: status.trainerState });
+    else await training.lendDevices(jobKey);
     await store.rlSteps.finish(job, step, policyId, made.metrics);
     return { policyId };
   };

@@ -10,6 +10,8 @@ export type JobProgress = {
   etaS: number | null;
   /** Seconds since the last update if the job has stalled; null otherwise. */
   stalledS: number | null;
+  /** Reason why the job does not run yet; absent while it runs. */
+  waiting?: string;
 };
 
 /** Name of the signal from the activity that watches a job to the workflow of the job. */
@@ -30,7 +32,8 @@ export const jobProgress = (
 });
 
 /** `step 40 of 200, loss 0.512, 1,840 tokens/s, 2 min left` */
-export function progressLine({ step, totalSteps, loss, tokensPerS, etaS, stalledS }: JobProgress): string {
+export function progressLine({ step, totalSteps, loss, tokensPerS, etaS, stalledS, waiting }: JobProgress): string {
+  if (waiting) return waiting;
   return [
     totalSteps > 0 ? `step ${step} of ${totalSteps}` : `step ${step}`,
     ...(loss === null ? [] : [`loss ${loss.toPrecision(3)}`]),

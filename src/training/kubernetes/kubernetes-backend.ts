@@ -72,6 +72,8 @@ export function kubernetesBackend(
       await removeStatusFile(folderOf(jobKey));
     },
 
+    lendDevices: () => Promise.resolve(), // pods have devices of their own
+
     async logs(jobKey) {
       const { job, pods } = await observe(jobKey);
       const pod = job && newestPod(job, pods);

@@ -3,9 +3,16 @@ import { z } from 'zod';
 export type TrainerCommand = { args: string[]; env: Record<string, string> };
 
 const launch = z.looseObject({
+  device: z.enum(['auto', 'cpu', 'cuda']).default('cpu'),
   processes: z.number().int().min(1).default(1),
   threads: z.number().int().min(1).default(1),
 });
+
+/** Returns the number of GPUs that a job uses on a machine with GPUs: one per process. */
+export function devicesOf(settings: Record<string, unknown>): number {
+  const { device, processes } = launch.parse(settings);
+  return device === 'cpu' ? 0 : processes;
+}
 
 /**
  * Returns the arguments and the environment of Python for the job of a folder. Several processes are started by torch's
@@ -13,13 +20,21 @@ const launch = z.looseObject({
  * again.
  *
  * @param settings of the job, with the trainer's names `processes` and `threads` (torch threads per process)
+ * @param devices  indices of its GPUs; empty: torch's choice
  */
-export function trainerCommand(settings: Record<string, unknown>, folder: string): TrainerCommand {
+export function trainerCommand(
+  settings: Record<string, unknown>,
+  folder: string,
+  devices: readonly number[] = [],
+): TrainerCommand {
   const { processes, threads } = launch.parse(settings);
   const trainer = ['-m', 'coevolve_trainer', 'run', folder];
   const launcher = ['-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', String(processes)];
   return {
     args: processes > 1 ? [...launcher, ...trainer] : trainer,
-    env: { OMP_NUM_THREADS: String(threads), HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' },
+    env: {
+      ...{ OMP_NUM_THREADS: String(threads), HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' },
+      ...(devices.length > 0 && { CUDA_VISIBLE_DEVICES: devices.join(','), CUDA_DEVICE_ORDER: 'PCI_BUS_ID' }), // nvidia-smi's
+    },
   };
 }

@@ -1,5 +1,6 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
+import type { RolloutAssignment } from '../../activities/rollout/choose-policies';
 import { settleAll, splitRange, type Range } from '../../domain/base/concurrency';
 import { rolloutWorkflowId } from '../../domain/campaign/ids';
 import type { AgentRole } from '../../domain/base/roles';
@@ -15,7 +16,8 @@ const store = proxyActivities<Activities>(profiles.store);
 const activitiesPerShard = 200;
 
 /**
- * Rolls out the planned tasks with the policies of `roles`, all roles concurrently.
+ * Rolls out the planned tasks with the policies of `roles`, all roles concurrently if the policy server holds all of
+ * them at once.
  *
  * @param step RL step, from 1; 0 for other training
  */
@@ -26,11 +28,10 @@ export async function rolloutTasks(
   step = 0,
 ): Promise<void> {
   const assignments = await store.choosePolicies({ ...keyOf(context), purpose, roles, step });
-  await settleAll(
-    assignments.map(({ role, policyId, range, tasksPerActivity }) =>
-      rolloutShards(context, { purpose, policyId, step, tasksPerActivity }, range, { player: role }),
-    ),
-  );
+  const rolloutWith = ({ role, policyId, range, tasksPerActivity }: RolloutAssignment): Promise<void> =>
+    rolloutShards(context, { purpose, policyId, step, tasksPerActivity }, range, { player: role });
+  if (assignments.some(({ inTurn }) => inTurn)) for (const assignment of assignments) await rolloutWith(assignment);
+  else await settleAll(assignments.map(rolloutWith));
 }
 
 /** Plays the reference actions of the planned tasks: expert trajectories of seed tasks, validation of synthesized tasks. */

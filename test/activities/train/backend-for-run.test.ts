@@ -17,6 +17,7 @@ const fakeBackend = (name: string): TrainingBackend => ({
   curve: () => Promise.resolve([]),
   cancel: () => Promise.resolve(),
   redo: () => Promise.resolve(),
+  lendDevices: () => Promise.resolve(),
   logs: (jobKey) => Promise.resolve(`${jobKey} at ${name}`),
 });
 

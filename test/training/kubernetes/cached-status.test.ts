@@ -18,6 +18,7 @@ function scripted(...statuses: (TrainingStatus | Error)[]) {
     curve: () => Promise.resolve([]),
     cancel: () => Promise.resolve(),
     redo: () => Promise.resolve(),
+    lendDevices: () => Promise.resolve(),
     logs: () => Promise.resolve(''),
   };
   return { clock, cached: withCachedStatus(backend, { everyMs: 10, maxStaleMs: 100, now: () => clock.now }) };

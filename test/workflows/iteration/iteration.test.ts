@@ -200,6 +200,30 @@ test('an RL iteration plays and updates F times, with a separate rollout per ste
   ]);
 });
 
+test('agents whose models the policy server holds only one at a time play one after the other', async () => {
+  const playing: string[] = [];
+  let together = 0;
+  const script = scriptedActivities('in-turn', {
+    choosePolicies: ({ roles }) =>
+      Promise.resolve(
+        roles.map((role) => ({
+          ...{ role, policyId: role.padEnd(64, '0'), range: { from: 0, to: 3 }, tasksPerActivity: 1 },
+          inTurn: true as const,
+        })),
+      ),
+    collectRollouts: async ({ policyId }) => {
+      playing.push(policyId!);
+      together = Math.max(together, new Set(playing).size);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      playing.splice(playing.indexOf(policyId!), 1);
+      return { attempts: 1, found: 0 };
+    },
+  });
+  await run('in-turn', start, script);
+  expect(new Set(script.callsOf('collectRollouts').map(({ policyId }) => policyId)).size).toBeGreaterThan(1);
+  expect(together).toBe(1);
+});
+
 test('while too few tasks are admitted for a match, more are synthesized, validated and admitted', async () => {
   const refilled = (spec: Record<string, unknown>, name: string) => {
     const admitTasks = ({ iteration, refill = 0 }: { iteration: number; refill?: number }) =>

@@ -47,7 +47,8 @@ class VllmBackend:
         linger_s: float = LINGER_S,
     ) -> None:
         leases = leases or DeviceLeases(None)
-        self._slots = [VllmSlot(command, leases, tuple(group)) for group in devices]
+        verified: dict[str, bool] = {}
+        self._slots = [VllmSlot(command, leases, tuple(group), verified) for group in devices]
         self._turns = Turns(self._slots, linger_s=linger_s)
 
     @property

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -25,7 +25,7 @@ def routes(backend: VllmBackend) -> dict[str, Handler]:
 
     async def turn(request: Request) -> Response:
         name, path = read_strings(await read_json(request), "lora_name", "lora_path")
-        return StreamingResponse(_lines(backend, name, Path(path)), media_type="application/jsonl")
+        return StreamingResponse(_lines(backend, request, name, Path(path)), media_type="application/jsonl")
 
     async def release(request: Request) -> Response:
         body = await read_json(request)
@@ -38,7 +38,9 @@ def routes(backend: VllmBackend) -> dict[str, Handler]:
     return {"/v1/turns": turn, "/v1/devices/release": release}
 
 
-async def _lines(backend: VllmBackend, policy_hash: str, folder: Path) -> AsyncIterator[str]:
+async def _lines(
+    backend: VllmBackend, request: Request, policy_hash: str, folder: Path
+) -> AsyncIterator[str]:
     """Yields the state of a turn as lines of JSON; the turn ends when the client closes the connection."""
     state = {"state": "waiting"}
     granted = asyncio.Event()
@@ -48,13 +50,17 @@ async def _lines(backend: VllmBackend, policy_hash: str, folder: Path) -> AsyncI
             granted.set()
             await asyncio.Event().wait()  # until it is cancelled
 
-    holding = asyncio.create_task(hold())
+    holding, grant = asyncio.create_task(hold()), asyncio.create_task(granted.wait())
+    disconnect = asyncio.ensure_future(request.receive())  # after the body, the only further message
+    events: tuple[asyncio.Future[Any], ...] = (holding, disconnect, grant)
     try:
-        while not holding.done():
+        await asyncio.wait(events, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
+        while not holding.done() and not disconnect.done():
             yield json.dumps({"state": "granted"} if granted.is_set() else state) + "\n"
-            change = asyncio.shield(holding) if granted.is_set() else granted.wait()
-            with contextlib.suppress(TimeoutError, ApiError):
-                await asyncio.wait_for(change, HEARTBEAT_S)
-        yield json.dumps({"state": "failed", "reason": str(holding.exception())}) + "\n"
+            events = (holding, disconnect) if granted.is_set() else events
+            await asyncio.wait(events, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED)
+        if holding.done():
+            yield json.dumps({"state": "failed", "reason": str(holding.exception())}) + "\n"
     finally:
-        holding.cancel()
+        for task in (holding, grant, disconnect):
+            task.cancel()

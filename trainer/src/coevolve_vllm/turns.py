@@ -87,8 +87,9 @@ class Turns(Generic[S]):
         return self._count[index] == 0 and time.monotonic() - self._ended_at[index] >= self._linger_s
 
     def _reason(self, base: str) -> str:
-        holders = [slot.blocker or self._base.get(index, "") for index, slot in enumerate(self.slots)]
-        return f"policy {base[:12]} waits for {', '.join(holder[:80] for holder in holders if holder)}"
+        policies = {index: f"policy {held[:12]}" for index, held in self._base.items()}
+        holders = (slot.blocker or policies.get(index) for index, slot in enumerate(self.slots))
+        return f"policy {base[:12]} waits for {', '.join(filter(None, holders))}"
 
     def _notify(self) -> None:
         self._changed.set()

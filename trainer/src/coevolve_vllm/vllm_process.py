@@ -160,6 +160,25 @@ class VllmProcess:
         await self._load_weights(model)
         await self.post("/resume", {})
 
+    async def probe(self) -> list[float] | None:
+        """Returns log-probabilities of a fixed text and its continuation; None if vLLM fails."""
+        body = {
+            "model": SERVED_NAME,
+            "prompt": list(range(8, 24)),
+            "max_tokens": 4,
+            "temperature": 0,
+            "ignore_eos": True,
+            "logprobs": 0,
+            "echo": True,
+            "cache_salt": secrets.token_hex(8),
+        }
+        try:
+            response = await self.post("/v1/completions", body)
+        except ApiError:
+            return None
+        values = response["choices"][0]["logprobs"]["token_logprobs"]
+        return [value for value in values if value is not None]  # the first token has none
+
     @property
     def _sleep_level(self) -> int:
         return 1 if self.max_lora_rank else 2

@@ -37,7 +37,9 @@ async def play_iteration(setup: Setup, agents: tuple[str, ...], candidate: str) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "starts_per_iteration"), [((), 0), (("--without-sleep",), 2)], ids=["reload", "restart"]
+    ("arguments", "starts_per_iteration"),
+    [((), 0), (("--without-sleep",), 2), (("--stale-weights",), 2)],
+    ids=["load", "restart", "wrong load"],
 )
 def test_two_agents_with_whole_weights_cost_few_starts_per_iteration(
     tmp_path: Path, arguments: tuple[str, ...], starts_per_iteration: int
@@ -58,21 +60,33 @@ def test_two_agents_with_whole_weights_cost_few_starts_per_iteration(
     assert [after - before for before, after in itertools.pairwise(starts)] == [starts_per_iteration] * 2
 
 
-def test_new_weights_are_loaded_into_the_running_process_between_requests(tmp_path: Path) -> None:
+def test_new_weights_are_loaded_into_the_running_process_after_the_first_load_was_compared_with_a_start(
+    tmp_path: Path,
+) -> None:
     async def test(setup: Setup) -> None:
         one, other = setup.policy("llama", 1), setup.policy("llama", 2)
-        await play(setup, one)
-        await play(setup, other)
+        for policy in (one, other, one, other):
+            await play(setup, policy)
         assert setup.backend.policies == [other]
 
     setup = run_test(tmp_path, test)
-    assert len(setup.starts) == 1
-    assert setup.paths == ["/pause?mode=wait", "/collective_rpc", "/resume"]
-    sent = [record["body"] for record in setup.records if record.get("path") == "/collective_rpc"]
-    assert sent[0]["method"] == "reload_weights"
-    assert Path(sent[0]["kwargs"]["weights_path"]).is_dir()
-    salts = [r["body"]["cache_salt"] for r in setup.records if r.get("path") == "/v1/completions"]
-    assert len(set(salts)) == 2  # no policy reads the cached prefixes of the other one's weights
+    assert len(setup.starts) == 2
+    assert setup.paths == ["/pause?mode=wait", "/collective_rpc", "/resume"] * 3
+    bodies = [record["body"] for record in setup.records if record.get("path") == "/collective_rpc"]
+    assert {body["method"] for body in bodies} == {"reload_weights"}
+
+
+def test_a_vllm_that_loads_weights_wrongly_never_answers_with_them(tmp_path: Path) -> None:
+    async def test(setup: Setup) -> None:
+        one, other = setup.policy("llama", 1), setup.policy("llama", 2)
+        for policy in (one, other, one):
+            async with setup.backend.turn(policy, setup.store / policy, lambda _: None):
+                await setup.load(policy)
+                assert (await setup.backend.complete(chat_request(policy))).logprobs == [-0.5]
+
+    setup = run_test(tmp_path, test, "--stale-weights")
+    assert len(setup.starts) == 3
+    assert setup.paths.count("/collective_rpc") == 1
 
 
 def test_agents_with_devices_of_their_own_play_side_by_side(tmp_path: Path) -> None:
@@ -108,7 +122,7 @@ def start_time(pid: int) -> str:
 
 
 @pytest.mark.parametrize("adapted", [False, True], ids=["whole policy", "adapter"])
-def test_vllm_sleeps_while_a_training_job_holds_its_device_and_wakes_without_a_start(
+def test_vllm_sleeps_while_a_training_job_holds_its_device_and_wakes_with_the_next_policy(
     tmp_path: Path, adapted: bool
 ) -> None:
     leases = tmp_path / "leases"
@@ -130,22 +144,18 @@ def test_vllm_sleeps_while_a_training_job_holds_its_device_and_wakes_without_a_s
                 await asyncio.sleep(0.01)
             assert reasons[0] == f"policy {model if adapted else after:.12} waits for a job"
         await waiting  # the job was killed, and its lease file is still there
-        await turn.__aexit__(None, None, None)
         await play(setup, after)
+        await turn.__aexit__(None, None, None)
+        await setup.backend.release([0])
+        await play(setup, before if adapted else model)
 
     setup = run_test(tmp_path, test, devices=[[0]], leases=DeviceLeases(leases))
-    assert len(setup.starts) == 1
-    wake = (
-        ["/sleep?level=1&mode=wait", "/wake_up"]
-        if adapted
-        else [
-            "/sleep?level=2&mode=wait",
-            "/wake_up?tags=weights",
-            "/collective_rpc",
-            "/wake_up?tags=kv_cache",
-        ]
-    )
-    assert [path for path in setup.paths if "lora" not in path] == wake
+    paths = [path for path in setup.paths if "lora" not in path]
+    if adapted:
+        assert (len(setup.starts), paths) == (1, ["/sleep?level=1&mode=wait", "/wake_up"] * 2)
+    else:
+        wake = ["/wake_up?tags=weights", "/collective_rpc", "/wake_up?tags=kv_cache"]
+        assert (len(setup.starts), paths) == (2, ["/sleep?level=2&mode=wait", *wake] * 2)
 
 
 def test_a_vllm_that_cannot_sleep_is_stopped_for_a_training_job(tmp_path: Path) -> None:

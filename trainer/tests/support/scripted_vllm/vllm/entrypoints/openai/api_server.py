@@ -5,7 +5,9 @@ behavior of the real one. The file at COEVOLVE_SCRIPT gets one line of JSON per 
 response to a request with the stop string `slow` is delayed until a file `release` appears beside it.
 
 Sleep, wake and weights behave as in vLLM 0.32: a process that sleeps at level 2 needs its weights again. With
-`--without-sleep` it has none of these routes, as an older one or one without development mode.
+`--without-sleep` it has none of these routes, as an older one or one without development mode. With
+`--stale-weights` it answers differently after it has loaded weights, as one that keeps a part of the old
+ones.
 """
 
 import json
@@ -26,7 +28,7 @@ def record(**entry: Any) -> None:
 
 
 CONTROL_ROUTES = ("/sleep", "/wake_up", "/pause", "/resume", "/collective_rpc")
-state = {"asleep": False, "weights": ARGUMENTS[ARGUMENTS.index("--model") + 1]}
+state = {"asleep": False, "weights": ARGUMENTS[ARGUMENTS.index("--model") + 1], "logprob": -0.5}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -59,18 +61,23 @@ class Handler(BaseHTTPRequestHandler):
             state["asleep"] = state["asleep"] and query == "tags=weights"  # until the rest is awake too
         elif path == "/collective_rpc":
             state["weights"] = body["kwargs"]["weights_path"]
+            state["logprob"] = -2.0 if "--stale-weights" in ARGUMENTS else -0.5
         self._send(200, {})
 
     def _complete(self, body: dict[str, Any]) -> None:
         if state["asleep"] or state["weights"] is None:
             self._send(500, {"error": {"message": f"asleep: {state}"}})
             return
-        while "slow" in body["stop"] and not SCRIPT.with_name("release").exists():
+        while "slow" in body.get("stop", ()) and not SCRIPT.with_name("release").exists():
             time.sleep(0.01)
-        if "invalid" in body["stop"]:
+        if "invalid" in body.get("stop", ()):
             self._send(400, {"error": {"message": "the request is invalid"}})
             return
-        choice = {"token_ids": [5], "logprobs": {"token_logprobs": [-0.5]}, "finish_reason": "length"}
+        choice = {
+            "token_ids": [5],
+            "logprobs": {"token_logprobs": [state["logprob"]]},
+            "finish_reason": "length",
+        }
         self._send(200, {"choices": [choice]})
 
     def _send(self, status: int, body: object) -> None:

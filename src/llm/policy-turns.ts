@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { messageOf } from '../base/errors';
+import { patientFetch } from '../base/patient-fetch';
+import { ModelError } from './model-error';
+import type { PolicyEndpoint } from './policy-client';
+
+export type TurnRequest = {
+  policyId: string;
+  /** Folder of the policy. */
+  path: string;
+  signal: AbortSignal;
+  /** Called with the reason every few seconds while the turn has to wait. */
+  onWait: (reason: string) => void;
+};
+
+const turnLine = z.object({ state: z.enum(['waiting', 'granted', 'failed']), reason: z.string().default('') });
+const vllmHealth = z.object({ vllm: z.array(z.unknown()) });
+
+/**
+ * Turns on our front server of vLLM, which serves few base models at a time and shares devices with training jobs. Other
+ * servers have no such routes: nothing waits there.
+ */
+export const policyTurns = ({ url, token }: PolicyEndpoint) => {
+  const post = (route: string, body: object, signal?: AbortSignal): Promise<Response> =>
+    patientFetch(`${url}${route}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+      body: JSON.stringify(body),
+      ...(signal ? { signal } : {}),
+    });
+
+  return {
+    /**
+     * Runs `play` while the server keeps the policy's base model. The open connection is the turn, so it ends with this
+     * process. A turn that a crash of the server ends is not taken again: the next action loads the policy.
+     *
+     * @throws ModelError `unavailable` when the turn fails; errors of `play`; the signal's reason
+     */
+    async duringTurn<T>({ policyId, path, signal, onWait }: TurnRequest, play: () => Promise<T>): Promise<T> {
+      const turn = new AbortController();
+      const either = AbortSignal.any([signal, turn.signal]);
+      try {
+        const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, either);
+        if (response.ok) await granted(response, onWait);
+        else if (response.status !== 404 && response.status !== 405)
+          throw new ModelError('unavailable', `${url}/v1/turns: found status ${response.status}, expected 200`);
+      } catch (error) {
+        turn.abort();
+        if (signal.aborted) throw signal.reason;
+        if (error instanceof ModelError) throw error;
+        throw new ModelError('unavailable', `${url}/v1/turns: ${messageOf(error)}`, { cause: error });
+      }
+      try {
+        return await play();
+      } finally {
+        turn.abort();
+      }
+    },
+
+    /** Frees devices of the server for a training job; returns the reason if attempts use them. A stopped server has none. */
+    async release(devices: readonly number[]): Promise<string | null> {
+      const response = await post('/v1/devices/release', { devices }).catch(() => null);
+      if (!response || response.ok || response.status === 404) return null;
+      const { error } = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
+      return error?.message ?? `${url}, which returned status ${response.status}`;
+    },
+
+    /** Returns the count of base models that the server holds at once; null for other servers. */
+    async models(): Promise<number | null> {
+      const response = await patientFetch(`${url}/health`, { signal: AbortSignal.timeout(5_000) }).catch(() => null);
+      const parsed = vllmHealth.safeParse(await response?.json().catch(() => null));
+      return parsed.success ? parsed.data.vllm.length : null;
+    },
+  };
+};
+
+/** Reads the lines of a turn until it is granted, and the later ones in the background, so that the connection stays open. */
+async function granted({ body }: Response, onWait: (reason: string) => void): Promise<void> {
+  const lines = linesOf(body!);
+  for (let state = 'waiting'; state !== 'granted';) {
+    const { value, done } = await lines.next();
+    const line = turnLine.parse(done ? { state: 'failed', reason: 'the connection was closed' } : JSON.parse(value));
+    if (line.state === 'failed') throw new ModelError('unavailable', `no turn on the policy server: ${line.reason}`);
+    if (line.state === 'waiting') onWait(line.reason);
+    ({ state } = line);
+  }
+  void (async () => {
+    while (!(await lines.next()).done);
+  })().catch(() => undefined);
+}
+
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+  let rest = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop()!;
+    yield* lines;
+  }
+  return undefined;
+}

@@ -1,0 +1,105 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { policyTurns, type TurnRequest } from '../../src/llm/policy-turns';
+import { readConfig } from '../../src/config';
+import { startScriptedServer } from '../support/scripted-server';
+
+const { python, projectRoot } = readConfig();
+const root = mkdtempSync(path.join(tmpdir(), 'coevolve-turns-'));
+let server: ChildProcess;
+let turns: ReturnType<typeof policyTurns>;
+let url: string;
+
+/** Starts the front server with the scripted vLLM, which no test starts, because no test loads a policy. */
+beforeAll(async () => {
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  const scripted = path.join(projectRoot, 'trainer/tests/support/scripted_vllm');
+  const options = ['--port', `${port}`, '--vllm-python', python, '--devices', '0', '--leases', root];
+  const env = {
+    ...process.env,
+    PYTHONPATH: scripted,
+    OMP_NUM_THREADS: '1',
+    COEVOLVE_SCRIPT: path.join(root, 'script'),
+  };
+  server = spawn(python, ['-m', 'coevolve_vllm', ...options], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  turns = policyTurns({ url });
+  while ((await turns.models()) === null && server.exitCode === null) await sleep(100);
+}, 120_000);
+afterAll(async () => {
+  server.kill('SIGKILL');
+  if (server.exitCode === null) await once(server, 'exit');
+  rmSync(root, { recursive: true });
+});
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  return port;
+}
+
+const requestOf = (name: string, onWait: (reason: string) => void = () => {}): TurnRequest => ({
+  ...{ policyId: name.repeat(64), path: path.join(root, name), signal: new AbortController().signal, onWait },
+});
+
+test('the server holds as many models as it has vLLM processes', async () => {
+  await expect(turns.models()).resolves.toBe(1);
+});
+
+test('another policy waits until the turn has ended, and a training job does not get the device meanwhile', async () => {
+  const events: string[] = [];
+  let second: Promise<number> | undefined;
+  await turns.duringTurn(requestOf('a'), async () => {
+    const waited = new Promise<string>((resolve) => {
+      second = turns.duringTurn(requestOf('b', resolve), () => Promise.resolve(events.push('b')));
+    });
+    expect(await waited).toBe(`policy bbbbbbbbbbbb waits for policy aaaaaaaaaaaa`);
+    await turns.duringTurn(requestOf('a'), () => Promise.resolve(events.push('a again')));
+    await expect(turns.release([0])).resolves.toMatch(/^attempts with policy/);
+    await expect(turns.release([1])).resolves.toBeNull();
+  });
+  await second;
+  expect(events).toEqual(['a again', 'b']);
+  await expect(turns.release([0])).resolves.toBeNull();
+});
+
+test('the turn of a killed worker ends', async () => {
+  const body = JSON.stringify({ lora_name: 'a'.repeat(64), lora_path: path.join(root, 'a') });
+  const script = `fetch('${url}/v1/turns', { method: 'POST', body: ${JSON.stringify(body)} })
+    .then(async (r) => { for await (const line of r.body) process.stdout.write(line); })`;
+  const worker = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  for await (const chunk of worker.stdout) if (String(chunk).includes('granted')) break;
+  const waited: string[] = [];
+  const turn = turns.duringTurn(
+    requestOf('b', (reason) => waited.push(reason)),
+    () => Promise.resolve('played'),
+  );
+  while (waited.length === 0) await sleep(20);
+  worker.kill('SIGKILL');
+  await expect(turn).resolves.toBe('played');
+});
+
+test('an aborted wait ends with the reason of the signal', async () => {
+  await turns.duringTurn(requestOf('a'), async () => {
+    const controller = new AbortController();
+    const request = { ...requestOf('b', () => controller.abort(new Error('stopped'))), signal: controller.signal };
+    await expect(turns.duringTurn(request, () => Promise.resolve())).rejects.toThrow('stopped');
+  });
+});
+
+test('a server without turns lets every policy play at once and holds any number of models', async () => {
+  const other = await startScriptedServer();
+  other.answerWith({ status: 404, body: { error: 'Not Found' } });
+  const without = policyTurns({ url: other.url });
+  await expect(without.duringTurn(requestOf('a'), () => Promise.resolve('played'))).resolves.toBe('played');
+  await expect(without.models()).resolves.toBeNull();
+  await expect(without.release([0])).resolves.toBeNull();
+  await other.stop();
+});
