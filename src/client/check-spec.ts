@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { requirePolicy } from '../artifacts/require-policy';
 import { getModel, requireFunctionFormat } from '../artifacts/imported-models';
@@ -12,13 +10,13 @@ import { EnvironmentError } from '../envs/base/environment-error';
 import { loadExperts } from '../envs/experts/expert-file';
 import type { Capabilities } from '../envs/server/environment-data';
 import { readProviders, requireProviders } from '../llm/providers';
-import { findProcess } from '../process/processes';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { evaluationDraws } from '../spec/evaluation-settings';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { readStoredSpec, specHash } from '../spec/read-spec';
+import { checkDevices } from './check-devices';
 import { requireEnvironment } from './require-environment';
 import { withSession } from './session';
 
@@ -29,6 +27,8 @@ export type SpecCheck = {
   unreachable: Error[];
   /** Settings that nothing here can check now, with the reason. */
   unchecked: string[];
+  /** Memory of devices that jobs and the policy server need; empty without devices. */
+  needs: string[];
   /** null if the environment was not found. */
   capabilities: Capabilities | null;
 };
@@ -46,7 +46,7 @@ export async function checkSpec(
   spec: CampaignSpec,
   { store, drawsTasks }: CheckOptions,
 ): Promise<SpecCheck> {
-  const check: SpecCheck = { problems: [], unreachable: [], unchecked: [], capabilities: null };
+  const check: SpecCheck = { problems: [], unreachable: [], unchecked: [], needs: [], capabilities: null };
   const { policy, synthesis, compute, environment } = spec;
   const artifacts = artifactStore(config.artifacts);
   const checks: (() => unknown)[] = [
@@ -56,7 +56,12 @@ export async function checkSpec(
     () => policy.id !== null && requirePolicy(artifacts, policy.id),
     () => environment.experts !== null && loadExperts(artifacts, environment.experts, environment.name),
     () => checkMatch(check, synthesis.match, store),
-    () => checkDevice(check, config, spec),
+    async () => {
+      const found = await checkDevices(config, artifacts, spec);
+      check.problems.push(...found.problems);
+      check.unchecked.push(...found.unchecked);
+      check.needs.push(...found.needs);
+    },
     async () => {
       const environments = createEnvironments(config, { timeoutMs: drawTimeoutMs });
       check.capabilities = await requireEnvironment(environments, spec);
@@ -86,15 +91,19 @@ async function checkModel(
  * Checks a spec without starting its campaign. What this machine lacks, such as a model, a GPU, an environment or a server
  * that answers, is no problem of the spec: its settings are listed as not checked, with the remedy.
  */
-export async function dryRun(config: Config, spec: CampaignSpec): Promise<Pick<SpecCheck, 'problems' | 'unchecked'>> {
+export async function dryRun(
+  config: Config,
+  spec: CampaignSpec,
+): Promise<Pick<SpecCheck, 'problems' | 'unchecked' | 'needs'>> {
   const { databaseUrl } = config;
   const check = databaseUrl
     ? await withSession(({ store }) => checkStored(config, spec, store), config)
     : await checkSpec(config, spec, { drawsTasks: true });
-  const { problems, unreachable, unchecked } = check;
+  const { problems, unreachable, unchecked, needs } = check;
   const down = unreachable.map(messageOf).map((text) => text.replace('\n  next: ', '; '));
   const missing = problems.filter(isMissingHere).map(messageOf);
   return {
+    needs,
     problems: problems.filter((error) => !isMissingHere(error)),
     unchecked: [...unchecked, ...missing, ...down],
   };
@@ -163,36 +172,6 @@ async function checkTasks(check: SpecCheck, { data }: Environments, spec: Campai
 /** Returns the server's own words without the route and the status, if it sent any. */
 const reasonOf = ({ message }: EnvironmentError): string =>
   /\{"detail":\s*"(.*)"\}$/s.exec(message)?.[1]?.replaceAll('\\"', '"') ?? message;
-
-/** Looks for CUDA on this machine if its train worker, which runs the jobs, is here. */
-async function checkDevice(
-  { problems, unchecked }: SpecCheck,
-  config: Config,
-  { compute }: CampaignSpec,
-): Promise<void> {
-  const { backend, device, processes } = compute;
-  if (backend !== 'local' || device !== 'cuda') return;
-  const gpus = findProcess(config.home, 'worker-train') ? await countGpus(config.python) : null;
-  if (gpus === null) unchecked.push('compute.device: cuda is checked by the train worker, which does not run here');
-  else if (gpus === 0)
-    problems.push(
-      new DomainError(
-        'NoGpu',
-        'compute.device: found cuda, expected auto or cpu: torch finds no CUDA GPU on this machine',
-      ),
-    );
-  else if (processes > gpus)
-    problems.push(invalid(`compute.processes: found ${processes}, expected at most ${gpus}, the GPUs of this machine`));
-}
-
-/** Returns null if torch cannot be started. */
-async function countGpus(python: string): Promise<number | null> {
-  const probe = 'import torch; print(torch.cuda.device_count() if torch.cuda.is_available() else 0)';
-  const { stdout } = await promisify(execFile)(python, ['-c', probe], { timeout: 120_000 }).catch(() => ({
-    stdout: '',
-  }));
-  return /^\d+$/.test(stdout.trim()) ? Number(stdout) : null;
-}
 
 /** @throws the error itself if there is one; DomainError `InvalidSpec` with one line per problem if there are more */
 export function throwProblems(problems: readonly Error[]): void {

@@ -10,6 +10,7 @@ import { findTemporal } from '../stack/temporal-service';
 import { checkCluster } from '../training/kubernetes/check-cluster';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { check, type Check, CheckFailed } from './check';
+import { checkDevices } from './check-devices';
 
 const run = promisify(execFile);
 
@@ -42,6 +43,7 @@ export function checkMachine(config: Config): Promise<Check>[] {
     ...(config.databaseUrl ? [] : [check('postgres programs', 'npm run setup', () => checkPostgres(config))]),
     check('disk', 'free disk space, or set COEVOLVE_HOME to a larger disk', () => checkDisk(config.home)),
     checkJava(config.searchPath),
+    ...checkDevices(config),
     ...(config.providersFile
       ? [check('language models', 'correct the file that COEVOLVE_LLM_PROVIDERS names', () => checkProviders(config))]
       : []),

@@ -40,7 +40,9 @@ let known: (Device & { uuid: string })[] | undefined;
 /** Asks nvidia-smi once per process; a machine without it has no devices. */
 function nvidiaDevices(): (Device & { uuid: string })[] {
   const query = ['--query-gpu=index,memory.total,uuid', '--format=csv,noheader,nounits'];
-  known ??= parseDevices(spawnSync('nvidia-smi', query, { encoding: 'utf8', timeout: 30_000 }).stdout ?? '');
+  known ??= parseDevices(
+    spawnSync('nvidia-smi', query, { encoding: 'utf8', timeout: 30_000, env: process.env }).stdout ?? '',
+  );
   return known;
 }
 

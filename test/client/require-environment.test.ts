@@ -98,7 +98,7 @@ describe('a spec is checked against the server, the files and the machine', () =
   });
 
   test('a correct spec has no problem', async () => {
-    expect(await checked(sql({}))).toEqual({ problems: [], unchecked: [] });
+    expect(await checked(sql({}))).toEqual({ problems: [], needs: [], unchecked: [] });
   });
 
   test.each([
@@ -145,6 +145,7 @@ describe('a spec is checked against the server, the files and the machine', () =
     const elsewhere = { ...sql({}), ...imported, recipe: 'coevolve', llm: elsewhereLlm };
     expect(await checked(elsewhere)).toEqual({
       problems: [],
+      needs: [],
       unchecked: [
         expect.stringMatching(/^llm.models.explorer.provider: found "somewhere", .* COEVOLVE_LLM_PROVIDERS/),
         expect.stringMatching(/^policy.model: found "smollm2", .*`coevolve model import <source> --name smollm2`/),
@@ -157,6 +158,7 @@ describe('a spec is checked against the server, the files and the machine', () =
     const config = { ...readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: folder }), databaseUrl };
     expect(await dryRun({ ...config, environment: ownServer }, spec(sql({})))).toEqual({
       problems: [],
+      needs: [],
       unchecked: [expect.stringMatching(/^name: the database cannot be read \(.*ECONNREFUSED/)],
     });
   });

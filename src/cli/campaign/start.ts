@@ -55,15 +55,16 @@ async function printDryRun(
   spec: CampaignSpec,
   { full, json }: { full: boolean | undefined; json: boolean | undefined },
 ): Promise<void> {
-  const { problems, unchecked } = await dryRun(currentConfig(), spec);
+  const { problems, unchecked, needs } = await dryRun(currentConfig(), spec);
   const expected = estimate(spec, await parametersOf(spec));
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [
+    ...needs.map((line) => `# memory: ${line}`),
     ...found.map((line) => `# problem: ${line}`),
     ...unchecked.map((line) => `# not checked: ${asCalled(line)}`),
   ];
   const settings = stringify(full ? spec : usedSettings(spec), { aliasDuplicateObjects: false });
-  printResult(json, { spec, estimate: expected, problems: found, unchecked }, () =>
+  printResult(json, { spec, estimate: expected, memory: needs, problems: found, unchecked }, () =>
     [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
   );
   if (problems.length > 0) process.exitCode = 1;

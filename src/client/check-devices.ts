@@ -1,0 +1,161 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import type { ArtifactStore } from '../artifacts/artifact-store';
+import { getModel } from '../artifacts/imported-models';
+import type { Config } from '../config';
+import { DomainError } from '../domain/base/errors';
+import { findDevices, type Device } from '../process/devices';
+import { findProcess } from '../process/processes';
+import { serverDevices } from '../process/server-devices';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import { scratchShape, servingMemory, trainingMemory, type MemoryNeed, type ModelShape } from '../spec/device-memory';
+
+export type DeviceCheck = {
+  problems: DomainError[];
+  unchecked: string[];
+  /** What each job and the policy server need of a device, one line each. */
+  needs: string[];
+};
+
+/** Memory of a device that a job can use: the rest is lost to fragmentation, and to a vLLM that sleeps. */
+const usableShare = 0.95;
+/** vLLM's share (trainer/src/coevolve_vllm/vllm_process.py). */
+const servedShare = 0.9;
+/** vLLM's default of our front server. */
+const defaultContextTokens = 8192;
+
+/**
+ * Compares the memory that jobs and the embedded policy server need with the devices of this installation. Without devices
+ * only `compute.device: cuda` is a problem.
+ */
+export async function checkDevices(config: Config, artifacts: ArtifactStore, spec: CampaignSpec): Promise<DeviceCheck> {
+  const check: DeviceCheck = { problems: [], unchecked: [], needs: [] };
+  const { backend, device, processes } = spec.compute;
+  if (backend !== 'local' || device === 'cpu') return check;
+  const devices = findDevices(config.devices);
+  if (devices.length === 0) {
+    if (device === 'cuda') await checkCuda(check, config);
+    return check;
+  }
+  if (processes > devices.length)
+    check.problems.push(
+      invalid(
+        `compute.processes: found ${processes}, expected at most ${devices.length}, the devices of COEVOLVE_DEVICES`,
+      ),
+    );
+  const shape = await shapeOf(artifacts, spec);
+  if (!shape) {
+    check.unchecked.push('compute: the memory of jobs is known when the model is imported');
+    return check;
+  }
+  checkJobs(check, spec, shape, devices);
+  checkServer(check, config, shape);
+  return check;
+}
+
+function checkJobs(check: DeviceCheck, spec: CampaignSpec, shape: ModelShape, devices: readonly Device[]): void {
+  const memory = smallest(devices);
+  for (const need of trainingMemory(spec, shape)) {
+    check.needs.push(
+      `${needText(need)} on each of ${spec.compute.processes} of ${devices.length} devices with ${gib(memory)}`,
+    );
+    if (need.bytes <= memory * usableShare) continue;
+    check.problems.push(
+      invalid(
+        `compute: ${needText(need)}, expected at most ${gib(memory * usableShare)} of ${gib(memory)}; ${remedies(spec)}`,
+      ),
+    );
+  }
+}
+
+function checkServer(check: DeviceCheck, config: Config, shape: ModelShape): void {
+  const [group] = config.policy.url && !config.policy.tokenFile ? [] : serverDevices(config);
+  if (!group) return;
+  const memory = smallest(group);
+  const { contextTokens = defaultContextTokens } = config.policyServer;
+  const need = servingMemory(shape, { contextTokens, devices: group.length, deviceBytes: memory * servedShare });
+  check.needs.push(
+    `${needText(need)} on each of ${group.length}, and keys and values of ${need.contexts} full contexts fit`,
+  );
+  if (need.contexts >= 1) return;
+  check.problems.push(
+    invalid(
+      `${needText(need)}, expected at most ${gib(memory * servedShare)} of ${gib(memory)}; bring the stack up ` +
+        'with more COEVOLVE_VLLM_DEVICES per process, or with a smaller COEVOLVE_POLICY_CONTEXT',
+    ),
+  );
+}
+
+function remedies({ policy, compute }: CampaignSpec): string {
+  return [
+    ...(policy.adapter ? [] : ['train an adapter (policy.adapter)']),
+    ...(policy.precision === 'float32' && policy.adapter ? ['set policy.precision: bfloat16'] : []),
+    ...(compute.gradientCheckpointing === 'off' ? ['set compute.gradientCheckpointing: auto'] : []),
+    'shard over more processes (compute.sharding: fsdp, compute.processes)',
+  ].join(', or ');
+}
+
+const needText = ({ job, parts, bytes }: MemoryNeed): string => {
+  const largest = Object.entries(parts).filter(([, part]) => part >= 0.05 * bytes);
+  return `${job}: ${gib(bytes)} (${largest.map(([name, part]) => `${name} ${gib(part)}`).join(', ')})`;
+};
+
+const gib = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+
+const smallest = (devices: readonly Device[]): number => Math.min(...devices.map(({ memoryBytes }) => memoryBytes));
+
+const count = z.int().min(1);
+const modelConfig = z.object({
+  hidden_size: count,
+  num_hidden_layers: count,
+  num_attention_heads: count,
+  num_key_value_heads: count.nullish(),
+  head_dim: count.nullish(),
+  intermediate_size: count,
+  vocab_size: count,
+  max_position_embeddings: count,
+});
+
+/** Returns undefined for a model that is not imported yet, and for a stored policy, which is only evaluated. */
+async function shapeOf(artifacts: ArtifactStore, spec: CampaignSpec): Promise<ModelShape | undefined> {
+  const { source, model } = spec.policy;
+  if (source === 'scratch') return scratchShape(spec);
+  const found = source === 'imported' ? await getModel(artifacts, model!).catch(() => undefined) : undefined;
+  if (!found) return undefined;
+  const text = await readFile(join(artifacts.policyPath(found.policyId), 'config.json'), 'utf8').catch(() => '{}');
+  const { data } = modelConfig.safeParse(JSON.parse(text));
+  if (!data) return undefined;
+  const headDim = data.head_dim ?? data.hidden_size / data.num_attention_heads;
+  return {
+    ...{ parameters: found.parameters, layers: data.num_hidden_layers, hiddenSize: data.hidden_size },
+    ...{ headsWidth: data.num_attention_heads * headDim },
+    ...{ kvWidth: (data.num_key_value_heads ?? data.num_attention_heads) * headDim },
+    ...{ feedForwardSize: data.intermediate_size, vocabularySize: data.vocab_size },
+    positions: data.max_position_embeddings,
+  };
+}
+
+/** Looks for CUDA on this machine if its train worker, which runs the jobs, is here. */
+async function checkCuda({ problems, unchecked }: DeviceCheck, { home, python }: Config): Promise<void> {
+  if (!findProcess(home, 'worker-train')) {
+    unchecked.push('compute.device: cuda is checked by the train worker, which does not run here');
+    return;
+  }
+  const probe = 'import torch; print(torch.cuda.is_available())';
+  const { stdout } = await promisify(execFile)(python, ['-c', probe], { timeout: 120_000 }).catch(() => ({
+    stdout: '',
+  }));
+  if (stdout.trim() === 'False')
+    problems.push(
+      new DomainError(
+        'NoGpu',
+        'compute.device: found cuda, expected auto or cpu: torch finds no CUDA GPU on this machine',
+      ),
+    );
+  else if (stdout.trim() !== 'True') unchecked.push('compute.device: torch cannot be started here');
+}
+
+const invalid = (message: string): DomainError => new DomainError('InvalidSpec', message);

@@ -1,0 +1,117 @@
+import { isReinforcement, recipes } from '../domain/campaign/recipe';
+import type { CampaignSpec } from './campaign-spec';
+import { scratchParameters } from './training-rate';
+
+/** Sizes of a decoder, from which its memory follows. */
+export type ModelShape = {
+  parameters: number;
+  layers: number;
+  hiddenSize: number;
+  /** Width of all attention heads, and of all heads of keys. */
+  headsWidth: number;
+  kvWidth: number;
+  feedForwardSize: number;
+  vocabularySize: number;
+  /** Max tokens of prompt and answer. */
+  positions: number;
+};
+
+/** Bytes on each device, by what needs them. */
+export type MemoryNeed = { job: string; parts: Record<string, number>; bytes: number };
+
+/** The trainer's default of `micro_batch_tokens`. */
+const microBatchTokens = 8192;
+/** Logits that exist at once (trainer/src/coevolve_trainer/losses/linear_logprobs.py), as float32 with their gradient. */
+const logitsBytes = 8 * 2 ** 24;
+/** AdamW's two averages, like trained weights and gradients in float32. */
+const optimizerBytes = 8;
+/** CUDA context, kernels and their workspaces, and tensors of one layer: some 2 GiB on current cards. */
+const contextBytes = 2 * 1024 ** 3;
+
+/**
+ * Estimates the memory of the campaign's training jobs on each of their devices; jobs with equal needs are one entry.
+ *
+ * Trained weights, gradients and optimizer states take 16 bytes a weight (Rajbhandari et al. 2020, arXiv:1910.02054, section
+ * 3.1, without its copies in half precision), frozen weights 4 or 2. Activations follow the trainer's own estimate
+ * (trainer/src/coevolve_trainer/models/cost.py).
+ */
+export function trainingMemory(spec: CampaignSpec, shape: ModelShape): MemoryNeed[] {
+  const recipe = recipes[spec.recipe];
+  const methods = spec.iterations > 0 ? recipe.training.map(({ method }) => method) : [];
+  const all = [...(spec.start === 'sft' ? ['sft'] : []), ...methods];
+  const supervised = all.filter((method) => method !== 'grpo' && method !== 'ppo');
+  return [
+    ...(supervised.length > 0 ? [needOf(spec, shape, [...new Set(supervised)].join(', '), false)] : []),
+    ...(isReinforcement(recipe) && spec.iterations > 0 ? [needOf(spec, shape, methods.join(', '), true)] : []),
+  ];
+}
+
+/** @param keepsReference true for reinforcement learning; other methods compute the reference's values before they train */
+function needOf(spec: CampaignSpec, shape: ModelShape, job: string, keepsReference: boolean): MemoryNeed {
+  const { policy, compute } = spec;
+  const { adapter, precision } = policy;
+  const share = compute.sharding === 'fsdp' ? 1 / compute.processes : 1;
+  const trained = adapter ? adapterParameters(shape, adapter) : shape.parameters;
+  const frozenBytes = precision === 'bfloat16' ? 2 : 4;
+  const frozen = adapter ? shape.parameters * frozenBytes : 0;
+  const parts = {
+    weights: (frozen + trained * 4) * share,
+    gradients: trained * 4 * share,
+    optimizer: trained * optimizerBytes * share,
+    ...(keepsReference ? { reference: shape.parameters * (adapter ? frozenBytes : 4) * share } : {}),
+    activations: activationBytes(spec, shape),
+    logits: Math.min(logitsBytes, 8 * microBatchTokens * shape.vocabularySize),
+    context: contextBytes,
+  };
+  return { job, parts, bytes: sum(parts) };
+}
+
+/** Without gradient checkpointing every layer keeps its numbers; with it, every layer its input, and one layer all. */
+function activationBytes({ policy, compute }: CampaignSpec, shape: ModelShape): number {
+  const { layers, hiddenSize, headsWidth, feedForwardSize } = shape;
+  const layer = 10 * hiddenSize + 6 * headsWidth + 4 * feedForwardSize;
+  const kept = compute.gradientCheckpointing === 'off' ? layers * layer : layers * hiddenSize + layer;
+  return microBatchTokens * (kept + 4 * hiddenSize) * (policy.precision === 'bfloat16' ? 2 : 4);
+}
+
+type Adapter = NonNullable<CampaignSpec['policy']['adapter']>;
+
+function adapterParameters(shape: ModelShape, { rank, targets }: Adapter): number {
+  const { layers, hiddenSize, headsWidth, kvWidth, feedForwardSize } = shape;
+  const attention = 2 * (hiddenSize + headsWidth) + 2 * (hiddenSize + kvWidth);
+  const feedForward = targets === 'attention' ? 0 : 3 * (hiddenSize + feedForwardSize);
+  return layers * rank * (attention + feedForward);
+}
+
+export type ServerMemory = MemoryNeed & {
+  /** Attempts with a full context that fit at once beside the weights. */
+  contexts: number;
+};
+
+/**
+ * Estimates the memory of a vLLM process on each of its devices: bfloat16 weights, and keys and values of one full context.
+ *
+ * @param deviceBytes memory of a device for vLLM, for the number of contexts
+ */
+export function servingMemory(
+  shape: ModelShape,
+  { contextTokens, devices, deviceBytes }: { contextTokens: number; devices: number; deviceBytes: number },
+): ServerMemory {
+  const tokens = Math.min(contextTokens, shape.positions);
+  const context = (2 * shape.layers * shape.kvWidth * 2 * tokens) / devices;
+  const parts = { weights: (2 * shape.parameters) / devices, cache: context, context: contextBytes };
+  const left = deviceBytes - parts.weights - contextBytes;
+  return { job: 'policy server', parts, bytes: sum(parts), contexts: Math.max(0, Math.floor(left / context)) };
+}
+
+/** Returns the shape of a policy from scratch. */
+export const scratchShape = (spec: CampaignSpec): ModelShape => {
+  const { init } = spec.training;
+  return {
+    ...{ parameters: scratchParameters(spec), layers: init.layers, hiddenSize: init.hiddenSize },
+    ...{ headsWidth: init.heads * init.headDim, kvWidth: init.kvHeads * init.headDim },
+    ...{ feedForwardSize: init.feedForwardSize, vocabularySize: init.vocabularySize, positions: init.maxPositions },
+  };
+};
+
+const sum = (parts: Record<string, number>): number => Object.values(parts).reduce((total, bytes) => total + bytes, 0);

@@ -1,0 +1,105 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { artifactStore } from '../../src/artifacts/artifact-store';
+import { saveModel } from '../../src/artifacts/imported-models';
+import { checkDevices } from '../../src/client/check-devices';
+import { readConfig } from '../../src/config';
+import { checkDevices as doctorLines } from '../../src/doctor/check-devices';
+import { readSpec } from '../../src/spec/read-spec';
+import { deviceLeases } from '../../src/training/local/device-leases';
+
+const home = mkdtempSync(path.join(tmpdir(), 'coevolve-fit-'));
+const artifacts = artifactStore(path.join(home, 'artifacts'));
+const policyId = 'a'.repeat(64);
+
+/** Imports a model with the sizes of Llama 2 7B, without its weights. */
+beforeAll(async () => {
+  const folder = artifacts.policyPath(policyId);
+  mkdirSync(folder, { recursive: true });
+  const sizes = { hidden_size: 4096, num_hidden_layers: 32, num_attention_heads: 32, intermediate_size: 11_008 };
+  writeFileSync(
+    path.join(folder, 'config.json'),
+    JSON.stringify({ ...sizes, vocab_size: 32_000, max_position_embeddings: 4096 }),
+  );
+  await saveModel(artifacts, {
+    ...{ name: 'llama', policyId, source: {}, license: '', chatFormat: 'llama2', tools: false },
+    ...{ architecture: 'LlamaForCausalLM', parameters: 6.738e9, weights: 'bfloat16' },
+  });
+});
+afterAll(() => rmSync(home, { recursive: true }));
+
+const configWith = (env: Record<string, string>) => readConfig({ COEVOLVE_HOME: home, ...env });
+
+function check(env: Record<string, string>, compute: object, policy: object = {}) {
+  const source = { name: 'c', seed: 1, recipe: 'eto', environment: { name: 'intercode-sql' }, compute };
+  const imported = { source: 'imported', model: 'llama', precision: 'bfloat16', ...policy };
+  const spec = readSpec(JSON.stringify({ ...source, policy: imported }), 'c.yaml');
+  return checkDevices(configWith(env), artifacts, spec);
+}
+
+const messages = async (...given: Parameters<typeof check>) =>
+  (await check(...given)).problems.map(({ message }) => message);
+
+test('a job that does not fit on its device is refused with the numbers and the remedies', async () => {
+  expect(await messages({ COEVOLVE_DEVICES: '8x80GiB' }, {})).toEqual([
+    expect.stringMatching(
+      /^compute: sft, dpo: 106\.\d GiB \(weights 25\.1 GiB, gradients 25\.1 GiB, optimizer 50\.2 GiB\), expected at most 76\.0 GiB of 80\.0 GiB; train an adapter .* or shard over more processes \(compute\.sharding: fsdp, compute\.processes\)$/,
+    ),
+  ]);
+});
+
+test('the same job fits as an adapter, and sharded over eight devices', async () => {
+  expect(await messages({ COEVOLVE_DEVICES: '1x24GiB' }, {}, { adapter: {} })).toEqual([]);
+  const sharded = await check({ COEVOLVE_DEVICES: '8x80GiB' }, { processes: 8, sharding: 'fsdp' });
+  expect(sharded.problems).toEqual([]);
+  expect(sharded.needs).toEqual([
+    expect.stringMatching(/^sft, dpo: 1\d\.\d GiB .* on each of 8 of 8 devices with 80\.0 GiB$/),
+  ]);
+});
+
+test('more processes than devices are refused', async () => {
+  const problems = await messages({ COEVOLVE_DEVICES: '4x80GiB' }, { processes: 8, sharding: 'fsdp' });
+  expect(problems).toEqual(['compute.processes: found 8, expected at most 4, the devices of COEVOLVE_DEVICES']);
+});
+
+test('a policy server whose weights leave no room for a context is refused', async () => {
+  const vllm = { COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_DEVICES: '2x16GiB' };
+  const sharded = { adapter: { rank: 16 }, precision: 'bfloat16' };
+  const problems = await messages(vllm, { processes: 2, sharding: 'fsdp' }, sharded);
+  expect(problems).toEqual([
+    expect.stringMatching(/^policy server: 16\.\d GiB .*expected at most 14\.4 GiB of 16\.0 GiB/),
+  ]);
+  expect(await messages({ ...vllm, COEVOLVE_VLLM_DEVICES: '2' }, { processes: 2, sharding: 'fsdp' }, sharded)).toEqual(
+    [],
+  );
+});
+
+test('jobs on the CPU, and machines without devices, are not compared', async () => {
+  const none = { problems: [], unchecked: [], needs: [] };
+  expect(await check({ COEVOLVE_DEVICES: '1x8GiB' }, { device: 'cpu' })).toEqual(none);
+  expect(await check({ COEVOLVE_DEVICES: 'none' }, {})).toEqual(none);
+  const missing = await check({ COEVOLVE_DEVICES: '1x8GiB' }, {}, { model: 'other' });
+  expect(missing.unchecked).toEqual(['compute: the memory of jobs is known when the model is imported']);
+});
+
+test('doctor lists the devices, the server that may use them, and the jobs that hold them or wait', async () => {
+  const config = configWith({
+    COEVOLVE_DEVICES: '2x80GiB',
+    COEVOLVE_POLICY_SERVER: 'vllm',
+    COEVOLVE_VLLM_PROCESSES: '1',
+  });
+  const leases = deviceLeases(path.join(home, 'devices'));
+  const waiting = 'waits for 1 device, held by another';
+  await leases.locked(() =>
+    leases.save({ holder: 'job', job: path.join(home, 'job'), devices: [], since: 1, waiting }),
+  );
+  await expect(Promise.all(doctorLines(config))).resolves.toEqual([
+    { name: 'devices', ok: true, detail: `2 with 80.0 GiB; vLLM may use 1; job ${waiting}` },
+  ]);
+  expect(doctorLines(configWith({ COEVOLVE_DEVICES: 'none' }))).toEqual([]);
+  const few = configWith({ COEVOLVE_DEVICES: '2x80GiB', COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_VLLM_DEVICES: '4' });
+  await expect(Promise.all(doctorLines(few))).resolves.toMatchObject([
+    { ok: false, detail: 'found 2 devices, expected at least 4, those of one vLLM process' },
+  ]);
+});

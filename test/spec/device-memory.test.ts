@@ -1,0 +1,61 @@
+import { servingMemory, trainingMemory, type ModelShape } from '../../src/spec/device-memory';
+import { readSpec } from '../../src/spec/read-spec';
+
+/** Llama 2 7B, from its config.json. */
+const llama: ModelShape = {
+  ...{ parameters: 6.738e9, layers: 32, hiddenSize: 4096, headsWidth: 4096, kvWidth: 4096, feedForwardSize: 11_008 },
+  ...{ vocabularySize: 32_000, positions: 4096 },
+};
+const gib = 1024 ** 3;
+
+function needs(policy: object, compute: object = {}, recipe = 'eto') {
+  const source = { name: 'c', seed: 1, recipe, environment: { name: 'intercode-sql' } };
+  const imported = { source: 'imported', model: 'llama', precision: 'bfloat16', ...policy };
+  const spec = readSpec(
+    JSON.stringify({ ...source, policy: imported, compute: { device: 'cuda', ...compute } }),
+    'c.yaml',
+  );
+  return trainingMemory(spec, llama);
+}
+
+const inGib = (bytes: number): number => Math.round(bytes / gib);
+
+test('all weights of a model of 7 billion need 16 bytes a weight: 112 GB before activations', () => {
+  const [{ job, parts, bytes }] = needs({}) as [ReturnType<typeof needs>[0]];
+  const states = parts['weights']! + parts['gradients']! + parts['optimizer']!;
+  expect(job).toBe('sft, dpo');
+  expect((states / llama.parameters) * 7).toBeCloseTo(112, 5);
+  expect(inGib(bytes)).toBe(106);
+});
+
+test('an adapter over the same model in bfloat16 needs a fifth of it', () => {
+  const [{ parts, bytes }] = needs({ adapter: { rank: 16 } }) as [ReturnType<typeof needs>[0]];
+  // 39,976,960 weights of rank 16 on all linear layers, as peft counts them
+  expect(parts['optimizer']).toBe(39_976_960 * 8);
+  expect(parts['weights']).toBe(llama.parameters * 2 + 39_976_960 * 4);
+  expect(inGib(bytes)).toBe(19);
+});
+
+test('sharding divides weights and states by the processes, and copies of the model do not', () => {
+  const sharded = needs({}, { processes: 8, sharding: 'fsdp' })[0]!;
+  const copied = needs({}, { processes: 8, sharding: 'ddp' })[0]!;
+  expect(sharded.parts['optimizer']).toBe((llama.parameters * 8) / 8);
+  expect(inGib(sharded.bytes)).toBe(19);
+  expect(copied.bytes).toBe(needs({})[0]!.bytes);
+});
+
+test('reinforcement learning keeps the reference too, and activations that are not recomputed take most', () => {
+  const [supervised, rl] = needs({}, {}, 'grpo');
+  expect(rl!.bytes - supervised!.bytes).toBe(llama.parameters * 4);
+  const without = needs({}, { gradientCheckpointing: 'off' })[0]!;
+  expect(inGib(without.parts['activations']!)).toBe(54);
+});
+
+test('a policy server needs two bytes a weight and the keys and values of a context', () => {
+  const one = servingMemory(llama, { contextTokens: 8192, devices: 1, deviceBytes: 72 * gib });
+  expect(one.parts['weights']).toBe(llama.parameters * 2);
+  expect(one.parts['cache']).toBe(2 * gib); // half a MiB per token, 4,096 tokens of the model
+  expect(one.contexts).toBe(28);
+  const two = servingMemory(llama, { contextTokens: 8192, devices: 2, deviceBytes: 72 * gib });
+  expect(two.parts['weights']).toBe(llama.parameters);
+});
