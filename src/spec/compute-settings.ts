@@ -63,7 +63,10 @@ export const computeSettingsSchema = z.strictObject({
   backend: z.enum(['local', 'kubernetes']).default('local').describe('Where training jobs run.'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto').describe('Device of training; auto: CUDA if there is a GPU.'),
   threads: count.max(256).default(1).describe('Threads of torch per process on a CPU.'),
-  processes: count.max(4096).default(1).describe('Processes per job, each with a GPU of its own if there are GPUs.'),
+  processes: count
+    .max(4096)
+    .default(1)
+    .describe('Processes of a job; on GPUs each has one of its own, so a job takes as many GPUs.'),
   sharding: z
     .enum(['none', 'ddp', 'fsdp'])
     .default('none')
@@ -72,17 +75,19 @@ export const computeSettingsSchema = z.strictObject({
     .enum(['auto', 'on', 'off'])
     .default('auto')
     .describe('Computes activations twice instead of keeping them; auto: if they would not fit into free memory.'),
-  gpus: z
-    .number()
-    .int()
-    .min(0)
-    .max(4096)
-    .default(0)
-    .describe('GPUs that a job occupies, for the GPU-seconds of the ledger.'),
   pricePerGpuHour: z
     .number()
     .min(0)
     .max(1e6)
     .default(0)
-    .describe('US dollars per GPU and hour; 0 for your own machines.'),
+    .describe('US dollars per GPU and hour; 0 for your own machines. With a price, jobs count as jobs on GPUs.'),
 });
+
+type ComputeSettings = z.output<typeof computeSettingsSchema>;
+
+/**
+ * Returns the GPUs of a job for cost and estimates: one per process. With `device: auto` only the machine of the job knows
+ * whether it has GPUs; a price says that they are used.
+ */
+export const gpusOf = ({ device, processes, pricePerGpuHour }: ComputeSettings): number =>
+  device === 'cuda' || (device === 'auto' && pricePerGpuHour > 0) ? processes : 0;

@@ -1,4 +1,5 @@
 import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
+import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
 import { trainingRate } from './training-rate';
 
@@ -102,11 +103,11 @@ const tokensPerRow = ({ training }: CampaignSpec): number =>
 
 function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensPerS: number | null): TrainingAmounts {
   if (tokensPerS === null) {
-    const free = compute.gpus === 0 ? 0 : null; // CPU time is not charged
+    const free = gpusOf(compute) === 0 ? 0 : null; // CPU time is not charged
     return { tokens: Math.round(tokens), seconds: null, gpuSeconds: free, usd: free };
   }
   const seconds = tokens / tokensPerS + jobs * measuredTraining.secondsToStart;
-  const gpuSeconds = seconds * compute.gpus;
+  const gpuSeconds = seconds * gpusOf(compute);
   return {
     ...{ tokens: Math.round(tokens), seconds: Math.round(seconds), gpuSeconds: Math.round(gpuSeconds) },
     usd: (gpuSeconds / 3600) * compute.pricePerGpuHour,

@@ -1,5 +1,6 @@
 import { recipes } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
+import { gpusOf } from './compute-settings';
 import { plannedSize } from './iteration-plan';
 import { evaluationSets } from './evaluation-settings';
 import { estimateModels, type ModelEstimate } from './estimate-models';
@@ -79,7 +80,7 @@ export function estimate(spec: CampaignSpec, parameters: number | null = null): 
 /** Attempts per second on two cores; null on GPUs, which were not measured. */
 function attemptsPerSecond({ policy, compute }: CampaignSpec, parameters: number | null): number | null {
   if (policy.source === 'scratch') return measured.attemptsPerSecond;
-  if (parameters === null || compute.gpus > 0) return null;
+  if (parameters === null || gpusOf(compute) > 0) return null;
   return (measured.importedAttemptsPerSecond * measured.importedParameters) / parameters;
 }
 

@@ -1,3 +1,4 @@
+import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
 
 /** Properties of the servers that decide whether two runs of a spec give the same result. */
@@ -20,7 +21,7 @@ export function nondeterminismReasons(spec: CampaignSpec, { policyServer, replay
     [policyServer === 'vllm', 'policy server: with vLLM, a result depends on the other rows of its batch'],
     [policyServer === 'other', 'policy server: it was not started by `coevolve up`, so its batching is unknown'],
     [compute.backend === 'kubernetes', 'compute.backend: the machines of a cluster may differ'],
-    [compute.gpus > 0 || compute.device === 'cuda', 'compute: sums on a GPU depend on the order of its threads'],
+    [gpusOf(compute) > 0, 'compute: sums on a GPU depend on the order of its threads'],
     [replay !== 'observations', `environment.name: ${environment.name} may return other observations on a replay`],
   ];
   return reasons.filter(([holds]) => holds).map(([, reason]) => reason);

@@ -1,3 +1,4 @@
+import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
 
 /** Training throughput of a policy. `tokensPerS` is null if unknown; `basis` explains the estimate in words. */
@@ -14,7 +15,7 @@ export type TrainingRate = { tokensPerS: number | null; basis: string };
  */
 export function trainingRate(spec: CampaignSpec, parameters: number | null): TrainingRate {
   const { policy, compute } = spec;
-  const onGpus = compute.device === 'cuda' || compute.gpus > 0;
+  const onGpus = gpusOf(compute) > 0;
   if (policy.source === 'scratch') {
     if (onGpus) return { tokensPerS: null, basis: 'policies from scratch were not measured on GPUs' };
     const size = scratchParameters(spec);
@@ -56,7 +57,7 @@ const gpu = { flops: 989e12, utilisation: 0.3 };
 
 function gpuRate({ policy: { adapter }, compute }: CampaignSpec, parameters: number): TrainingRate {
   const operations = (adapter ? 4 : 6) * parameters;
-  const gpus = Math.max(1, compute.gpus);
+  const gpus = gpusOf(compute);
   const tokensPerS = (gpus * gpu.flops * gpu.utilisation) / operations;
   return { tokensPerS, basis: `${millions(parameters)} on ${gpus} H100 at 30 % utilisation` };
 }

@@ -174,15 +174,15 @@ function idleStored({ policy: { source, id }, start, iterations, recipe }: Spec)
   ];
 }
 
-function idleCompute({ compute: { processes, sharding, gpus, pricePerGpuHour } }: Spec): string[] {
+function idleCompute({ compute: { device, processes, sharding, pricePerGpuHour } }: Spec): string[] {
   return [
     ...(processes > 1 === (sharding === 'none')
       ? [
           `compute.sharding: found ${sharding}, expected ${processes > 1 ? 'ddp or fsdp' : 'none'}: processes is ${processes}`,
         ]
       : []),
-    ...(pricePerGpuHour > 0 && gpus === 0
-      ? [`compute.pricePerGpuHour: found ${pricePerGpuHour}, expected 0: compute.gpus is 0`]
+    ...(pricePerGpuHour > 0 && device === 'cpu'
+      ? [`compute.pricePerGpuHour: found ${pricePerGpuHour}, expected 0: compute.device is cpu`]
       : []),
   ];
 }

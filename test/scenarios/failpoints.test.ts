@@ -26,7 +26,7 @@ const shared = {
     ...{ trainTasks: 8, heldOutTasks: 4, maxTurns: 2 },
   },
   ...{ policy: { source: 'imported', model }, start: 'base' },
-  compute: { gpus: 1, pricePerGpuHour: 1, device: 'cpu' }, // so that jobs reserve and settle dollars
+  compute: { pricePerGpuHour: 1 }, // so that jobs reserve and settle dollars
 };
 
 /** An untrained policy fails in many ways. */

@@ -14,7 +14,7 @@ const base = { name: 'x', seed: 1, environment: { name: 'intercode-sql' }, recip
 const specOf = (changes: object): CampaignSpec => resolveSpec({ ...base, ...changes }, 'x.yaml');
 
 const adapted = { source: 'imported', model: 'm', precision: 'bfloat16', adapter: {} };
-const gpus = { gpus: 2, pricePerGpuHour: 3, processes: 2, sharding: 'fsdp' };
+const gpus = { device: 'cuda', pricePerGpuHour: 3, processes: 2, sharding: 'fsdp' };
 
 test('the estimate of the quickstart is within a factor of two of the measured six minutes on two cores', () => {
   const { seconds, training } = estimate(example('quickstart.yaml'));
@@ -72,7 +72,7 @@ test('GPU-seconds are seconds times GPUs, the cost is their price, and the total
 
 test.each([
   { subject: 'a model that is not imported yet', spec: { policy: adapted }, gpuSeconds: 0 },
-  { subject: 'a policy from scratch on a GPU', spec: { compute: { gpus: 1 } }, gpuSeconds: null },
+  { subject: 'a policy from scratch on a GPU', spec: { compute: { device: 'cuda' } }, gpuSeconds: null },
 ])('the time of $subject is reported as unknown', ({ spec, gpuSeconds }) => {
   const expected = estimate(specOf(spec));
   expect(expected.seconds).toBeNull();

@@ -17,7 +17,7 @@ test.each([
     { ...here, policyServer: 'other' as const },
     /^policy server: it was not started by `coevolve up`/,
   ],
-  ['GPUs', { compute: { gpus: 1 } }, here, /^compute: /],
+  ['GPUs', { compute: { device: 'cuda' } }, here, /^compute: /],
   ['a cluster', { compute: { backend: 'kubernetes' } }, here, /^compute\.backend: /],
   [
     'an environment that is not replayed',

@@ -4,6 +4,7 @@ import { groupBy } from '../../domain/base/group-by';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
 import type { CampaignSpec } from '../../spec/campaign-spec';
+import { gpusOf } from '../../spec/compute-settings';
 import { trainerSettings } from '../../spec/trainer-settings';
 import type { AgentRole } from '../../domain/base/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
@@ -80,7 +81,7 @@ async function openRun(
     ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method) },
     seed: deriveSeed(spec.seed, iteration, 'train', role),
     backend: spec.compute.backend,
-    gpus: spec.compute.gpus,
+    gpus: gpusOf(spec.compute),
     initialState: before?.policyId === base ? before.finalState : null,
   };
   await store.trainingRuns.save(request, run, []);

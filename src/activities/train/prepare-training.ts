@@ -1,6 +1,7 @@
 import { readingOf } from '../../domain/rollout/reading';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
+import { gpusOf } from '../../spec/compute-settings';
 import { trainerSettings } from '../../spec/trainer-settings';
 import { importPolicy } from './import-policy';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -44,7 +45,7 @@ export const prepareTraining =
         settings: trainerSettings(spec, method),
         seed: deriveSeed(spec.seed, iteration, 'train', role),
         backend: spec.compute.backend,
-        gpus: method === 'init' ? 0 : spec.compute.gpus,
+        gpus: method === 'init' ? 0 : gpusOf(spec.compute),
       },
       examples,
     );

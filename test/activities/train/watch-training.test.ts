@@ -16,7 +16,7 @@ afterAll(() => jobs?.remove());
 
 /** Two GPUs at 18 USD per hour each: 0.01 USD per second. The trainer does not check for the GPUs, which do not exist. */
 async function withSpec(budget: { usd: number | null }): Promise<void> {
-  const compute = { gpus: 2, pricePerGpuHour: 18 };
+  const compute = { processes: 2, sharding: 'ddp', pricePerGpuHour: 18 };
   const required = { name: campaign.name, seed: 1, environment: { name: 'intercode-sql' }, recipe: 'eto' };
   const spec = resolveSpec({ ...required, compute, budget }, 'watch.yaml');
   await database.pool.query('update campaigns set spec = $2::jsonb where id = $1', [campaign.campaignId, spec]);

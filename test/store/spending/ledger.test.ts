@@ -33,7 +33,7 @@ async function onGpus(
   usdLimit: number | null = null,
 ): Promise<NewCampaign & { jobKey: string; job: JobKey }> {
   const campaign = await newCampaign(database.pool);
-  const spec = { compute: { gpus, pricePerGpuHour: 3.6 }, budget: { usd: usdLimit, llmTokens: null } };
+  const spec = { compute: { pricePerGpuHour: 3.6 }, budget: { usd: usdLimit, llmTokens: null } };
   await database.pool.query('update campaigns set spec = $2::jsonb where id = $1', [campaign.campaignId, spec]);
   const jobKey = `campaign/${campaign.name}/iteration/1/train/target`;
   await campaign.store.trainingRuns.save(campaign.key, trainingRun(jobKey, { gpus }), []);
