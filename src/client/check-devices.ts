@@ -11,7 +11,8 @@ import { findDevices, type Device } from '../process/devices';
 import { findProcess } from '../process/processes';
 import { serverDevices } from '../process/server-devices';
 import type { CampaignSpec } from '../spec/campaign-spec';
-import { scratchShape, servingMemory, trainingMemory, type MemoryNeed, type ModelShape } from '../spec/device-memory';
+import { scratchShape, servingMemory, trainingMemory, unknownShape } from '../spec/device-memory';
+import type { MemoryNeed, ModelShape } from '../spec/device-memory';
 
 export type DeviceCheck = {
   problems: DomainError[];
@@ -24,6 +25,8 @@ export type DeviceCheck = {
 const usableShare = 0.95;
 /** vLLM's share (trainer/src/coevolve_vllm/vllm_process.py). */
 const servedShare = 0.9;
+/** Missing from the needs of a model that is not imported, so these are a lower bound. */
+const lowerBound = 'the memory of activations, and of keys and values in the policy server,';
 /** vLLM's default of our front server. */
 const defaultContextTokens = 8192;
 
@@ -46,11 +49,12 @@ export async function checkDevices(config: Config, artifacts: ArtifactStore, spe
         `compute.processes: found ${processes}, expected at most ${devices.length}, the devices of COEVOLVE_DEVICES`,
       ),
     );
-  const shape = await shapeOf(artifacts, spec);
-  if (!shape) {
-    check.unchecked.push('compute: the memory of jobs is known when the model is imported');
-    return check;
-  }
+  const { parameters } = spec.policy;
+  const known = await shapeOf(artifacts, spec);
+  const shape = known ?? (parameters === null ? undefined : unknownShape(parameters));
+  if (!known)
+    check.unchecked.push(`compute: ${shape ? lowerBound : 'the memory of jobs'} is known when the model is imported`);
+  if (!shape) return check;
   checkJobs(check, spec, shape, devices);
   checkServer(check, config, shape);
   return check;
@@ -77,9 +81,8 @@ function checkServer(check: DeviceCheck, config: Config, shape: ModelShape): voi
   const memory = smallest(group);
   const { contextTokens = defaultContextTokens } = config.policyServer;
   const need = servingMemory(shape, { contextTokens, devices: group.length, deviceBytes: memory * servedShare });
-  check.needs.push(
-    `${needText(need)} on each of ${group.length}, and keys and values of ${need.contexts} full contexts fit`,
-  );
+  const contexts = Number.isFinite(need.contexts) ? `, and keys and values of ${need.contexts} full contexts fit` : '';
+  check.needs.push(`${needText(need)} on each of ${group.length}${contexts}`);
   if (need.contexts >= 1) return;
   check.problems.push(
     invalid(

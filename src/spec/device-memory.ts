@@ -1,4 +1,4 @@
-import { isReinforcement, recipes } from '../domain/campaign/recipe';
+import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { scratchParameters } from './training-rate';
 
@@ -19,8 +19,8 @@ export type ModelShape = {
 /** Bytes on each device, by what needs them. */
 export type MemoryNeed = { job: string; parts: Record<string, number>; bytes: number };
 
-/** The trainer's default of `micro_batch_tokens`. */
-const microBatchTokens = 8192;
+type Method = RecipeJob['method'] | 'sft';
+
 /** Logits that exist at once (trainer/src/coevolve_trainer/losses/linear_logprobs.py), as float32 with their gradient. */
 const logitsBytes = 8 * 2 ** 24;
 /** AdamW's two averages, like trained weights and gradients in float32. */
@@ -37,18 +37,23 @@ const contextBytes = 2 * 1024 ** 3;
  */
 export function trainingMemory(spec: CampaignSpec, shape: ModelShape): MemoryNeed[] {
   const recipe = recipes[spec.recipe];
-  const methods = spec.iterations > 0 ? recipe.training.map(({ method }) => method) : [];
-  const all = [...(spec.start === 'sft' ? ['sft'] : []), ...methods];
-  const supervised = all.filter((method) => method !== 'grpo' && method !== 'ppo');
-  return [
-    ...(supervised.length > 0 ? [needOf(spec, shape, [...new Set(supervised)].join(', '), false)] : []),
-    ...(isReinforcement(recipe) && spec.iterations > 0 ? [needOf(spec, shape, methods.join(', '), true)] : []),
-  ];
+  const trained = spec.iterations > 0 ? recipe.training.map(({ method }) => method) : [];
+  const methods = [...new Set<Method>([...(spec.start === 'sft' ? (['sft'] as const) : []), ...trained])];
+  const online = isReinforcement(recipe) ? trained : [];
+  return [methods.filter((method) => !online.includes(method)), online]
+    .filter((jobs) => jobs.length > 0)
+    .map((jobs) => needOf(spec, shape, jobs, jobs === online));
 }
 
 /** @param keepsReference true for reinforcement learning; other methods compute the reference's values before they train */
-function needOf(spec: CampaignSpec, shape: ModelShape, job: string, keepsReference: boolean): MemoryNeed {
+function needOf(
+  spec: CampaignSpec,
+  shape: ModelShape,
+  methods: readonly Method[],
+  keepsReference: boolean,
+): MemoryNeed {
   const { policy, compute } = spec;
+  const tokens = Math.max(...methods.map((method) => spec.training[method].microBatchTokens));
   const { adapter, precision } = policy;
   const share = compute.sharding === 'fsdp' ? 1 / compute.processes : 1;
   const trained = adapter ? adapterParameters(shape, adapter) : shape.parameters;
@@ -59,19 +64,22 @@ function needOf(spec: CampaignSpec, shape: ModelShape, job: string, keepsReferen
     gradients: trained * 4 * share,
     optimizer: trained * optimizerBytes * share,
     ...(keepsReference ? { reference: shape.parameters * (adapter ? frozenBytes : 4) * share } : {}),
-    activations: activationBytes(spec, shape),
-    logits: Math.min(logitsBytes, 8 * microBatchTokens * shape.vocabularySize),
+    activations: tokens * activationBytes(spec, shape),
+    logits: Math.min(logitsBytes, 8 * tokens * shape.vocabularySize),
     context: contextBytes,
   };
-  return { job, parts, bytes: sum(parts) };
+  return { job: methods.join(', '), parts, bytes: sum(parts) };
 }
 
-/** Without gradient checkpointing every layer keeps its numbers; with it, every layer its input, and one layer all. */
+/**
+ * Returns the bytes of a token. Without gradient checkpointing every layer keeps its numbers; with it, every layer its
+ * input, and one layer all.
+ */
 function activationBytes({ policy, compute }: CampaignSpec, shape: ModelShape): number {
   const { layers, hiddenSize, headsWidth, feedForwardSize } = shape;
   const layer = 10 * hiddenSize + 6 * headsWidth + 4 * feedForwardSize;
   const kept = compute.gradientCheckpointing === 'off' ? layers * layer : layers * hiddenSize + layer;
-  return microBatchTokens * (kept + 4 * hiddenSize) * (policy.precision === 'bfloat16' ? 2 : 4);
+  return (kept + 4 * hiddenSize) * (policy.precision === 'bfloat16' ? 2 : 4);
 }
 
 type Adapter = NonNullable<CampaignSpec['policy']['adapter']>;
@@ -84,7 +92,7 @@ function adapterParameters(shape: ModelShape, { rank, targets }: Adapter): numbe
 }
 
 export type ServerMemory = MemoryNeed & {
-  /** Attempts with a full context that fit at once beside the weights. */
+  /** Attempts with a full context that fit at once beside the weights; infinite for a model of unknown shape. */
   contexts: number;
 };
 
@@ -101,8 +109,14 @@ export function servingMemory(
   const context = (2 * shape.layers * shape.kvWidth * 2 * tokens) / devices;
   const parts = { weights: (2 * shape.parameters) / devices, cache: context, context: contextBytes };
   const left = deviceBytes - parts.weights - contextBytes;
-  return { job: 'policy server', parts, bytes: sum(parts), contexts: Math.max(0, Math.floor(left / context)) };
+  return { job: 'policy server', parts, bytes: sum(parts), contexts: left > 0 ? Math.floor(left / context) : 0 };
 }
+
+/** Returns the shape of a model of which only the parameter count is known: activations and caches of it count as 0. */
+export const unknownShape = (parameters: number): ModelShape => ({
+  ...{ parameters, layers: 0, hiddenSize: 0, headsWidth: 0, kvWidth: 0, feedForwardSize: 0, vocabularySize: 0 },
+  positions: 0,
+});
 
 /** Returns the shape of a policy from scratch. */
 export const scratchShape = (spec: CampaignSpec): ModelShape => {

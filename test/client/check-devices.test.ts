@@ -1,32 +1,18 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
-import { saveModel } from '../../src/artifacts/imported-models';
 import { checkDevices } from '../../src/client/check-devices';
 import { readConfig } from '../../src/config';
 import { checkDevices as doctorLines } from '../../src/doctor/check-devices';
 import { readSpec } from '../../src/spec/read-spec';
 import { deviceLeases } from '../../src/training/local/device-leases';
+import { importSizes, modelSizes } from '../support/models/imported-sizes';
 
 const home = mkdtempSync(path.join(tmpdir(), 'coevolve-fit-'));
 const artifacts = artifactStore(path.join(home, 'artifacts'));
-const policyId = 'a'.repeat(64);
 
-/** Imports a model with the sizes of Llama 2 7B, without its weights. */
-beforeAll(async () => {
-  const folder = artifacts.policyPath(policyId);
-  mkdirSync(folder, { recursive: true });
-  const sizes = { hidden_size: 4096, num_hidden_layers: 32, num_attention_heads: 32, intermediate_size: 11_008 };
-  writeFileSync(
-    path.join(folder, 'config.json'),
-    JSON.stringify({ ...sizes, vocab_size: 32_000, max_position_embeddings: 4096 }),
-  );
-  await saveModel(artifacts, {
-    ...{ name: 'llama', policyId, source: {}, license: '', chatFormat: 'llama2', tools: false },
-    ...{ architecture: 'LlamaForCausalLM', parameters: 6.738e9, weights: 'bfloat16' },
-  });
-});
+beforeAll(() => importSizes(artifacts, 'llama', modelSizes['llama-2-7b-chat']));
 afterAll(() => rmSync(home, { recursive: true }));
 
 const configWith = (env: Record<string, string>) => readConfig({ COEVOLVE_HOME: home, ...env });
@@ -79,8 +65,29 @@ test('jobs on the CPU, and machines without devices, are not compared', async ()
   const none = { problems: [], unchecked: [], needs: [] };
   expect(await check({ COEVOLVE_DEVICES: '1x8GiB' }, { device: 'cpu' })).toEqual(none);
   expect(await check({ COEVOLVE_DEVICES: 'none' }, {})).toEqual(none);
-  const missing = await check({ COEVOLVE_DEVICES: '1x8GiB' }, {}, { model: 'other' });
-  expect(missing.unchecked).toEqual(['compute: the memory of jobs is known when the model is imported']);
+});
+
+test('a model that is not imported is compared by the weights that follow from its parameter count', async () => {
+  const other = { model: 'other' };
+  const unknown = await check({ COEVOLVE_DEVICES: '1x8GiB' }, {}, other);
+  expect(unknown).toEqual({
+    ...{ problems: [], needs: [], unchecked: ['compute: the memory of jobs is known when the model is imported'] },
+  });
+  const counted = await check({ COEVOLVE_DEVICES: '8x80GiB' }, {}, { ...other, parameters: 6.74e9 });
+  expect(counted.problems).toEqual([
+    expect.objectContaining({ message: expect.stringMatching(/^compute: sft, dpo: 102\.4 GiB .*at most 76\.0 GiB/) }),
+  ]);
+  const vllm = { COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_DEVICES: '8x80GiB' };
+  const adapted = await check(vllm, {}, { ...other, parameters: 6.74e9, adapter: {} });
+  expect(adapted).toEqual({
+    problems: [],
+    needs: [
+      expect.stringMatching(/^sft, dpo: 14\.6 GiB/),
+      expect.stringMatching(/^policy server: 14\.6 GiB .* on each of 1$/),
+    ],
+    unchecked: [expect.stringMatching(/^compute: the memory of activations, .* is known when the model is imported$/)],
+  });
+  expect(await messages(vllm, {}, { ...other, parameters: 70e9, adapter: {} })).toHaveLength(2);
 });
 
 test('doctor lists the devices, the server that may use them, and the jobs that hold them or wait', async () => {

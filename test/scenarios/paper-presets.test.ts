@@ -1,11 +1,14 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { artifactStore } from '../../src/artifacts/artifact-store';
+import { checkDevices } from '../../src/client/check-devices';
 import { dryRun } from '../../src/client/check-spec';
 import { groupBy } from '../../src/domain/base/group-by';
 import { readConfig } from '../../src/config';
 import { estimate } from '../../src/spec/estimate';
 import { readSpecFile } from '../../src/spec/read-spec-file';
+import { importSizes, modelSizes } from '../support/models/imported-sizes';
 
 const root = path.resolve(__dirname, '../..');
 const folder = path.join(root, 'examples/papers');
@@ -63,6 +66,27 @@ test.each(rows)('the preset %s has a toy size', async (row) => {
   });
   expect((await dryRun(config, small)).problems).toEqual([]);
   expect(estimate(small).attempts).toBeLessThan(100);
+});
+
+describe('on eight GPUs with 80 GiB and vLLM', () => {
+  const env = { COEVOLVE_DEVICES: '8x80GiB', COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_POLICY_CONTEXT: '25600' };
+  const bare = readConfig({ COEVOLVE_HOME: home, ...env });
+  const equipped = readConfig({ COEVOLVE_HOME: path.join(home, 'equipped'), ...env });
+  const artifacts = artifactStore(equipped.artifacts);
+  beforeAll(async () => {
+    for (const [name, sizes] of Object.entries(modelSizes)) await importSizes(artifacts, name, sizes);
+  });
+
+  test.each(rows)('the jobs and the policy of %s fit, with and without its model', async (row) => {
+    const spec = await specOf(row);
+    const before = await checkDevices(bare, artifactStore(bare.artifacts), spec);
+    const imported = await checkDevices(equipped, artifacts, spec);
+    expect([...before.problems, ...imported.problems, ...imported.unchecked]).toEqual([]);
+    expect(before.unchecked).toEqual([expect.stringMatching(/^compute: the memory of activations/)]);
+    const jobs = imported.needs.filter((need) => need.endsWith(' on each of 8 of 8 devices with 80.0 GiB'));
+    expect(jobs.length > 0).toBe(!row.endsWith('zero-shot.yaml'));
+    expect(imported.needs.at(-1)).toMatch(/^policy server: .* full contexts fit$/);
+  });
 });
 
 /** Toy files of a row, as docs/papers-presets.md has them. */

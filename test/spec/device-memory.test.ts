@@ -8,8 +8,8 @@ const llama: ModelShape = {
 };
 const gib = 1024 ** 3;
 
-function needs(policy: object, compute: object = {}, recipe = 'eto') {
-  const source = { name: 'c', seed: 1, recipe, environment: { name: 'intercode-sql' } };
+function needs(policy: object, compute: object = {}, recipe = 'eto', training: object = {}) {
+  const source = { name: 'c', seed: 1, recipe, environment: { name: 'intercode-sql' }, training };
   const imported = { source: 'imported', model: 'llama', precision: 'bfloat16', ...policy };
   const spec = readSpec(
     JSON.stringify({ ...source, policy: imported, compute: { device: 'cuda', ...compute } }),
@@ -44,11 +44,13 @@ test('sharding divides weights and states by the processes, and copies of the mo
   expect(copied.bytes).toBe(needs({})[0]!.bytes);
 });
 
-test('reinforcement learning keeps the reference too, and activations that are not recomputed take most', () => {
+test('reinforcement learning keeps the reference too, and activations grow with the tokens of a micro-batch', () => {
   const [supervised, rl] = needs({}, {}, 'grpo');
   expect(rl!.bytes - supervised!.bytes).toBe(llama.parameters * 4);
   const without = needs({}, { gradientCheckpointing: 'off' })[0]!;
   expect(inGib(without.parts['activations']!)).toBe(54);
+  const [, longer] = needs({}, {}, 'grpo', { grpo: { microBatchTokens: 3 * 8192 } });
+  expect(longer!.parts['activations']).toBe(3 * rl!.parts['activations']!);
 });
 
 test('a policy server needs two bytes a weight and the keys and values of a context', () => {
