@@ -41,7 +41,7 @@ class DistributedGroup(ProcessGroup):
         # Without a launcher a job of one process has no rendezvous address
         store = None if "MASTER_ADDR" in os.environ else dist.HashStore()  # type: ignore[attr-defined]
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
-        return cls(rank, size, sharded=settings.sharding == "fsdp")
+        return cls(rank, size, sharded=settings.sharding in ("fsdp", "deepspeed"))
 
     def local_micro_batches(self, micro_batches: Sequence[M]) -> Iterator[tuple[M, bool]]:
         local = [(micro_batch, True) for micro_batch in micro_batches[self.rank :: self.size]]

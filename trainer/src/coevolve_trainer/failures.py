@@ -13,7 +13,7 @@ FailureType = Literal[
     "disk-full",  # free some space, then start again: the job resumes
     "out-of-memory",  # lower batch_size, micro_batch_tokens or max_length
     "cancelled",  # SIGTERM, or no batch arrived; start again to resume
-    "stalled",  # no progress for stall_timeout_s; start again to resume
+    "stalled",  # no progress for stall_timeout_s, or a process lost the others; start again to resume
 ]
 
 EXIT_CODES: dict[FailureType, int] = {
@@ -54,6 +54,13 @@ def as_job_failure(error: BaseException) -> JobFailure:
         return JobFailure("disk-full", f"{error.filename or 'a file'}: {error.strerror}")
     if _is_out_of_memory(error):
         return JobFailure("out-of-memory", str(error).splitlines()[0] if str(error) else "no memory left")
+    if type(error).__name__ in (
+        "DistBackendError",
+        "DistNetworkError",
+        "DistStoreError",
+    ):  # torch.distributed
+        cause = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return JobFailure("stalled", f"a process lost the others: {cause}; start the job again to resume")
     return JobFailure("internal", f"{type(error).__name__}: {error}")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event
 
 from .data.dataset import read_job_dataset
+from .engines import with_resolved_engine
 from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
 from .files.disk_space import require_space_for_job
 from .files.policy_files import read_manifest
@@ -61,7 +62,7 @@ def _locked(job_dir: Path) -> Iterator[None]:
 def _run_and_report(job_dir: Path, progress: Progress, stop: Event) -> None:
     joined = False
     try:
-        job = read_job(job_dir)
+        job = with_resolved_engine(read_job(job_dir))
         with joined_process_group(job.settings, stop) as process_group:
             joined = True
             progress.report_success(_make_policy(job, job_dir, progress, process_group, stop))
@@ -96,6 +97,12 @@ def _make_policy(
         progress.update_status(**data.status_fields())
 
     # The imports below load torch, which a job with a wrong input should not wait for
+    if isinstance(settings, TrainSettings) and settings.engine == "trl":
+        from .trl_engine.callback import JobContext
+        from .trl_engine.run import run_trl_job
+
+        assert data is not None
+        return run_trl_job(JobContext(job, settings, job_dir, progress, process_group, stop), data)
     from .updates.dataset_job import run_dataset_job
     from .updates.rl_job import run_rl_job
     from .updates.trainer import Trainer

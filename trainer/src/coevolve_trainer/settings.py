@@ -60,8 +60,11 @@ class ComputeSettings:
     """`auto`: CUDA if available."""
     threads: int = setting(1, 1, 256)
     """Threads of torch on a CPU. Several change the order of sums, and therefore the last bits."""
-    sharding: str = setting("none", choices=("none", "ddp", "fsdp"))
-    """Every process holds the whole model (ddp), or one shard of it (fsdp)."""
+    engine: str = setting("auto", choices=("auto", "builtin", "trl"))
+    """This package's loop, or TRL's trainers on accelerate (sft, rft, dpo, target). `auto`: trl on CUDA, if
+    it is installed and has the method."""
+    sharding: str = setting("none", choices=("none", "ddp", "fsdp", "deepspeed"))
+    """Every process holds the whole model (ddp), or one shard of it (fsdp; deepspeed: ZeRO stage 3)."""
     processes: int = setting(1, 1, 4096)
     """Number of processes of the launch; any other number is rejected."""
     stall_timeout_s: float = setting(1800.0, 0.1, 1e9)

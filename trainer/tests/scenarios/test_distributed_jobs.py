@@ -2,9 +2,6 @@
 
 import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import cache
@@ -20,7 +17,8 @@ from coevolve_trainer.failures import EXIT_CODES, JobFailure
 from coevolve_trainer.run import EXIT_TIMEOUT_S, run_job
 from coevolve_trainer.updates.dataset_objectives import SftObjective
 from coevolve_trainer.updates.sharding import require_sharded
-from job_folder import SOURCES, JobFolder, exit_code, policy_bytes, rl_job, wait_until
+from job_folder import JobFolder, exit_code, policy_bytes, rl_job, wait_until
+from ranks import fork_ranks, launch, run_forked
 from sampled_rollouts import Rows
 
 SETTINGS: dict[str, Any] = {
@@ -30,52 +28,6 @@ SETTINGS: dict[str, Any] = {
     "checkpoint_every": 3,
     "learning_rate": 1e-3,
 }
-
-
-def launch(job: JobFolder) -> subprocess.Popen[str]:
-    """Starts two processes with torchrun, as the service does."""
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    return subprocess.Popen(
-        [*launcher, "-m", "coevolve_trainer", "run", str(job.folder)],
-        env=os.environ | {"PYTHONPATH": str(SOURCES), "OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def fork_ranks(job: JobFolder, prepare: Callable[[], object] = lambda: None) -> list[int]:
-    """Forks two processes with the environment of torchrun; returns their pids."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
-
-    def fork_rank(rank: str) -> int:
-        def prepare_rank() -> None:
-            os.environ.update(address | {"RANK": rank, "LOCAL_RANK": rank})
-            prepare()
-
-        return job.fork(prepare_rank)
-
-    return [fork_rank(rank) for rank in ("0", "1")]
-
-
-def run_forked(job: JobFolder, prepare: Callable[[], object] = lambda: None) -> list[int]:
-    """Runs the job in two processes, which are stopped as by torchrun; returns the exit codes in order."""
-    running = fork_ranks(job, prepare)
-    codes: list[int] = []
-
-    def reap() -> bool:
-        for child in list(running):
-            pid, status = os.waitpid(child, os.WNOHANG)
-            if pid:
-                running.remove(child)
-                codes.append(os.waitstatus_to_exitcode(status))
-                if codes[-1] != 0:
-                    for other in running:
-                        os.kill(other, signal.SIGTERM)
-        return not running
-
-    wait_until(reap)
-    return codes
 
 
 def create_job(folder: Path, method: str, datasets: Path, base: Path, **settings: Any) -> JobFolder:

@@ -84,7 +84,7 @@ def _train(
         epoch, index = divmod(cursor.step, per_epoch)
         if index == 0 or not plan:
             plan = plan_epoch(lengths, settings.batch_size, seed=trainer.job.seed, epoch=epoch)
-        trainer.train_state.optimizer.param_groups[0]["lr"] = _learning_rate(cursor.step, total, settings)
+        trainer.train_state.optimizer.param_groups[0]["lr"] = learning_rate(cursor.step, total, settings)
         trainer.update(objective, plan[index])
 
         if cursor.step % settings.log_every == 0 or cursor.step == total:
@@ -99,7 +99,7 @@ def _train(
             raise JobFailure("cancelled", f"stopped after update {cursor.step} of {total}")
 
 
-def _learning_rate(step: int, total: int, settings: TrainSettings) -> float:
+def learning_rate(step: int, total: int, settings: TrainSettings) -> float:
     """Returns the rate of update `step` (from 0): linear warm-up, then cosine to 0 or constant."""
     warmup = max(1, round(settings.warmup_fraction * total))
     if step < warmup:

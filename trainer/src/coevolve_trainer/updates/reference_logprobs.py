@@ -31,6 +31,7 @@ def reference_key(job: Job, settings: DpoSettings) -> str:
         "max_length": job.max_length,
         "pair_truncation": settings.pair_truncation,
         "precision": settings.precision,
+        "engine": settings.engine,
     }
     return hashlib.sha256(canonical_json(inputs)).hexdigest()
 
@@ -50,10 +51,23 @@ def reference_logprobs(
     Reads them from `cache` if it is intact and has this key. Otherwise loads the reference, computes them on
     all processes in micro-batches of at most `max_tokens`, and writes the cache.
     """
-    cached = process_group.on_rank_zero(lambda: _read_cache(cache, key, len(examples)))
+    return cached_logprobs(
+        cache,
+        key,
+        len(examples),
+        lambda: _compute(load_reference(), examples, packing, max_tokens, process_group),
+        process_group,
+    )
+
+
+def cached_logprobs(
+    cache: Path, key: str, count: int, compute: Callable[[], Tensor], process_group: ProcessGroup
+) -> Tensor:
+    """Returns the [count, 2] of `cache` if it is intact and has this key; else computes and stores them."""
+    cached = process_group.on_rank_zero(lambda: _read_cache(cache, key, count))
     if cached is not None:
         return cached
-    computed = _compute(load_reference(), examples, packing, max_tokens, process_group)
+    computed = compute()
     process_group.on_rank_zero(lambda: write_atomically(cache, _cache_bytes(key, computed)))
     return computed
 

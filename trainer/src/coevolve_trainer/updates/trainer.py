@@ -48,7 +48,7 @@ class Trainer:
     ) -> None:
         self.job, self.settings, self.job_dir = job, settings, job_dir
         self.progress, self.process_group, self.stop = progress, process_group, stop
-        self.device = _configure_torch(settings)
+        self.device = configure_torch(settings)
         self.watchdog = Watchdog(settings.stall_timeout_s, progress.report_failure)
         process_group.on_pass = self.watchdog.reset
         self.checkpoints = job_dir / "checkpoints"
@@ -91,6 +91,7 @@ class Trainer:
         fields = {
             "device": self.device.type,
             "precision": self.settings.precision,
+            "engine": self.settings.engine,
             "sharding": self.settings.sharding,
             "processes": self.process_group.size,
             "parameters": parameter_count(train_state.model),
@@ -172,7 +173,7 @@ class Trainer:
         self.progress.update_status(micro_batch_tokens=tokens)
 
 
-def _configure_torch(settings: TrainSettings | RlSettings) -> torch.device:
+def configure_torch(settings: TrainSettings | RlSettings) -> torch.device:
     """Sets threads and determinism; returns this process's device."""
     device = device_of(settings)
     torch.set_num_threads(settings.threads)

@@ -1,0 +1,186 @@
+"""Runs a job with a dataset by TRL's trainers and publishes the policy."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..data.dataset import Dataset
+from ..engines import versions
+from ..failures import JobFailure
+from ..files.atomic_files import create_empty_directory, publish_directory
+from ..files.disk_space import require_space_for_job
+from ..files.policy_files import write_manifest
+from ..models.adapter import adapter_parameters, has_adapter
+from ..models.cost import flops_per_token, needs_checkpointing
+from ..models.policy import load_policy, parameter_count, save_policy, trainable_parameters, trained_weights
+from ..settings import DpoSettings
+from ..updates.checkpoint import Cursor
+from ..updates.meter import Meter
+from ..updates.reference_logprobs import cached_logprobs, reference_key
+from ..updates.trainer import configure_torch
+from .arguments import trainer_arguments, uses_flash_attention
+from .callback import JobCallback, JobContext
+from .checkpoint import STAGING, find_checkpoint, read_cursor
+from .create_trainer import CPU, create_trainer
+from .micro_batches import plan_updates
+from .reference import compute_reference_logprobs
+from .rows import action_count
+
+
+def run_trl_job(context: JobContext, data: Dataset) -> str:
+    """Trains on the dataset, or the rest of it, and publishes the policy; returns its hash."""
+    context.process_group.on_pass = context.watchdog.reset
+    with context.watchdog.running(), _typed_disk_failures():
+        return _TrlJob(context, data).run()
+
+
+class _TrlJob:
+    """One process of a job."""
+
+    def __init__(self, context: JobContext, data: Dataset) -> None:
+        self.context, self.examples = context, data.examples
+        self.job, self.settings, self.process_group = context.job, context.settings, context.process_group
+        assert self.job.base is not None
+        self.device = configure_torch(self.settings)
+        self.plan = plan_updates(self.examples, self.settings, self.job.seed)
+        torch.manual_seed(self.job.seed)  # of a new adapter's weights, as in the builtin engine
+        # Loaded before the arguments exist: with ZeRO stage 3 these change how transformers loads weights
+        self.model = load_policy(self.job.base, self.settings, CPU, trainable=True)
+        self.parameters = parameter_count(self.model)  # later the model may be a shard
+        self.trained = sum(p.numel() for p in trainable_parameters(self.model))
+
+    def run(self) -> str:
+        context, config = self.context, copy.deepcopy(self.model.config)
+        key, folder = self.job.checkpoint_key(), context.checkpoints
+        found = self.process_group.on_rank_zero(
+            lambda: find_checkpoint(folder, key, context.progress.log_damage)
+        )
+        cursor = Cursor() if found is None else read_cursor(found)
+        self.process_group.on_rank_zero(
+            lambda: require_space_for_job(self.job, context.job_dir, self.trained)
+        )
+        trainer = self._create_trainer()
+        self._report_start(cursor)
+        self._add_callback(trainer, cursor)
+        if isinstance(self.settings, DpoSettings):
+            self._set_reference(trainer, self.settings)
+        if cursor.step < len(self.plan.updates):
+            trainer.train(resume_from_checkpoint=str(found) if found else None)
+        weights = self._trained_weights(trainer)
+        self.model.config = config  # TRL has changed its special tokens
+        return self.process_group.on_rank_zero(lambda: self._publish(weights))
+
+    def _create_trainer(self) -> Any:
+        settings = self.settings
+        checkpointing = settings.gradient_checkpointing == "on" or (
+            settings.gradient_checkpointing == "auto"
+            and needs_checkpointing(self.model, settings.micro_batch_tokens, self.device)
+        )
+        self.context.progress.update_status(gradient_checkpointing="on" if checkpointing else "off")
+        if uses_flash_attention(settings, self.device):
+            self.model.set_attn_implementation("flash_attention_2")
+        arguments = trainer_arguments(
+            settings,
+            self.context.checkpoints / STAGING,
+            self.device,
+            seed=self.job.seed,
+            passes=self.plan.passes,
+            checkpointing=checkpointing,
+        )
+        return create_trainer(self.job, settings, self.model, arguments, plan=self.plan)
+
+    def _report_start(self, cursor: Cursor) -> None:
+        settings, progress = self.settings, self.context.progress
+        progress.earlier_seconds = cursor.seconds
+        fields = {
+            "device": self.device.type,
+            "precision": settings.precision,
+            "engine": settings.engine,
+            "sharding": settings.sharding,
+            "processes": settings.processes,
+            "parameters": self.parameters,
+            "trainable_parameters": self.trained,
+        }
+        progress.log_event("started", **fields, versions=versions())
+        progress.update_status(
+            **fields,
+            step=cursor.step,
+            total_steps=len(self.plan.updates),
+            tokens=cursor.tokens,
+            micro_batch_tokens=settings.micro_batch_tokens,
+        )
+        if cursor.step:
+            progress.log_event("resumed", step=cursor.step)
+
+    def _add_callback(self, trainer: Any, cursor: Cursor) -> None:
+        trainer.add_callback(
+            JobCallback(
+                self.context,
+                cursor,
+                self._meter(),
+                plan=self.plan,
+                trained=self.trained,
+                take_pair_sums=trainer.take_pair_sums if isinstance(self.settings, DpoSettings) else dict,
+            )
+        )
+
+    def _meter(self) -> Meter:
+        meter = Meter(self.device, processes=self.settings.processes)
+        if self.device.type == "cuda":
+            rows = [row for example in self.examples for row in (*example.chosen, *example.rejected)]
+            tokens = sum(len(row.input_ids) for row in rows)
+            meter.flops_per_token = flops_per_token(
+                self.model, tokens / len(rows), action_count(rows) / tokens
+            )
+        return meter
+
+    def _set_reference(self, trainer: Any, settings: DpoSettings) -> None:
+        """Computes the reference's log-probabilities, or reads an earlier process's, and frees its model."""
+        build = trainer.batches.build
+        build.reference = cached_logprobs(
+            self.context.job_dir / "reference-logprobs.safetensors",
+            reference_key(self.job, settings),
+            len(self.examples),
+            lambda: compute_reference_logprobs(trainer, self.plan, settings, self.process_group),
+            self.process_group,
+        )
+        trainer.ref_model, trainer.precompute_ref_logps = None, True
+
+    def _trained_weights(self, trainer: Any) -> dict[str, Tensor]:
+        """Returns the trained weights in float32, by their names in the file; collective."""
+        if not trainer.is_deepspeed_enabled:
+            return trained_weights(self.model)
+        from deepspeed.utils import safe_get_full_fp32_param
+
+        adapts = has_adapter(self.model)
+        named = adapter_parameters(self.model) if adapts else dict(self.model.named_parameters())
+        return {name: safe_get_full_fp32_param(parameter).cpu() for name, parameter in named.items()}
+
+    def _publish(self, weights: dict[str, Tensor]) -> str:
+        """Writes the files that the builtin engine writes; the manifest also has the packages' versions."""
+        base, output = self.job.base, self.job.output
+        assert base is not None
+        output.parent.mkdir(parents=True, exist_ok=True)
+        staging = create_empty_directory(output.with_name(f".{output.name}.staging"))
+        more = save_policy(self.model, base, staging, weights)
+        fields = {**self.job.manifest_fields(), **more, "parameters": self.parameters}
+        policy_hash = write_manifest(staging, {**fields, "engine_versions": versions()})
+        publish_directory(staging, output)
+        return policy_hash
+
+
+@contextmanager
+def _typed_disk_failures() -> Iterator[None]:
+    """Converts the errors of torch's and safetensors' writers on a full disk, which are no OSError."""
+    try:
+        yield
+    except Exception as error:
+        if "PytorchStreamWriter failed" in str(error) or "No space left on device" in str(error):
+            raise JobFailure("disk-full", str(error).splitlines()[0]) from error
+        raise
