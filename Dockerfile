@@ -24,8 +24,11 @@ ARG PIP_EXTRA_INDEX_URL=
 ARG PIP_FIND_LINKS=
 ARG TORCH=torch==2.13.0
 RUN python3 -m venv .venv && .venv/bin/pip install --no-cache-dir "${TORCH}"
-COPY requirements/product.lock requirements/product.lock
+COPY requirements/product.lock requirements/trl.lock requirements/
 RUN .venv/bin/pip install --no-cache-dir --no-deps -r requirements/product.lock
+# `--build-arg WITH_TRL=yes` adds what jobs with `compute.engine: trl` need.
+ARG WITH_TRL=
+RUN [ -z "${WITH_TRL}" ] || .venv/bin/pip install --no-cache-dir --no-deps -r requirements/trl.lock
 COPY environments environments
 COPY trainer trainer
 RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation ./environments ./trainer

