@@ -54,12 +54,8 @@ def as_job_failure(error: BaseException) -> JobFailure:
         return JobFailure("disk-full", f"{error.filename or 'a file'}: {error.strerror}")
     if _is_out_of_memory(error):
         return JobFailure("out-of-memory", str(error).splitlines()[0] if str(error) else "no memory left")
-    if type(error).__name__ in (
-        "DistBackendError",
-        "DistNetworkError",
-        "DistStoreError",
-    ):  # torch.distributed
-        cause = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if _is_lost_connection(error):
+        cause = str(error).split("\n", 1)[0]
         return JobFailure("stalled", f"a process lost the others: {cause}; start the job again to resume")
     return JobFailure("internal", f"{type(error).__name__}: {error}")
 
@@ -70,4 +66,11 @@ def _is_out_of_memory(error: BaseException) -> bool:
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
         or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+    )
+
+
+def _is_lost_connection(error: BaseException) -> bool:
+    # NCCL's errors have classes of their own, gloo's are RuntimeErrors that name its source file
+    return type(error).__name__ in ("DistBackendError", "DistNetworkError", "DistStoreError") or (
+        isinstance(error, RuntimeError) and "gloo/transport" in str(error)
     )

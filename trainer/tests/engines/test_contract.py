@@ -8,14 +8,18 @@ from typing import Any
 
 import httpx
 import pytest
+import torch
 
 from coevolve_trainer.failures import EXIT_CODES
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
+from coevolve_trainer.trl_engine.trainers import DemonstrationTrainer
+from coevolve_trainer.updates.dataset_objectives import SftObjective
 from file_damage import damage
 from job_folder import JobFolder, exit_code, pair_rows, policy_bytes, wait_until, write_rows
 from loaded_policy import load_model
 from policy_server_process import complete
+from ranks import run_forked
 
 ENGINES = ("builtin", "trl")
 LORA = {"adapter": "lora", "lora_rank": 4, "lora_dropout": 0.1}
@@ -155,3 +159,23 @@ def test_a_wrong_row_is_bad_input(engine: str, tmp_path: Path, base: Path) -> No
     job = JobFolder(tmp_path / "job", method="sft", base=base, dataset=dataset, settings=settings)
     assert job.run() == EXIT_CODES["bad-input"]
     assert "line 1" in job.failure["message"]
+
+
+def test_a_failure_of_rank_one_is_the_failure_of_the_job(
+    engine: str, tmp_path: Path, datasets: Path, base: Path
+) -> None:
+    def fail_on_rank_one() -> None:
+        owner: Any = SftObjective if engine == "builtin" else DemonstrationTrainer
+        name = "loss" if engine == "builtin" else "compute_loss"
+        loss = getattr(owner, name)
+
+        def allocate_a_petabyte(*arguments: Any, **named: Any) -> Any:
+            if os.environ["RANK"] == "1":
+                torch.empty(2**50)
+            return loss(*arguments, **named)
+
+        setattr(owner, name, allocate_a_petabyte)
+
+    job = create_job(tmp_path / "job", engine, datasets, base, sharding="ddp", processes=2)
+    assert run_forked(job, fail_on_rank_one)[0] != 0
+    assert (job.status["state"], job.failure["type"]) == ("failed", "out-of-memory")

@@ -119,9 +119,15 @@ def test_a_job_that_accelerate_does_not_distribute_as_required_is_refused(base: 
         require_distribution(settings, "MULTI_CPU")  # type: ignore[arg-type]
 
 
-def test_lost_connections_between_processes_have_a_type_that_is_started_again() -> None:
-    failure = as_job_failure(torch.distributed.DistBackendError("NCCL error: remote process exited\nmore"))
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.distributed.DistBackendError("NCCL error: remote process exited\nmore"),
+        RuntimeError("[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer"),
+    ],
+)
+def test_a_lost_connection_between_processes_has_a_type_that_is_started_again(error: RuntimeError) -> None:
+    failure = as_job_failure(error)
     assert failure.type == "stalled"
-    assert failure.message == (
-        "a process lost the others: NCCL error: remote process exited; start the job again to resume"
-    )
+    cause = str(error).split("\n")[0]
+    assert failure.message == f"a process lost the others: {cause}; start the job again to resume"

@@ -21,6 +21,7 @@ from ..settings import TrainSettings
 from ..updates.checkpoint import Cursor
 from ..updates.divergence import DivergenceDetector
 from ..updates.meter import Meter
+from ..updates.sharding import require_sharded
 from ..updates.update import UpdateTotals
 from ..watchdog import Watchdog
 from .checkpoint import publish_checkpoint
@@ -67,6 +68,10 @@ class JobCallback(TrainerCallback):
         self._divergence = DivergenceDetector(cursor.divergence, nonnegative=True)
         self._losses: list[float] = []  # one per update since the newest checkpoint
         self._stopped = False
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        if self._context.settings.sharding == "fsdp":
+            require_sharded(model, self._context.settings.processes)
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._context.watchdog.reset()
