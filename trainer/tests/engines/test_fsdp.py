@@ -20,9 +20,9 @@ FSDP = {"sharding": "fsdp", "processes": 2}
 def treat_cpus_as_gpus() -> None:
     """Replaces accelerate's look for devices; sharding, gathering and checkpoints are its own."""
     gloo = ("gloo", DistributedType.MULTI_GPU)
-    PartialState._prepare_backend = lambda *_, **__: gloo  # type: ignore[method-assign]
-    PartialState.set_device = lambda self: setattr(self, "device", torch.device("cpu"))  # type: ignore[method-assign]
-    engines.trains_on_cuda = lambda _: True
+    PartialState._prepare_backend = lambda *_, **__: gloo
+    PartialState.set_device = lambda self: setattr(self, "device", torch.device("cpu"))
+    engines.trains_on_cuda = lambda settings: True
 
 
 @pytest.mark.parametrize("case", ["sft", "target", "dpo of an adapter"])
