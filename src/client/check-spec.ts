@@ -17,6 +17,7 @@ import type { CampaignRow } from '../store/campaign/campaigns';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { readStoredSpec, specHash } from '../spec/read-spec';
 import { checkDevices } from './check-devices';
+import { checkEngine } from './check-engine';
 import { requireEnvironment } from './require-environment';
 import { withSession } from './session';
 
@@ -56,12 +57,8 @@ export async function checkSpec(
     () => policy.id !== null && requirePolicy(artifacts, policy.id),
     () => environment.experts !== null && loadExperts(artifacts, environment.experts, environment.name),
     () => checkMatch(check, synthesis.match, store),
-    async () => {
-      const found = await checkDevices(config, artifacts, spec);
-      check.problems.push(...found.problems);
-      check.unchecked.push(...found.unchecked);
-      check.needs.push(...found.needs);
-    },
+    async () => add(check, await checkDevices(config, artifacts, spec)),
+    async () => add(check, await checkEngine(config, spec)),
     async () => {
       const environments = createEnvironments(config, { timeoutMs: drawTimeoutMs });
       check.capabilities = await requireEnvironment(environments, spec);
@@ -76,6 +73,14 @@ export async function checkSpec(
     }
   }
   return check;
+}
+
+type Found = Partial<Pick<SpecCheck, 'problems' | 'unchecked' | 'needs'>>;
+
+function add(check: SpecCheck, { problems = [], unchecked = [], needs = [] }: Found): void {
+  check.problems.push(...problems);
+  check.unchecked.push(...unchecked);
+  check.needs.push(...needs);
 }
 
 async function checkModel(

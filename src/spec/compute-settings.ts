@@ -62,15 +62,23 @@ export const policySettingsSchema = z.strictObject({
 export const computeSettingsSchema = z.strictObject({
   backend: z.enum(['local', 'kubernetes']).default('local').describe('Where training jobs run.'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto').describe('Device of training; auto: CUDA if there is a GPU.'),
+  engine: z
+    .enum(['auto', 'builtin', 'trl'])
+    .default('auto')
+    .describe(
+      "What trains: the trainer's own loop (builtin) or TRL on accelerate (trl); auto: trl on CUDA where installed, except for RL.",
+    ),
   threads: count.max(256).default(1).describe('Threads of torch per process on a CPU.'),
   processes: count
     .max(4096)
     .default(1)
     .describe('Processes of a job; on GPUs each has one of its own, so a job takes as many GPUs.'),
   sharding: z
-    .enum(['none', 'ddp', 'fsdp'])
+    .enum(['none', 'ddp', 'fsdp', 'deepspeed'])
     .default('none')
-    .describe('How processes share a job: each holds the whole model (ddp), or a shard of it (fsdp).'),
+    .describe(
+      'How processes share a job: each holds the whole model (ddp), or a shard of it (fsdp; deepspeed: ZeRO stage 3 of engine trl).',
+    ),
   gradientCheckpointing: z
     .enum(['auto', 'on', 'off'])
     .default('auto')

@@ -28,6 +28,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['policy', 'start'], find: idlePolicy },
   { reads: ['policy', 'start', 'iterations', 'recipe'], find: idleStored },
   { reads: ['compute'], find: idleCompute },
+  { reads: ['recipe', 'compute'], find: unusableEngine },
   { reads: ['environment', 'evaluation'], find: wrongSets },
 ];
 
@@ -178,11 +179,32 @@ function idleCompute({ compute: { device, processes, sharding, pricePerGpuHour }
   return [
     ...(processes > 1 === (sharding === 'none')
       ? [
-          `compute.sharding: found ${sharding}, expected ${processes > 1 ? 'ddp or fsdp' : 'none'}: processes is ${processes}`,
+          `compute.sharding: found ${sharding}, expected ${processes > 1 ? 'ddp, fsdp or deepspeed' : 'none'}: processes is ${processes}`,
         ]
       : []),
     ...(pricePerGpuHour > 0 && device === 'cpu'
       ? [`compute.pricePerGpuHour: found ${pricePerGpuHour}, expected 0: compute.device is cpu`]
+      : []),
+  ];
+}
+
+/** The trainer refuses these too, but only after the campaign has spent its rollouts. */
+function unusableEngine({ recipe, compute: { engine, sharding, device } }: Spec): string[] {
+  const isRl = isReinforcement(recipes[recipe]);
+  const mayUseTrl = engine !== 'builtin' && device !== 'cpu' && !isRl;
+  return [
+    ...(engine === 'trl' && isRl
+      ? [
+          `compute.engine: found trl, expected auto or builtin: ${recipe} trains in RL steps, which TRL's trainers do not`,
+        ]
+      : []),
+    ...(sharding === 'deepspeed' && !mayUseTrl
+      ? ['compute.sharding: found deepspeed, expected fsdp or ddp: only engine trl has DeepSpeed, on CUDA, without RL']
+      : []),
+    ...(sharding === 'fsdp' && engine === 'trl' && device === 'cpu'
+      ? [
+          'compute.sharding: found fsdp, expected ddp: on a CPU accelerate does not shard; or set compute.engine: builtin',
+        ]
       : []),
   ];
 }

@@ -435,6 +435,26 @@ const wrongValues = [
     'llm: found a section, expected nothing: eto synthesizes no tasks',
   ),
   whole(
+    'the engine trl in an RL recipe',
+    `${complete.replace('combined', 'grpo')}rollouts: { tasksPerStep: 2, stepsPerIteration: 2 }\ncompute: { engine: trl }\n`,
+    "compute.engine: found trl, expected auto or builtin: grpo trains in RL steps, which TRL's trainers do not",
+  ),
+  more(
+    'DeepSpeed without the engine trl',
+    'compute: { engine: builtin, processes: 2, sharding: deepspeed }',
+    'compute.sharding: found deepspeed, expected fsdp or ddp: only engine trl has DeepSpeed, on CUDA, without RL',
+  ),
+  whole(
+    'DeepSpeed in an RL recipe',
+    `${complete.replace('combined', 'grpo')}rollouts: { tasksPerStep: 2, stepsPerIteration: 2 }\ncompute: { processes: 2, sharding: deepspeed }\n`,
+    'compute.sharding: found deepspeed, expected fsdp or ddp: only engine trl has DeepSpeed, on CUDA, without RL',
+  ),
+  more(
+    'a model sharded by the engine trl on a CPU',
+    'compute: { engine: trl, device: cpu, processes: 2, sharding: fsdp }',
+    'compute.sharding: found fsdp, expected ddp: on a CPU accelerate does not shard; or set compute.engine: builtin',
+  ),
+  whole(
     'iterations of a recipe that has none',
     `${complete.replace('combined', 'sft')}iterations: 2\n`,
     'iterations: found 2, expected 0, because this recipe is the supervised start alone',

@@ -47,7 +47,7 @@ test('every key is described in whole sentences, and a number, a choice or a swi
     'rollouts.attempts': 'Attempts per task and agent in an iteration or an RL step (K). Integer, 1 to 64; default 4.',
     'rollouts.tasksPerIteration': expect.stringMatching(/ Integer from 1, or null; default null\.$/),
     'signals.rare.thetaPercent': expect.stringMatching(/ Number, above 0 to 100; default 5\.$/),
-    'compute.sharding': expect.stringMatching(/ One of none, ddp, fsdp; default none\.$/),
+    'compute.sharding': expect.stringMatching(/ One of none, ddp, fsdp, deepspeed; default none\.$/),
     'promotion.approval': expect.stringMatching(/ True or false; default false\.$/),
     'policy.adapter.rank': expect.stringMatching(/^Rank of the adapter\. Integer, 1 to 1024; default 16\.$/),
   });

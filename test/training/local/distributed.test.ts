@@ -6,6 +6,8 @@ import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifa
 import { listCommands } from '../../../src/process/list-processes';
 import { findProcess } from '../../../src/process/processes';
 import { localBackend } from '../../../src/training/local/local-backend';
+import { resolveSpec } from '../../../src/spec/read-spec';
+import { trainerSettings } from '../../../src/spec/trainer-settings';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
 
 const projectRoot = path.resolve(__dirname, '../../..');
@@ -79,6 +81,16 @@ test('two processes share a job and log their number', async () => {
   const started = readFileSync(path.join(artifacts.jobPath(keyOf('two')), 'progress.jsonl'), 'utf8').split('\n')[0]!;
   expect(JSON.parse(started)).toMatchObject({ event: 'started', processes: 2, sharding: 'ddp' });
   while (processesOf('two') > 0) await sleep(50); // the launcher exits last
+});
+
+test('a job of a spec with engine trl is trained by TRL, here in two processes, and its policy is adopted', async () => {
+  const compute = { engine: 'trl', device: 'cpu', processes: 2, sharding: 'ddp' };
+  const spec = { name: 'engine', seed: 1, recipe: 'sft', environment: { name: 'intercode-sql' }, compute };
+  const settings = trainerSettings(resolveSpec(spec, 'engine.yaml'), 'sft');
+  await backend.submit(job('trl', { ...settings, epochs: 1, batch_size: 10, max_length: 64 }));
+  const { path: policy } = await adopted('trl');
+  const manifest = JSON.parse(readFileSync(path.join(policy, 'manifest.json'), 'utf8')) as object;
+  expect(manifest).toMatchObject({ settings: { engine: 'trl', processes: 2 }, engine_versions: { trl: '1.16.0' } });
 });
 
 test('after a kill of the launcher a submit ends the orphans and resumes the job, and cancel ends all processes', async () => {
