@@ -114,13 +114,25 @@ def device_of(settings: ComputeSettings) -> torch.device:
     """Returns this process's device: its GPU, or the CPU.
 
     Raises:
-        JobFailure: `bad-input` when the settings require CUDA and there is none.
+        JobFailure: `bad-input` when the settings require CUDA and there is none, or when there are fewer
+            GPUs than processes.
     """
     if settings.device == "cuda" and not torch.cuda.is_available():
         raise bad_input("settings.device", "cuda", "cpu or auto: torch finds no CUDA device")
     if settings.device == "cpu" or (settings.device == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
+    require_devices(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), torch.cuda.device_count())
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+
+
+def require_devices(local_processes: int, devices: int) -> None:
+    """Raises `bad-input` when this machine has more processes of the job than GPUs.
+
+    A process without a GPU of its own would fail in NCCL, as a bug of this program.
+    """
+    if local_processes > devices:
+        expected = f"at most {devices}, the GPUs that torch finds on this machine, or device: cpu"
+        raise bad_input("settings.processes", local_processes, expected)
 
 
 def _value_of(outcome: tuple[Any, tuple[FailureType, str] | None]) -> Any:

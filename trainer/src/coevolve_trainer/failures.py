@@ -11,7 +11,7 @@ FailureType = Literal[
     "already-running",  # another process runs the job: wait for it
     "diverged",  # loss or gradient is not finite, or the loss keeps growing: lower the learning rate
     "disk-full",  # free some space, then start again: the job resumes
-    "out-of-memory",  # lower batch_size, micro_batch_tokens or max_length
+    "out-of-memory",  # lower max_length, or use gradient_checkpointing, an adapter or fsdp
     "cancelled",  # SIGTERM, or no batch arrived; start again to resume
     "stalled",  # no progress for stall_timeout_s, or a process lost the others; start again to resume
 ]
@@ -26,6 +26,18 @@ EXIT_CODES: dict[FailureType, int] = {
     "cancelled": 7,
     "stalled": 8,
 }
+
+
+OUT_OF_MEMORY = (
+    "out of memory",  # CUDA's and HIP's allocator, CUDA as AcceleratorError, and NCCL
+    "can't allocate memory",  # DefaultCPUAllocator
+    "cannot allocate memory",  # ENOMEM in the text of another error, such as that of pinned memory
+    "alloc_failed",  # CUBLAS_STATUS_ALLOC_FAILED, CUSOLVER_..., CUSPARSE_..., CUDNN_...
+    "allocation_failed",  # CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, and ..._DEVICE_...
+    "failed to cuda calloc",  # NCCL, for its buffers
+    "bad_alloc",  # C++
+)
+"""Parts of the messages of RuntimeErrors, in lower case, by which lack of memory is recognized."""
 
 
 class JobFailure(Exception):
@@ -61,12 +73,13 @@ def as_job_failure(error: BaseException) -> JobFailure:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    # torch raises its own class on accelerators, and a RuntimeError with this text on a CPU
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
-    )
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    # torch's own classes, OutOfMemoryError and AcceleratorError, are RuntimeErrors too
+    if not isinstance(error, RuntimeError):
+        return False
+    text = str(error).lower()
+    return type(error).__name__ == "OutOfMemoryError" or any(spelling in text for spelling in OUT_OF_MEMORY)
 
 
 def _is_lost_connection(error: BaseException) -> bool:

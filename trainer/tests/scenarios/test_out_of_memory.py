@@ -106,12 +106,15 @@ def test_a_job_out_of_memory_continues_with_micro_batches_of_half_the_size(
         torch.testing.assert_close(found[name], weight, atol=1e-5, rtol=1e-4)
 
 
-def test_a_job_for_which_half_the_size_is_too_large_fails_as_out_of_memory(
+def test_a_job_for_which_one_row_is_too_large_fails_as_out_of_memory(
     run_limited: Callable[[JobFolder, int], int], tmp_path: Path, datasets: Path, wide: Path
 ) -> None:
     job = create_job(tmp_path / "job", datasets, wide)
-    assert run_limited(job, 4) == EXIT_CODES["out-of-memory"]
+    assert run_limited(job, 1) == EXIT_CODES["out-of-memory"]
     assert job.failure["type"] == "out-of-memory"
-    assert job.failure["message"].startswith("micro-batches of 1200 tokens: ")
-    assert len(job.events_of("micro_batch")) == 1
+    halved = [event["micro_batch_tokens"] for event in job.events_of("micro_batch")]
+    assert halved[0] == 1200
+    assert halved[-1] < 100  # rows have about 50 tokens
+    assert job.failure["message"].startswith(f"micro-batches of {halved[-1]} tokens: ")
+    assert "lower settings.max_length" in job.failure["message"]
     assert not job.output.exists()

@@ -44,7 +44,7 @@ class Cursor:
     step: int = 0  # updates done
     tokens: int = 0  # trained on so far, without padding
     seconds: float = 0.0
-    micro_batch_tokens: int = 0  # current value: half of the setting after memory ran out
+    micro_batch_tokens: int = 0  # current value: less than the setting after memory ran out
     mean_loss: float = 0.0  # nats, over the updates since the previous checkpoint
     divergence: dict[str, float] = field(default_factory=dict)
     """State of the divergence detector."""

@@ -16,7 +16,7 @@ from ..files.atomic_files import create_empty_directory, publish_directory
 from ..settings import DpoSettings, TrainSettings
 from .dataset_objectives import PairObjective, SftObjective
 from .objective import Objective
-from .reference_logprobs import reference_key, reference_logprobs
+from .reference_logprobs import plan_pairs, reference_key, reference_logprobs
 from .train_state import load_reference
 from .trainer import Trainer
 
@@ -52,7 +52,11 @@ def _reference_logprobs(trainer: Trainer, settings: DpoSettings, data: Dataset, 
             process_group=process_group,
         )
 
-    return trainer.micro_batch_size.retry_on_oom(compute, undo=lambda: None)
+    return trainer.micro_batch_size.retry_on_oom(
+        compute,
+        count=lambda max_tokens: len(plan_pairs(data.examples, packing, max_tokens)),
+        undo=lambda: None,
+    )
 
 
 def _action_share(data: Dataset) -> float:

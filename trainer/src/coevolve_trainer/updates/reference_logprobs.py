@@ -72,6 +72,13 @@ def cached_logprobs(
     return computed
 
 
+def plan_pairs(examples: Sequence[Example], packing: Packing, max_tokens: int) -> list[list[int]]:
+    """Returns the indices of the pairs in each micro-batch of at most `max_tokens`."""
+    pairs = [i for i, example in enumerate(examples) if example.rejected]
+    plan = packing.plan([[*examples[i].chosen, *examples[i].rejected] for i in pairs], max_tokens)
+    return [[pairs[index] for index in indices] for indices in plan]
+
+
 def _compute(
     scorer: Scorer,
     examples: Sequence[Example],
@@ -80,9 +87,7 @@ def _compute(
     process_group: ProcessGroup,
 ) -> Tensor:
     logprobs = torch.zeros(len(examples), 2)
-    pairs = [i for i, example in enumerate(examples) if example.rejected]
-    plan = packing.plan([[*examples[i].chosen, *examples[i].rejected] for i in pairs], max_tokens)
-    micro_batches = [[pairs[index] for index in indices] for indices in plan]
+    micro_batches = plan_pairs(examples, packing, max_tokens)
 
     def logprobs_of(micro_batch: list[int]) -> Tensor:
         sides = [examples[i].chosen for i in micro_batch] + [examples[i].rejected for i in micro_batch]

@@ -17,7 +17,13 @@ from ..files.atomic_files import create_empty_directory, publish_directory
 from ..files.policy_files import is_intact, remove_if_damaged, verify_policy
 from ..settings import GrpoSettings, RlSettings
 from .resume import discard_unpublished_policies, verify_consumed_batches
-from .rollout_objective import PreparedRollouts, RolloutObjective, batch_metrics, prepare_rollouts
+from .rollout_objective import (
+    PreparedRollouts,
+    RolloutObjective,
+    batch_metrics,
+    plan_passes,
+    prepare_rollouts,
+)
 from .train_state import load_reference, read_trainer_state, write_trainer_state
 from .trainer import Trainer
 
@@ -127,7 +133,9 @@ class _RlJob:
             )
 
         undo = self.train_state.optimizer.zero_grad
-        return self.trainer.micro_batch_size.retry_on_oom(prepare, undo=undo)
+        return self.trainer.micro_batch_size.retry_on_oom(
+            prepare, count=lambda tokens: len(plan_passes(rollouts, tokens, packing)), undo=undo
+        )
 
     def _commit(self, step: int, batch: StepBatch, loss: float, metrics: dict[str, float]) -> None:
         """Writes a checkpoint with the update and its policy's hash: the update is never repeated."""

@@ -141,8 +141,13 @@ def _pack_batch(batch: RolloutBatch, max_tokens: int, packing: Packing) -> list[
             packed=packing.pack([[batch.segments[i]] for i in indices], max_tokens),
             token_index=torch.tensor([token for i in indices for token in batch.token_ranges[i]]),
         )
-        for indices in packing.plan([[segment] for segment in batch.segments], max_tokens)
+        for indices in plan_passes(batch, max_tokens, packing)
     ]
+
+
+def plan_passes(batch: RolloutBatch, max_tokens: int, packing: Packing) -> list[list[int]]:
+    """Returns the indices of the rows in each pass of at most `max_tokens`."""
+    return packing.plan([[segment] for segment in batch.segments], max_tokens)
 
 
 def batch_metrics(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]:

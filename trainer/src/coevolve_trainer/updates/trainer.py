@@ -60,8 +60,7 @@ class Trainer:
         self.cursor = self._checkpoint.cursor if self._checkpoint else start
         self.micro_batch_size = MicroBatchSize(
             self.cursor.micro_batch_tokens,
-            may_halve=self.cursor.micro_batch_tokens == settings.micro_batch_tokens
-            and (process_group.size == 1 or settings.sharding != "fsdp"),
+            may_halve=process_group.size == 1 or settings.sharding != "fsdp",
             on_halved=self._report_halved_size,
         )
         self.divergence = DivergenceDetector(

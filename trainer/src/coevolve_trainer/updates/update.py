@@ -53,7 +53,11 @@ def make_update(
         micro_batches = split_batch(objective, batch, max_tokens, process_group)
         return accumulate_gradients(objective, micro_batches, train_state.scorer, process_group)
 
-    totals = micro_batch_size.retry_on_oom(compute_gradient, undo=train_state.optimizer.zero_grad)
+    totals = micro_batch_size.retry_on_oom(
+        compute_gradient,
+        count=lambda max_tokens: len(split_batch(objective, batch, max_tokens, process_group)),
+        undo=train_state.optimizer.zero_grad,
+    )
     parameters = train_state.parameters()
     process_group.all_reduce_gradients(parameters)
     norm = _clip_gradients(parameters, max_grad_norm)
