@@ -49,9 +49,11 @@ export const policySettingsSchema = z.strictObject({
     .default(null)
     .describe('Low-rank adapter (LoRA) over the frozen imported model; null trains all weights.'),
   precision: z
-    .enum(['float32', 'bfloat16'])
-    .default('float32')
-    .describe('Precision of matrix products and activations in training; trained weights are kept in float32.'),
+    .enum(['auto', 'float32', 'bfloat16'])
+    .default('auto')
+    .describe(
+      'Precision of matrix products and activations in training; trained weights are kept in float32; auto: bfloat16 on CUDA, float32 on CPUs.',
+    ),
   functions: z
     .enum(['text', 'template'])
     .default('text')
@@ -83,6 +85,16 @@ export const computeSettingsSchema = z.strictObject({
     .enum(['auto', 'on', 'off'])
     .default('auto')
     .describe('Computes activations twice instead of keeping them; auto: if they would not fit into free memory.'),
+  kernels: z
+    .enum(['auto', 'cpu', 'transformers'])
+    .default('auto')
+    .describe(
+      "Passes through the model: ours for CPUs, or those of transformers' modules; auto: cpu on CPUs for the families that it supports.",
+    ),
+  compile: z
+    .enum(['off', 'on'])
+    .default('off')
+    .describe('Compiles every decoder layer with torch.compile; a job starts a minute later; not with kernels cpu.'),
   pricePerGpuHour: z
     .number()
     .min(0)

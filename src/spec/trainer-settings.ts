@@ -18,7 +18,7 @@ function lengthOf(
 }
 
 function computeOf({ policy: { adapter, precision }, compute }: CampaignSpec): Record<string, unknown> {
-  const { device, engine, threads, processes, sharding, gradientCheckpointing } = compute;
+  const { device, engine, threads, processes, sharding, gradientCheckpointing, kernels, compile } = compute;
   const lora = adapter && {
     loraRank: adapter.rank,
     loraAlpha: adapter.alpha,
@@ -28,7 +28,7 @@ function computeOf({ policy: { adapter, precision }, compute }: CampaignSpec): R
   return inSnakeCase({
     adapter: adapter ? 'lora' : 'none',
     ...lora,
-    ...{ precision, device, engine, threads, processes, sharding, gradientCheckpointing },
+    ...{ precision, device, engine, threads, processes, sharding, gradientCheckpointing, kernels, compile },
   });
 }
 

@@ -45,7 +45,7 @@ const scratchRates: readonly (readonly [parameters: number, tokensPerS: number])
 const imported = { parameters: 134.5e6, bfloat16: [174, 307], float32: [110, 200] } as const;
 
 function cpuRate({ policy: { adapter, precision }, compute }: CampaignSpec, parameters: number): TrainingRate {
-  const measured = imported[precision][compute.threads > 1 ? 1 : 0];
+  const measured = imported[precision === 'bfloat16' ? 'bfloat16' : 'float32'][compute.threads > 1 ? 1 : 0];
   // full training also computes the gradients of the weights: 6 N operations per token instead of 4 N
   const tokensPerS = ((measured * imported.parameters) / parameters) * (adapter ? 1 : 4 / 6) * compute.processes;
   const threads = compute.threads > 1 ? 'two threads' : 'one thread';

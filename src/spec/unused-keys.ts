@@ -175,8 +175,18 @@ function idleStored({ policy: { source, id }, start, iterations, recipe }: Spec)
   ];
 }
 
-function idleCompute({ compute: { device, processes, sharding, pricePerGpuHour } }: Spec): string[] {
+function idleCompute({ compute }: Spec): string[] {
+  const { engine, processes, sharding, pricePerGpuHour, kernels, compile, device } = compute;
   return [
+    ...(kernels === 'cpu' && (compile === 'on' || device === 'cuda')
+      ? [
+          `compute.kernels: found cpu, expected auto or transformers: ${compile === 'on' ? 'compile is on' : 'device is cuda'}`,
+        ]
+      : []),
+    ...(engine === 'trl' && kernels !== 'auto'
+      ? [`compute.kernels: found ${kernels}, expected auto: compute.engine is trl`]
+      : []),
+    ...(engine === 'trl' && compile === 'on' ? ['compute.compile: found on, expected off: compute.engine is trl'] : []),
     ...(processes > 1 === (sharding === 'none')
       ? [
           `compute.sharding: found ${sharding}, expected ${processes > 1 ? 'ddp, fsdp or deepspeed' : 'none'}: processes is ${processes}`,

@@ -47,6 +47,7 @@ def _run(job_dir: Path) -> NoReturn:
     os.environ |= {"OMP_NUM_THREADS": str(_threads(job_dir)), "TOKENIZERS_PARALLELISM": "false"}
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required for deterministic sums in cuBLAS
+    _configure_cuda()
     # The imports create a million objects that are never freed; collecting them takes a sixth of the start
     gc.set_threshold(50_000)
     from .run import run_job
@@ -57,6 +58,17 @@ def _run(job_dir: Path) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _configure_cuda() -> None:
+    """Sets variables that torch reads when it starts CUDA, unless the user has set them."""
+    # Batches differ in length: without growing segments the allocator's free memory is in pieces too small to
+    # use. Torch 2.9 renamed the variable and reads both names.
+    if not {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"} & os.environ.keys():
+        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    # SDPA prefers cuDNN on Hopper and Blackwell, which plans a graph for every new shape: 1 s each in
+    # github.com/modelscope/FunASR/issues/3704. With this variable flash attention comes first.
+    os.environ.setdefault("TORCH_CUDNN_SDPA_DEPRIORITIZED", "1")
 
 
 def _threads(job_dir: Path) -> int:

@@ -30,8 +30,8 @@ def with_resolved_engine(job: Job) -> Job:
         return job
     engine = settings.engine
     if engine == "auto":
-        uses_trl = isinstance(settings, TrainSettings) and is_installed() and trains_on_cuda(settings)
-        engine = "trl" if uses_trl else "builtin"
+        can_use_trl = isinstance(settings, TrainSettings) and not _has_builtin_settings(settings)
+        engine = "trl" if can_use_trl and is_installed() and trains_on_cuda(settings) else "builtin"
     if engine == "trl":
         _require_trl(settings, job.method)
     elif settings.sharding == "deepspeed":
@@ -68,11 +68,18 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _has_builtin_settings(settings: ComputeSettings) -> bool:
+    return settings.kernels != "auto" or settings.compile == "on"
+
+
 def _require_trl(settings: ComputeSettings, method: str) -> None:
     if isinstance(settings, RlSettings):
         raise bad_input(
             "settings.engine", "trl", f"builtin or auto: TRL has no {method} job of batches from outside"
         )
+    if _has_builtin_settings(settings):
+        found = f"trl with kernels {settings.kernels} and compile {settings.compile}"
+        raise bad_input("settings.engine", found, "builtin, or kernels auto and compile off")
     if not is_installed():
         raise bad_input(
             "settings.engine", "trl, which is not installed", f"builtin, or TRL installed by {INSTALL}"

@@ -109,10 +109,11 @@ def _make_policy(
 
     trainer = Trainer(job, settings, job_dir, progress=progress, process_group=process_group, stop=stop)
     with trainer.watchdog.running():
-        if isinstance(settings, RlSettings):
-            return run_rl_job(trainer, settings)
+        resolved = trainer.settings
+        if isinstance(resolved, RlSettings):
+            return run_rl_job(trainer, resolved)
         assert data is not None
-        return run_dataset_job(trainer, settings, data)
+        return run_dataset_job(trainer, resolved, data)
 
 
 def _verify_inputs_and_space(job: Job, job_dir: Path) -> None:

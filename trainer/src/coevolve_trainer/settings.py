@@ -50,8 +50,14 @@ class ComputeSettings:
     lora_dropout: float = setting(0.0, 0.0, 0.9)
     lora_targets: str = setting("all-linear", choices=("all-linear", "attention"))
     """Every linear layer except the output head, or the four projections of attention."""
-    precision: str = setting("float32", choices=("float32", "bfloat16"))
-    """Type of matrix products and activations. Trained weights are float32 in both cases."""
+    precision: str = setting("auto", choices=("auto", "float32", "bfloat16"))
+    """Type of matrix products and activations; `auto`: bfloat16 on CUDA, float32 on a CPU. Trained weights
+    are float32 in every case."""
+    kernels: str = setting("auto", choices=("auto", "cpu", "transformers"))
+    """Passes through the model: this package's for CPUs, or those of transformers' own modules. `auto`: cpu
+    on a CPU for the families of block_attention.py, transformers otherwise."""
+    compile: str = setting("off", choices=("off", "on"))
+    """Compiles every decoder layer with torch.compile; needs `kernels: transformers`."""
     micro_batch_tokens: int = setting(8192, 8, 10**9)
     """Max tokens of a micro-batch, padding included. Changes an update only by rounding."""
     gradient_checkpointing: str = setting("auto", choices=("auto", "on", "off"))

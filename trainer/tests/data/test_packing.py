@@ -42,6 +42,23 @@ def test_micro_batches_contain_every_example_once_and_exceed_the_limit_only_with
         assert torch.equal(packed.action_counts, torch.tensor([float(len(examples[i])) for i in indices]))
 
 
+@given(examples_strategy, st.integers(1, 200))
+def test_without_shared_prefixes_every_segment_is_a_row_and_padding_counts(
+    examples: list[list[list[int]]], max_tokens: int
+) -> None:
+    segments = [[segment_of(ids) for ids in example] for example in examples]
+    packing = Packing(pad_id=0, shares_prefixes=False)
+    plan = packing.plan(segments, max_tokens)
+    assert sorted(i for indices in plan for i in indices) == list(range(len(examples)))
+    for indices in plan:
+        packed = packing.pack([segments[i] for i in indices], max_tokens)
+        rows = [len(ids) - 1 for i in indices for ids in examples[i]]  # without the last, predicted token
+        widths = [block.width for block in packed.blocks for _ in range(block.node_count)]
+        assert sorted(widths) == sorted(rows)
+        assert not any(block.prefix for block in packed.blocks)
+        assert len(indices) == 1 or len(rows) * max(rows) <= max_tokens
+
+
 def test_the_attempts_at_a_task_are_in_one_micro_batch_and_their_prompt_is_computed_once() -> None:
     prompts = [[task] * 60 for task in range(4)]
     attempts = [[segment_of([*prompts[i % 4], i, 1, 2])] for i in range(16)]

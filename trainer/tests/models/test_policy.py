@@ -14,7 +14,6 @@ from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.files.atomic_files import create_empty_directory, sha256_of_file
 from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_trainer.models.policy import (
-    autocast,
     load_policy,
     load_weights,
     parameter_count,
@@ -159,7 +158,7 @@ def test_trained_weights_are_float32_with_precision_bfloat16(model_folder: Path)
     model = load_policy(model_folder, compute, CPU, trainable=True)
     assert {p.dtype for p in trainable_parameters(model)} == {torch.float32}
     assert {p.dtype for p in model.parameters() if not p.requires_grad} == {torch.bfloat16}
-    with autocast(compute, CPU):
+    with torch.autocast("cpu", torch.bfloat16):
         model(input_ids=IDS).logits.float().logsumexp(-1).mean().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in trainable_parameters(model))
     whole = load_policy(model_folder, ComputeSettings(precision="bfloat16"), CPU, trainable=True)

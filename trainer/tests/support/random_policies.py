@@ -48,7 +48,7 @@ def random_policy(
             # Norms are initially 1 and biases 0: a bug in them would have no effect
             if parameter.ndim == 1:
                 parameter.add_(torch.randn_like(parameter) * 0.3)
-            assert "bias" not in name or family == "qwen2"
+            assert "bias" not in name or family in ("qwen2", "gpt_neox")
     folder = store / "new"
     folder.mkdir(parents=True)
     weights = {name: weight.detach().to(dtype).contiguous() for name, weight in model.named_parameters()}

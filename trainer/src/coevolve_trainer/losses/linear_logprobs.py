@@ -8,18 +8,22 @@ import torch
 from torch import Tensor
 
 KEPT_LOGITS = 2**24
-"""Max logits that are kept for the backward pass; with more, the size of a chunk."""
+"""Max logits that are kept for the backward pass on a CPU; with more, the size of a chunk."""
 CHUNK_LOGITS = 3 * 2**21
-"""Logits per chunk of a frozen head: 24 MiB. From 32 MiB on, glibc would map new pages for every chunk."""
+"""Logits per chunk of a frozen head on a CPU: 24 MiB. From 32 MiB on, glibc would map new pages for every
+chunk."""
+CUDA_LOGITS = 2**27
+"""Both on a GPU: 512 MiB of float32. Chunks for a CPU would have 41 rows with Qwen3's 152,000 tokens, a GPU's
+have 883. Not a share of the free memory, on which the order of sums, and so the last bits, would depend."""
 
 
 def linear_logprobs(states: Tensor, weight: Tensor, bias: Tensor | None, ids: Tensor) -> Tensor:
     """Returns log softmax(states W^T + b) at `ids`: [P] nats in float32, from [P, D], [V, D], [V] and [P].
 
-    Products are computed in the type of `states`, the softmax in float32. Up to 2^24 logits are kept; beyond
-    that the backward pass computes them again, chunk by chunk, so that memory does not grow with P * V. For a
-    frozen head, the forward pass also computes the gradient of each log-probability by its state, and only
-    [P, D] numbers are kept.
+    Products are computed in the type of `states`, the softmax in float32. A limited number of logits is kept;
+    beyond that the backward pass computes them again, chunk by chunk, so that memory does not grow with
+    P * V. For a frozen head, the forward pass also computes the gradient of each log-probability by its
+    state, and only [P, D] numbers are kept.
     """
     is_frozen = not weight.requires_grad and (bias is None or not bias.requires_grad)
     function: Any = _FrozenLogprobs if is_frozen else _LinearLogprobs
@@ -33,7 +37,7 @@ class _FrozenLogprobs(torch.autograd.Function):
         cast_weight = weight.to(states.dtype)
         logp = torch.empty(len(ids), dtype=torch.float32, device=states.device)
         negative_grad = torch.empty_like(states) if ctx.needs_input_grad[0] else None
-        for chunk in _chunks(len(ids), max(1, CHUNK_LOGITS // len(weight))):
+        for chunk in _chunks(len(ids), _chunk_size(weight, CHUNK_LOGITS)):
             log_softmax = _logits(states[chunk], cast_weight, bias).log_softmax(1)
             logp[chunk] = log_softmax.gather(1, ids[chunk, None]).squeeze(1)
             if negative_grad is not None:
@@ -54,7 +58,7 @@ class _LinearLogprobs(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, ids: Tensor) -> Tensor:
         cast_weight = weight.to(states.dtype)
-        ctx.chunk_size = max(1, KEPT_LOGITS // len(weight))
+        ctx.chunk_size = _chunk_size(weight, KEPT_LOGITS)
         logp = torch.empty(len(ids), dtype=torch.float32, device=states.device)
         logsum = torch.empty_like(logp)
         kept = []
@@ -88,6 +92,11 @@ class _LinearLogprobs(torch.autograd.Function):
             if grad_weight is not None:
                 grad_weight.addmm_(grad_logits.T, states[chunk])
         return grad_states, grad_weight, grad_bias, None
+
+
+def _chunk_size(weight: Tensor, cpu_logits: int) -> int:
+    """Returns the predictions per chunk for a head [V, D]."""
+    return max(1, (CUDA_LOGITS if weight.device.type == "cuda" else cpu_logits) // len(weight))
 
 
 def _chunks(count: int, size: int) -> list[slice]:

@@ -43,7 +43,9 @@ def activation_bytes(model: PreTrainedModel, tokens: int) -> int:
     """
     config = model.config
     embedding: Any = model.get_input_embeddings()
-    layer = 10 * config.hidden_size + 6 * _attention_width(config) + 4 * config.intermediate_size
+    # Some decoders (GPT-2, BLOOM) leave the width at its usual value, four times the hidden size
+    feed_forward = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+    layer = 10 * config.hidden_size + 6 * _attention_width(config) + 4 * feed_forward
     numbers = tokens * (config.num_hidden_layers * layer + 4 * config.hidden_size)
     return int(embedding.weight.element_size() * numbers)
 

@@ -31,7 +31,7 @@ from ..files.atomic_files import (
 )
 from ..files.disk_space import require_free_space
 from ..files.policy_files import write_manifest
-from .model_limits import limit_to_window, positions_of, server_notes, training_notes
+from .model_limits import limit_to_window, positions_of, server_notes
 from .model_sources import Source, find_source
 from .source_model import SourceModel, generic_template, read_source
 
@@ -71,7 +71,7 @@ def import_model(
         "chat_format": chosen.chat_format.name,
         **_write_files(model, chosen, weights, staging),
     }
-    notes += [*server_notes(staging), *training_notes(model.model)]
+    notes += server_notes(staging)
     policy_hash = write_manifest(staging, fields)
     publish_directory(staging, output)
     return {**fields, "policy_hash": policy_hash, "notes": notes}

@@ -1,4 +1,4 @@
-"""The limits of an imported model here: its positions, and the servers and trainers that can compute it."""
+"""The limits of an imported model here: its positions, and the servers that can compute it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..failures import JobFailure, bad_input
-from .kernels.block_attention import require_block_attention
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -43,13 +42,4 @@ def server_notes(policy: Path) -> list[str]:
     except JobFailure as failure:
         remedy = "start the stack with COEVOLVE_POLICY_SERVER=vllm"
         return [f"the small policy server cannot serve it ({failure.message}); {remedy}"]
-    return []
-
-
-def training_notes(model: PreTrainedModel) -> list[str]:
-    """Returns a note if the builtin trainer cannot compute the model."""
-    try:
-        require_block_attention(model)
-    except JobFailure as failure:
-        return [f"the builtin trainer cannot train it ({failure.message})"]
     return []

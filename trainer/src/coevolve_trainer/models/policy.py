@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,13 +138,6 @@ def save_model(model: PreTrainedModel, folder: Path) -> None:
     write_synced(folder / GENERATION_CONFIG, canonical_json(generation))
 
 
-def autocast(compute: ComputeSettings, device: torch.device) -> AbstractContextManager[object]:
-    """Returns a context in which, with `precision: bfloat16`, matrix products are computed in bfloat16."""
-    if compute.precision == "float32":
-        return nullcontext()
-    return torch.autocast(device.type, dtype=torch.bfloat16)
-
-
 def parameter_count(model: nn.Module) -> int:
     """Counts all parameters, including frozen ones and an adapter's; a tied head counts once."""
     return sum(parameter.numel() for parameter in model.parameters())
@@ -162,7 +154,6 @@ def load_model(folder: Path, dtype: torch.dtype | str) -> PreTrainedModel:
         folder,
         config=config,
         dtype=dtype,
-        attn_implementation="sdpa",
         local_files_only=True,
         use_safetensors=True,
         output_loading_info=True,

@@ -17,6 +17,7 @@ from ..files.atomic_files import create_empty_directory, publish_directory
 from ..files.disk_space import require_space_for_job
 from ..files.policy_files import write_manifest
 from ..models.adapter import adapter_parameters, has_adapter
+from ..models.compute_path import resolve_precision
 from ..models.cost import flops_per_token, needs_checkpointing
 from ..models.policy import load_policy, parameter_count, save_policy, trainable_parameters, trained_weights
 from ..settings import DpoSettings
@@ -45,9 +46,10 @@ class _TrlJob:
 
     def __init__(self, context: JobContext, data: Dataset) -> None:
         self.context, self.examples = context, data.examples
-        self.job, self.settings, self.process_group = context.job, context.settings, context.process_group
+        self.job, self.process_group = context.job, context.process_group
         assert self.job.base is not None
-        self.device = configure_torch(self.settings)
+        self.device = configure_torch(context.settings)
+        self.settings = resolve_precision(context.settings, self.device)
         self.plan = plan_updates(self.examples, self.settings, self.job.seed)
         torch.manual_seed(self.job.seed)  # of a new adapter's weights, as in the builtin engine
         # Loaded before the arguments exist: with ZeRO stage 3 these change how transformers loads weights

@@ -24,7 +24,7 @@ from .trainer import Trainer
 def run_dataset_job(trainer: Trainer, settings: TrainSettings, data: Dataset) -> str:
     """Trains on the dataset and publishes the policy; returns its hash."""
     assert trainer.job.base is not None
-    packing = Packing.for_device(trainer.device, ChatEncoder.load(trainer.job.base).pad_id)
+    packing = Packing.for_kernels(settings.kernels, ChatEncoder.load(trainer.job.base).pad_id)
     objective: Objective[list[int], Any] = SftObjective(data.examples, packing)
     if isinstance(settings, DpoSettings):
         reference = _reference_logprobs(trainer, settings, data, packing)

@@ -55,7 +55,7 @@ class _RlJob:
         self.job, self.job_dir, self.cursor = job, trainer.job_dir, trainer.cursor
         self.progress, self.process_group = trainer.progress, trainer.process_group
         self.encoder = ChatEncoder.load(job.base)
-        self.packing = Packing.for_device(trainer.device, self.encoder.pad_id)
+        self.packing = Packing.for_kernels(settings.kernels, self.encoder.pad_id)
         self.policies = self.job_dir / "policies"
         self.process_group.on_rank_zero(lambda: discard_unpublished_policies(self.policies))
         self.process_group.on_rank_zero(lambda: verify_consumed_batches(self.job_dir, self.cursor.updates))

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from ..failures import bad_input
+from ..losses.decoder_passes import decoder_layers
 from ..losses.scorer import PolicyScorer
 from ..process_group import ProcessGroup
 
 
-def shard_policy(scorer: PolicyScorer, process_group: ProcessGroup) -> None:
+def shard_policy(scorer: PolicyScorer, process_group: ProcessGroup, device: torch.device) -> None:
     """Replaces every parameter by this process's shard: one FSDP unit per layer, and one for the rest.
+
+    The parameters may be on the CPU: each unit moves to `device` and is cut there, so that no GPU ever holds
+    the whole model.
 
     Raises:
         JobFailure: `bad-input` when a parameter is not sharded.
     """
-    device = next(scorer.parameters()).device
     mesh = init_device_mesh(device.type, (process_group.size,))
-    decoder: Any = scorer.decoder
-    for layer in decoder.model.layers:
+    for layer in decoder_layers(scorer.decoder):
         fully_shard(layer, mesh=mesh)
     fully_shard(scorer, mesh=mesh)
     require_sharded(scorer, process_group.size)

@@ -17,6 +17,7 @@ from ..failures import bad_input
 from ..files.atomic_files import write_atomically
 from ..losses.scorer import PolicyScorer
 from ..models.adapter import is_adapter
+from ..models.compute_path import resolve_compute
 from ..models.cost import needs_checkpointing
 from ..models.policy import full_tensor, load_policy, load_weights, trainable_parameters, trained_weights
 from ..process_group import ProcessGroup
@@ -84,8 +85,10 @@ def load_train_state(
     The initial weights of a new adapter depend on torch's seed, which must be the same on every process.
     """
     process_group = process_group or ProcessGroup()
-    model = load_policy(base, settings, device, trainable=True)
-    value_head = _create_value_head(model, settings, device)
+    settings = resolve_compute(settings, device, base)
+    loading_device = CPU if settings.sharding == "fsdp" else device
+    model = load_policy(base, settings, loading_device, trainable=True)
+    value_head = _create_value_head(model, settings, loading_device)
     if saved is not None:
         _require_matching_state(saved.optimizer_state, model, value_head)
         if saved.weights is not None:
@@ -93,11 +96,13 @@ def load_train_state(
         if value_head is not None:
             value_head.load_state_dict(_value_head_in(saved.optimizer_state))
     checkpointing = _enable_checkpointing_if_needed(model, settings, device)
-    scorer = PolicyScorer(model, value_head, precision=settings.precision)
+    scorer = _scorer(model, settings, value_head)
     if settings.sharding == "fsdp":
         from .sharding import shard_policy  # imports 0.5 s of torch.distributed
 
-        shard_policy(scorer, process_group)  # after the weights are loaded, because those are full tensors
+        shard_policy(
+            scorer, process_group, device
+        )  # after the weights are loaded, because those are full tensors
     groups: list[dict[str, object]] = [{"params": trainable_parameters(model), "lr": settings.learning_rate}]
     if value_head is not None and isinstance(settings, PpoSettings):
         groups.append({"params": list(value_head.parameters()), "lr": settings.value_learning_rate})
@@ -120,14 +125,15 @@ def load_reference(
     It is sharded in the same way. Where all weights are trained, the reference's weights are float32 in both
     precisions: otherwise a policy would differ from itself as its reference.
     """
+    settings = resolve_compute(settings, device, base)
     trains_all_weights = settings.adapter == "none" and not is_adapter(base)
     storage = replace(settings, precision="float32") if trains_all_weights else settings
-    model = load_policy(policy, storage, device, trainable=False)
-    scorer = PolicyScorer(model, precision=settings.precision)
+    model = load_policy(policy, storage, CPU if settings.sharding == "fsdp" else device, trainable=False)
+    scorer = _scorer(model, settings)
     if settings.sharding == "fsdp":
         from .sharding import shard_policy
 
-        shard_policy(scorer, process_group or ProcessGroup())
+        shard_policy(scorer, process_group or ProcessGroup(), device)
     return scorer
 
 
@@ -148,6 +154,18 @@ def read_trainer_state(path: Path) -> SavedState:
         return SavedState(None, load(path.read_bytes()))
     except SafetensorError as error:
         raise bad_input("trainer_state", f"{path}: {error}", "a trainer-state.safetensors") from None
+
+
+def _scorer(
+    model: PreTrainedModel, settings: ComputeSettings, value_head: nn.Linear | None = None
+) -> PolicyScorer:
+    return PolicyScorer(
+        model,
+        value_head,
+        precision=settings.precision,
+        kernels=settings.kernels,
+        compile=settings.compile == "on",
+    )
 
 
 def _create_value_head(

@@ -14,6 +14,7 @@ from ..distributed import device_of
 from ..files.disk_space import require_space_for_job
 from ..files.policy_files import write_manifest
 from ..job import Job
+from ..models.compute_path import resolve_compute
 from ..models.cost import flops_per_token
 from ..models.policy import parameter_count, save_policy
 from ..process_group import ProcessGroup
@@ -46,9 +47,11 @@ class Trainer:
         process_group: ProcessGroup,
         stop: Event,
     ) -> None:
-        self.job, self.settings, self.job_dir = job, settings, job_dir
+        self.job, self.job_dir = job, job_dir
         self.progress, self.process_group, self.stop = progress, process_group, stop
         self.device = configure_torch(settings)
+        assert job.base is not None
+        self.settings = settings = resolve_compute(settings, self.device, job.base)
         self.watchdog = Watchdog(settings.stall_timeout_s, progress.report_failure)
         process_group.on_pass = self.watchdog.reset
         self.checkpoints = job_dir / "checkpoints"
@@ -91,6 +94,7 @@ class Trainer:
             "device": self.device.type,
             "precision": self.settings.precision,
             "engine": self.settings.engine,
+            "kernels": self.settings.kernels,
             "sharding": self.settings.sharding,
             "processes": self.process_group.size,
             "parameters": parameter_count(train_state.model),

@@ -57,5 +57,5 @@ def test_a_familys_scores_and_gradients_are_those_of_transformers(family: str, c
 
 def test_a_layer_with_sliding_window_attention_is_rejected() -> None:
     window = {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}
-    with pytest.raises(Exception, match="found full_attention, sliding_attention, expected full_attention"):
+    with pytest.raises(Exception, match="cpu with layer_types full_attention, sliding_attention"):
         PolicyScorer(random_model("qwen2", **window))

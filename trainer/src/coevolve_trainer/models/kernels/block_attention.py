@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 NAME = "coevolve_blocks"
+FAMILIES = {"llama", "qwen2", "qwen3", "olmo2"}
+"""Model types whose layers are verified to pass `attention_plan` on: a layer that dropped it would attend to
+other trajectories, without an error."""
 MIN_TILED_SCORES = 2**14
 """Scores per head and node from which tiles are faster on a CPU than one call of torch's kernel."""
 
@@ -45,31 +48,27 @@ class AttentionPlan(NamedTuple):
     calls: list[AttentionCall]
 
 
+def unsupported_by_blocks(config: Any) -> str | None:
+    """Returns the property of a model's configuration that rules this attention out, if any."""
+    if config.model_type not in FAMILIES:
+        return f"model_type {config.model_type}"
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    return None if kinds == {"full_attention"} else f"layer_types {', '.join(sorted(kinds))}"
+
+
 def use_block_attention(model: PreTrainedModel) -> None:
     """Makes the model's attention accept an `attention_plan`; without one it is causal over whole rows.
 
     Raises:
-        JobFailure: `bad-input` as `require_block_attention` does.
+        JobFailure: `bad-input` for a model that it cannot compute.
     """
     from transformers import AttentionInterface
 
-    require_block_attention(model)
+    unsupported = unsupported_by_blocks(model.config)
+    if unsupported is not None:
+        raise bad_input("settings.kernels", f"cpu with {unsupported}", "auto or transformers")
     AttentionInterface.register(NAME, block_attention)
     model.config._attn_implementation = NAME
-
-
-def require_block_attention(model: PreTrainedModel) -> None:
-    """Raises `bad-input` for sliding-window attention, or a model that has an attention of its own."""
-    if not model._supports_attention_backend:
-        found = f"{type(model).__name__}, whose attention cannot be replaced"
-        raise bad_input("architecture", found, "one with transformers' attention interface")
-    kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
-    if kinds != {"full_attention"}:
-        raise bad_input(
-            "layer_types of the policy", ", ".join(sorted(kinds)), "full_attention in every layer"
-        )
-    if getattr(model.config, "sliding_window", None) and not hasattr(model.config, "layer_types"):
-        raise bad_input("sliding_window of the policy", model.config.sliding_window, "none; import it again")
 
 
 def block_attention(
