@@ -68,6 +68,12 @@ class ProcessGroup:
         """Closes the connections to the other processes."""
 
 
+def largest(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Returns the maximum of each metric."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: max(part[name] for part in parts if name in part) for name in names}
+
+
 def add_sums(parts: Sequence[MetricSums]) -> dict[str, tuple[float, float]]:
     """Adds sums and counts by metric."""
     totals: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))

@@ -140,8 +140,12 @@ class TargetSettings(DpoSettings):
 
 @dataclass(frozen=True)
 class RlSettings(ComputeSettings):
-    """Settings common to grpo and ppo: one update per batch of rollouts. "Table 9" is that of CoEvolve."""
+    """Settings common to grpo and ppo: one policy per batch of rollouts. "Table 9" is that of CoEvolve."""
 
+    epochs: int = setting(1, 1, 100)
+    """Passes over each batch of rollouts. With one update every ratio is 1, and nothing is clipped."""
+    mini_batches: int = setting(1, 1, 1024)
+    """Updates per pass, each over a share of the batch's groups, at most one per group. Table 9 is silent."""
     learning_rate: float = setting(1e-6, 1e-12, 1e6)
     """Constant; table 9, where models have 4 to 30 B parameters."""
     weight_decay: float = setting(0.01, 0.0, 10.0)
@@ -152,6 +156,9 @@ class RlSettings(ComputeSettings):
     """Lower bound of the ratio to the sampling policy: 1 - clip_low; table 9."""
     clip_high: float = setting(0.28, 0.0, 1e3)
     """Upper bound: 1 + clip_high; wider, so that rare tokens can become likely; table 9."""
+    importance_truncation: float = setting(0.0, 0.0, 1e6)
+    """Max weight pi_old / pi_server of a token, for a server that computes other log-probabilities than the
+    trainer: vLLM in bfloat16. 0: no weights; on CPUs both agree to 1e-5. Yao et al. 2025 use 2."""
     kl_coefficient: float = setting(1e-3, 0.0, 1e3)
     """Weight of the KL divergence from the frozen reference; table 9."""
     aggregation: str = setting("group", choices=("group", "batch"))

@@ -5,6 +5,9 @@ with importance weights per token, `epsilon` and `epsilon_high` as our two bound
 k3 estimate, and `use_bias_correction_kl=False`: TRL's default multiplies that estimate by the ratio. This is
 our `aggregation: batch`. Eq. 1 takes the mean within each group first: the mean of TRL's loss on each group.
 With one group both are equal. TRL's default, `dapo`, divides by the tokens of a whole generation batch.
+
+Importance weights are TRL's `vllm_importance_sampling_correction` with mode `token_truncate`: the ratio's
+denominator is then the trainer's own log-probability, and the weight corrects for the server's.
 """
 
 import random
@@ -39,6 +42,7 @@ class Rollouts:
         self.reference = [logprobs(reference, row) for row in self.rows]
         current = [logprobs(policy, row) for row in self.rows]
         self.old = [[min(0.0, logp + draw.gauss(0, 0.6)) for logp in row] for row in current]
+        self.current = current
 
     def lines(self) -> list[dict[str, Any]]:
         """Returns the lines of an RL job's batch."""
@@ -64,6 +68,15 @@ class Rollouts:
             "ref_per_token_logps": column(self.reference, torch.float32),
         }
 
+    def importance_inputs(self, indices: list[int], truncation: float) -> dict[str, Tensor]:
+        """Returns the inputs for a trainer that corrects for a server which computed `old`."""
+        server = self.trl_inputs(indices)["old_per_token_logps"]
+        self.old, server_rows = self.current, self.old
+        inputs = self.trl_inputs(indices)
+        self.old = server_rows
+        ratio = torch.exp(inputs["old_per_token_logps"] - server).clamp(max=truncation)
+        return inputs | {"importance_sampling_ratio": ratio}
+
     def _line(self, index: int, row: TokenRow) -> dict[str, Any]:
         turns: list[dict[str, Any]] = [dict(turn) for turn in turns_of(row)]
         for turn in turns:
@@ -82,9 +95,12 @@ def logprobs(model: PreTrainedModel, row: TokenRow) -> list[float]:
 
 
 def trl_loss(
-    policy: Path, rollouts: Rollouts, folder: Path, *, by_group: bool
+    policy: Path, rollouts: Rollouts, folder: Path, *, by_group: bool, truncation: float = 0.0
 ) -> tuple[float, dict[str, Tensor]]:
-    """Returns GRPOTrainer's loss on the batch, or the mean of its losses on each group, and the gradient."""
+    """Returns GRPOTrainer's loss on the batch, or the mean of its losses on each group, and the gradient.
+
+    With `truncation` the loss has importance weights.
+    """
     arguments = GRPOConfig(
         output_dir=str(folder),
         loss_type="bnpo",
@@ -111,20 +127,23 @@ def trl_loss(
     means_over = [all_rows]
     if by_group:
         means_over = [[i for i in all_rows if rollouts.groups[i] == g] for g in sorted(set(rollouts.groups))]
-    loss = torch.stack(
-        [trainer.compute_loss(trainer.model, rollouts.trl_inputs(rows)) for rows in means_over]
-    ).mean()
+    trainer.use_vllm = truncation > 0  # only so that the loss reads `importance_sampling_ratio`
+    inputs = [
+        rollouts.importance_inputs(rows, truncation) if truncation else rollouts.trl_inputs(rows)
+        for rows in means_over
+    ]
+    loss = torch.stack([trainer.compute_loss(trainer.model, part) for part in inputs]).mean()
     loss.backward()  # type: ignore[no-untyped-call]
     return loss.item(), {n: p.grad for n, p in trainer.model.named_parameters() if p.grad is not None}
 
 
 @pytest.mark.parametrize(
-    ("aggregation", "groups"),
-    [("group", 1), ("batch", 3), ("group", 3)],
-    ids=["one group", "mean over all tokens", "Eq. 1 over three groups"],
+    ("aggregation", "groups", "truncation"),
+    [("group", 1, 0.0), ("batch", 3, 0.0), ("group", 3, 0.0), ("batch", 3, 1.5)],
+    ids=["one group", "mean over all tokens", "Eq. 1 over three groups", "importance weights"],
 )
 def test_loss_and_gradient_equal_trl(
-    aggregation: str, groups: int, base: Path, trained: Path, tmp_path: Path
+    aggregation: str, groups: int, truncation: float, base: Path, trained: Path, tmp_path: Path
 ) -> None:
     rollouts = Rollouts(groups, load(trained), load(base))
     settings = {
@@ -133,6 +152,7 @@ def test_loss_and_gradient_equal_trl(
         "clip_high": CLIP_HIGH,
         "kl_coefficient": KL,
         "max_grad_norm": NO_CLIPPING,
+        "importance_truncation": truncation,
         "device": "cpu",
     }
     reference = {"reference": str(base), "reference_hash": sha256_of_file(base / "manifest.json")}
@@ -141,10 +161,11 @@ def test_loss_and_gradient_equal_trl(
     with first_gradient() as found:
         assert job.run() == 0, job.failure
     update = job.status["policies"][0]
-    assert update["metrics"]["clipped_low"] > 0
-    assert update["metrics"]["clipped_high"] > 0
+    clipped = ("importance_truncated",) if truncation else ("clipped_low", "clipped_high")
+    assert all(update["metrics"][name] > 0 for name in clipped)
 
-    loss, gradient = trl_loss(trained, rollouts, tmp_path / "trl", by_group=aggregation == "group")
+    by_group = aggregation == "group"
+    loss, gradient = trl_loss(trained, rollouts, tmp_path / "trl", by_group=by_group, truncation=truncation)
     assert update["loss"] == pytest.approx(loss, abs=1e-5)
     for name, (_, ours) in zip(trained_parameters(load(trained)), found, strict=True):
         assert_equal(name, ours, gradient[name])

@@ -79,6 +79,66 @@ def test_a_job_killed_at_any_moment_publishes_the_same_policies_and_repeats_no_u
     }
 
 
+# The same between the four updates on one batch
+MOMENTS_IN_A_BATCH = {
+    "before the first update on the second batch": ("rl_job.plan_mini_batches", 2),
+    "while a checkpoint between two updates is staged": ("checkpoint.canonical_json", 3),
+    "after the second update on the second batch": ("divergence.math.isfinite", 13),
+    "before the policy of the second batch is written": ("trainer.save_policy", 2),
+}
+SEVERAL_UPDATES = {"epochs": 2, "mini_batches": 2, "importance_truncation": 1.5}
+
+
+@pytest.fixture(scope="module")
+def finished_with_several_updates(
+    tmp_path_factory: pytest.TempPathFactory, trained: Path, batches: list[Rows]
+) -> JobFolder:
+    return several_updates_job(tmp_path_factory.mktemp("several") / "job", trained, batches)
+
+
+def several_updates_job(
+    folder: Path, policy: Path, batches: list[Rows], kill: tuple[str, int] | None = None
+) -> JobFolder:
+    job = rl_job(folder, policy, method="ppo", steps=2, settings=SEVERAL_UPDATES)
+    for step in (1, 2):
+        job.submit(step, batches[step - 1])
+    if kill is not None:
+        kill_at(job, *kill)
+    assert job.run() == 0, job.failure
+    return job
+
+
+@pytest.mark.parametrize("moment", MOMENTS_IN_A_BATCH)
+def test_a_job_killed_between_the_updates_on_a_batch_publishes_the_same_policies(
+    moment: str,
+    finished_with_several_updates: JobFolder,
+    tmp_path: Path,
+    trained: Path,
+    batches: list[Rows],
+) -> None:
+    job = several_updates_job(tmp_path / "job", trained, batches, kill=MOMENTS_IN_A_BATCH[moment])
+    expected = finished_with_several_updates
+    assert job.policy_hashes == expected.policy_hashes
+    assert policy_bytes(job.output) == policy_bytes(expected.output)
+    assert [p["metrics"] for p in job.status["policies"]] == [
+        p["metrics"] for p in expected.status["policies"]
+    ]
+    assert job.optimizer_steps == {8}
+    checkpoints = [event["step"] for event in job.events_of("checkpoint")]
+    assert checkpoints == list(range(1, 9))
+
+
+def test_a_batch_that_is_replaced_after_a_part_of_its_updates_is_rejected(
+    tmp_path: Path, trained: Path, batches: list[Rows]
+) -> None:
+    job = rl_job(tmp_path / "job", trained, steps=1, settings=SEVERAL_UPDATES)
+    job.submit(1, batches[0])
+    kill_at(job, "divergence.math.isfinite", 7)
+    job.submit(1, batches[1])
+    assert job.run() == EXIT_CODES["bad-input"]
+    assert "on which 3 updates are made" in job.failure["message"]
+
+
 def test_a_damaged_checkpoint_is_skipped_and_its_update_repeated_with_the_same_bits(
     tmp_path: Path, trained: Path, batches: list[Rows]
 ) -> None:

@@ -24,8 +24,8 @@ def clipped_surrogate(
 ) -> Surrogate:
     """CLIP(r, A) = min[r * A, clip(r, 1 - clip_low, 1 + clip_high) * A] with r = pi_theta / pi_old: Eq. 1.
 
-    Eq. 1 has one epsilon; table 9 gives 0.20 below and 0.28 above. All tensors are [N]; the policy server
-    recorded `old_logp` when it sampled.
+    Eq. 1 has one epsilon; table 9 gives 0.20 below and 0.28 above. All tensors are [N]. `old_logp` is that of
+    the policy before the batch: recorded by the policy server when it sampled, or computed by the trainer.
     """
     ratio = torch.exp(logp - old_logp)
     clipped = ratio.clamp(1 - clip_low, 1 + clip_high)
@@ -38,14 +38,24 @@ def clipped_surrogate(
     )
 
 
+def importance_weights(old_logp: Tensor, server_logp: Tensor, truncation: float) -> Tensor:
+    """Returns min(pi_old / pi_server, truncation), [N], the factor of CLIP for tokens sampled by the server.
+
+    The server samples with other kernels and another precision than the trainer computes with, so its tokens
+    are off-policy even when both hold the same weights. Source: Yao et al. 2025, "Your efficient RL framework
+    secretly brings you off-policy RL training"; the KL term has no weight, as in TRL.
+    """
+    return torch.exp(old_logp - server_logp).clamp(max=truncation)
+
+
 def kl_to_reference(logp: Tensor, reference_logp: Tensor) -> Tensor:
     """KL(pi_theta || pi_ref) per token, the second term of Eq. 1, by the k3 estimator.
 
         k3 = exp(d) - d - 1   with   d = log pi_ref - log pi_theta
 
-    [N] nats, >= 0, and 0 where both are equal. Unbiased when the tokens are drawn from pi_theta, as here (up
-    to the sampling temperature), because each batch is used for one update. Source: Schulman 2020,
-    "Approximating KL divergence".
+    [N] nats, >= 0, and 0 where both are equal. Unbiased when the tokens are drawn from pi_theta: here (up to
+    the sampling temperature) in the first update on a batch. Source: Schulman 2020, "Approximating KL
+    divergence".
     """
     difference = reference_logp - logp
     return torch.expm1(difference) - difference

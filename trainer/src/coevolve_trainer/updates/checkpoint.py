@@ -49,7 +49,9 @@ class Cursor:
     divergence: dict[str, float] = field(default_factory=dict)
     """State of the divergence detector."""
     updates: list[dict[str, Any]] = field(default_factory=list)
-    """Record of every update of an RL job: its batch, its policy, its loss and metrics."""
+    """Record of every finished batch of an RL job: its policy, its loss and metrics."""
+    batch: dict[str, Any] = field(default_factory=dict)
+    """State of the batch of an RL job of whose updates a part is done; empty between batches."""
 
 
 @dataclass(frozen=True)

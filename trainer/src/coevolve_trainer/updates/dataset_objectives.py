@@ -37,7 +37,7 @@ class SftObjective:
 
     def loss(self, scorer: Scorer, micro_batch: SftMicroBatch) -> MicroBatchLoss:
         logp = scorer(micro_batch.packed).logp
-        return MicroBatchLoss(sft_loss(logp, micro_batch.weight.to(logp.device)), {})
+        return MicroBatchLoss(sft_loss(logp, micro_batch.weight.to(logp.device)), {}, {})
 
     def _pack(self, examples: list[Example], total: float, max_tokens: int) -> SftMicroBatch:
         packed = self.packing.pack([e.chosen for e in examples], max_tokens)
@@ -95,7 +95,7 @@ class PairObjective:
             loss = target_loss(dpo_by_example, nll, *lambdas).sum()
         else:
             loss = (lambdas[0, pairs] * dpo.loss).sum()
-        return MicroBatchLoss(loss, _metric_sums(dpo.margin, chosen[pairs], rejected))
+        return MicroBatchLoss(loss, _metric_sums(dpo.margin, chosen[pairs], rejected), {})
 
     def _pack(self, batch: list[int], size: int, max_tokens: int) -> PairMicroBatch:
         examples = [self.examples[i] for i in batch]

@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from ..process_group import add_sums
+from ..process_group import add_sums, largest
 from .update import UpdateTotals
 
 # Peak dense bfloat16 operations per second by prefix of the device's name; `mfu` is relative to it in either
@@ -27,6 +27,7 @@ class Meter:
     def reset(self) -> None:
         """Discards what was added; speeds are measured from now on."""
         self._sums: dict[str, tuple[float, float]] = {}
+        self._maxima: dict[str, float] = {}
         self._updates, self._tokens, self._computed_tokens = 0, 0, 0
         self._started = time.monotonic()
 
@@ -36,12 +37,13 @@ class Meter:
         self._computed_tokens += totals.computed_tokens
         own = {"loss": (totals.loss, 1.0), "grad_norm": (grad_norm, 1.0)}
         self._sums = add_sums([self._sums, own, totals.metrics])
+        self._maxima = largest([self._maxima, totals.maxima])
 
     def read(self, remaining_updates: int) -> dict[str, float]:
         """Returns means and speeds since the last reset, and resets."""
         seconds = max(1e-9, time.monotonic() - self._started)
         numbers = {name: total / count for name, (total, count) in self._sums.items() if count}
-        numbers |= {
+        numbers |= self._maxima | {
             "tokens_per_s": self._tokens / seconds,
             "memory_bytes": peak_memory_bytes(self._device),
             "eta_s": remaining_updates * seconds / max(1, self._updates),

@@ -31,6 +31,7 @@ M = TypeVar("M", bound=MicroBatch)
 class MicroBatchLoss(NamedTuple):
     loss: Tensor  # scalar, nats: this micro-batch's summand of the update's loss
     metric_sums: dict[str, tuple[float, float]]  # sum and count per metric, which can be added
+    maxima: dict[str, float]  # per metric
 
 
 class Objective(Protocol[B, M]):

@@ -1,46 +1,40 @@
-"""An RL job (grpo, ppo): waits for one batch of rollouts per update and publishes a policy after each."""
+"""An RL job (grpo, ppo): waits for batches of rollouts and publishes a policy after the updates on each."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
-from ..chat.encoder import ChatEncoder
-from ..data.packing import Packing
-from ..data.rollout_batch import RolloutBatch, read_rollouts
+from ..data.mini_batches import plan_mini_batches
 from ..data.segments import TruncationCounts
 from ..data.step_batches import StepBatch, wait_for_batch
 from ..failures import JobFailure
 from ..files.atomic_files import create_empty_directory, publish_directory
 from ..files.policy_files import is_intact, remove_if_damaged, verify_policy
-from ..settings import GrpoSettings, RlSettings
+from ..settings import RlSettings
 from .resume import discard_unpublished_policies, verify_consumed_batches
-from .rollout_objective import (
-    PreparedRollouts,
-    RolloutObjective,
-    batch_metrics,
-    plan_passes,
-    prepare_rollouts,
-)
-from .train_state import load_reference, read_trainer_state, write_trainer_state
+from .rollout_objective import RolloutObjective, batch_metrics
+from .rollout_preparation import RolloutPreparation
+from .train_state import read_trainer_state, write_trainer_state
 from .trainer import Trainer
 
 TRAINER_STATE = "trainer-state.safetensors"
 
 
 def run_rl_job(trainer: Trainer, settings: RlSettings) -> str:
-    """Makes `job.steps` updates, each published before the next; returns the hash of the last policy.
+    """Trains on `job.steps` batches, publishing a policy after each; returns the hash of the last policy.
 
-    A killed job resumes after the last committed update and computes the same bits.
+    A killed job resumes after the last committed update, also between two on one batch, and computes the same
+    bits.
 
     Raises:
         JobFailure: `cancelled` after SIGTERM or when no batch arrives; `bad-input`; `diverged`.
     """
     rl_job = _RlJob(trainer, settings)
-    for step in range(trainer.cursor.step + 1, trainer.job.steps + 1):
-        rl_job.update(step, rl_job.next_batch(step))
+    for step in range(len(trainer.cursor.updates) + 1, trainer.job.steps + 1):
+        rl_job.train(step, rl_job.next_batch(step))
     return rl_job.finish()
 
 
@@ -49,28 +43,26 @@ class _RlJob:
 
     def __init__(self, trainer: Trainer, settings: RlSettings) -> None:
         job = trainer.job
-        assert job.base is not None
-        assert job.reference is not None
         self.trainer, self.settings = trainer, settings
         self.job, self.job_dir, self.cursor = job, trainer.job_dir, trainer.cursor
         self.progress, self.process_group = trainer.progress, trainer.process_group
-        self.encoder = ChatEncoder.load(job.base)
-        self.packing = Packing.for_kernels(settings.kernels, self.encoder.pad_id)
         self.policies = self.job_dir / "policies"
         self.process_group.on_rank_zero(lambda: discard_unpublished_policies(self.policies))
         self.process_group.on_rank_zero(lambda: verify_consumed_batches(self.job_dir, self.cursor.updates))
         handed_over = read_trainer_state(job.trainer_state) if job.trainer_state is not None else None
-        self.reference = load_reference(
-            job.reference, settings, job.base, device=trainer.device, process_group=self.process_group
-        )
-        trainer.load(job.steps, handed_over)
+        self.preparation = RolloutPreparation(trainer, settings)
+        # An upper bound: a batch with fewer groups than mini-batches has fewer updates
+        self.total_updates = job.steps * settings.epochs * settings.mini_batches
+        trainer.load(self.total_updates, handed_over)
         self.train_state = trainer.train_state
-        if self.cursor.step:
-            self._publish()
+        if self.cursor.updates:
+            # In the middle of a batch, the caller has the policy from which it was sampled
+            if not self.cursor.batch:
+                self._publish()
             self._update_status()
 
     def next_batch(self, step: int) -> StepBatch:
-        """Waits for the batch of an update; this time counts neither as work nor as a stall."""
+        """Waits for the batch of a step; this time counts neither as work nor as a stall."""
         self.progress.log_event("waiting", step=step)
         started = time.monotonic()
         timeout_s, stop = self.settings.idle_timeout_s, self.trainer.stop
@@ -81,30 +73,35 @@ class _RlJob:
         self.progress.exclude(time.monotonic() - started)
         return batch
 
-    def update(self, step: int, batch: StepBatch) -> None:
-        """Makes one update: reads its rollouts, trains on them, commits and publishes the policy."""
-        score = "advantage" if isinstance(self.settings, GrpoSettings) else "reward"
-        rollouts = read_rollouts(
-            batch.path,
-            self.encoder,
-            name=f"batch {step}",
-            score=score,
-            max_length=self.job.max_length,
-            thinking=self.settings.thinking,
-        )
+    def train(self, step: int, batch: StepBatch) -> None:
+        """Makes the updates on one batch of rollouts; commits each, and publishes the policy of the last."""
+        trainer, settings = self.trainer, self.settings
+        rollouts = self.preparation.read(step, batch)
         self.progress.log_event("update", step=step, trajectories=len(rollouts.score))
-        trainer, tokens = self.trainer, rollouts.token_count
+        tokens = rollouts.token_count
         trainer.set_row_statistics(tokens / len(rollouts.segments), len(rollouts.old_logp) / tokens)
+        plan = plan_mini_batches(
+            rollouts, settings.mini_batches, epochs=settings.epochs, seed=f"{self.job.seed}/{step}"
+        )
         trainer.meter.reset()
-        totals = trainer.update(RolloutObjective(self.settings, self.packing), self._prepare(rollouts))
-        numbers = trainer.meter.read(self.job.steps - step)
-        metrics = {
-            **totals.means(),
-            **batch_metrics(rollouts, self.settings),
-            "grad_norm": numbers["grad_norm"],
-        }
-        self._commit(step, batch, totals.loss, metrics)
-        trainer.log(self.job.steps, {**numbers, **metrics})
+        prepared, record = self.preparation.start(rollouts, batch.sha256, len(plan))
+        objective = RolloutObjective(settings, self.preparation.packing)
+        for groups in plan[record.updates :]:
+            part = prepared if settings.mini_batches == 1 else prepared.select(groups)
+            totals = trainer.update(objective, part)
+            numbers = trainer.meter.read(self.total_updates - self.cursor.step)
+            record.add(totals, numbers["grad_norm"])
+            is_last = record.updates == len(plan)
+            if is_last:
+                self.cursor.batch = {}
+                self._commit(step, batch, record.loss, record.metrics(rollouts, settings))
+            else:
+                self.cursor.batch |= {"record": vars(record)}
+                trainer.commit()
+            metrics = {**totals.means(), **batch_metrics(part.batch, settings)}
+            trainer.log(self.total_updates, {**numbers, **metrics})
+            if not is_last and trainer.should_stop():
+                raise JobFailure("cancelled", f"stopped after update {record.updates} on batch {step}")
         self._publish()
         self._update_status()
 
@@ -122,23 +119,8 @@ class _RlJob:
         self.process_group.on_rank_zero(lambda: publish_directory(staging, self.job.output))
         return self._newest_hash
 
-    def _prepare(self, rollouts: RolloutBatch) -> PreparedRollouts:
-        """Makes the passes before the update, in micro-batches as large as memory allows."""
-        packing, scorer = self.packing, self.train_state.scorer
-
-        def prepare(tokens: int) -> PreparedRollouts:
-            settings = replace(self.settings, micro_batch_tokens=tokens)
-            return prepare_rollouts(
-                rollouts, scorer, self.reference, settings, self.process_group, packing=packing
-            )
-
-        undo = self.train_state.optimizer.zero_grad
-        return self.trainer.micro_batch_size.retry_on_oom(
-            prepare, count=lambda tokens: len(plan_passes(rollouts, tokens, packing)), undo=undo
-        )
-
     def _commit(self, step: int, batch: StepBatch, loss: float, metrics: dict[str, float]) -> None:
-        """Writes a checkpoint with the update and its policy's hash: the update is never repeated."""
+        """Writes a checkpoint with the record of the batch and its policy's hash: no update is repeated."""
         record = {"step": step, "dataset_sha256": batch.sha256, "loss": loss, "metrics": metrics}
         self.cursor.updates = [*self.cursor.updates, record]
         record["policy_hash"] = self._write_policy(self._staging(step))
@@ -146,7 +128,8 @@ class _RlJob:
 
     def _publish(self) -> None:
         """Publishes the newest policy if it is missing, also when the caller has moved it away."""
-        staging, policy = self._staging(self.cursor.step), self.policies / f"step-{self.cursor.step:06d}"
+        step = len(self.cursor.updates)
+        staging, policy = self._staging(step), self.policies / f"step-{step:06d}"
 
         def is_published() -> bool:
             intact = is_intact(policy, self._newest_hash)
@@ -207,9 +190,8 @@ class _RlJob:
         """Writes the newest policy again from its checkpoint; its hash must be the committed one."""
         found = self._write_policy(staging)
         if found != self._newest_hash:
-            change = (
-                f"the policy of update {self.cursor.step} has hash {found}, committed was {self._newest_hash}"
-            )
+            policy = f"the policy of batch {len(self.cursor.updates)}"
+            change = f"{policy} has hash {found}, committed was {self._newest_hash}"
             raise JobFailure("internal", f"{change}: check whether transformers was updated since")
 
     def _write_policy(self, staging: Path) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from ..data.mini_batches import select_groups
 from ..data.packed_batch import PackedBatch
 from ..data.packing import Packing
 from ..data.rollout_batch import RolloutBatch
@@ -14,6 +16,7 @@ from ..losses.reinforcement import (
     Surrogate,
     clipped_surrogate,
     generalized_advantages,
+    importance_weights,
     kl_to_reference,
     normalize_advantages,
     policy_loss,
@@ -30,7 +33,9 @@ class RolloutMicroBatch:
     """Packed segments of a batch of rollouts, with the inputs of the loss for their A action tokens."""
 
     packed: PackedBatch
+    server_logp: Tensor
     old_logp: Tensor
+    importance: Tensor
     reference_logp: Tensor
     advantage: Tensor
     target: Tensor  # PPO: the return that the value head should predict
@@ -39,12 +44,38 @@ class RolloutMicroBatch:
 
 @dataclass(frozen=True)
 class PreparedRollouts:
-    """A batch with the outputs of the frozen reference and, for PPO, of the value head before the update."""
+    """A batch with the outputs, before its first update, of policy, frozen reference and PPO's value head."""
 
     batch: RolloutBatch
+    old_logp: Tensor  # [N] nats: the server's, or the trainer's own
     reference_logp: Tensor  # [N] nats
     advantage: Tensor  # [N]
     target: Tensor  # [N] PPO's returns; zeros for GRPO
+
+    def columns(self) -> dict[str, list[float]]:
+        """Returns the outputs as numbers for JSON, which keeps every bit of a float32."""
+        return {name: getattr(self, name).tolist() for name in PREPARED}
+
+    def select(self, groups: list[int]) -> PreparedRollouts:
+        """Returns the rollouts of these groups of the batch."""
+        batch, tokens = select_groups(self.batch, groups)
+        return PreparedRollouts(batch, **{name: getattr(self, name)[tokens] for name in PREPARED})
+
+
+PREPARED = ("old_logp", "reference_logp", "advantage", "target")
+
+
+def restore_prepared(batch: RolloutBatch, columns: Mapping[str, list[float]]) -> PreparedRollouts:
+    """Returns the rollouts with outputs that `columns()` returned before."""
+    return PreparedRollouts(batch, **{name: torch.tensor(columns[name]) for name in PREPARED})
+
+
+def computes_old_logprobs(settings: RlSettings) -> bool:
+    """Returns whether the trainer computes the log-probabilities before the first update itself.
+
+    With one update and no importance weights the server's serve for the ratio, without another pass.
+    """
+    return settings.epochs * settings.mini_batches > 1 or settings.importance_truncation > 0
 
 
 def prepare_rollouts(
@@ -68,8 +99,11 @@ def prepare_rollouts(
         return scattered
 
     reference_logp = scatter(process_group.parallel_map(passes, lambda p: reference(p.packed).logp))
+    old_logp = batch.old_logp
+    if computes_old_logprobs(settings):
+        old_logp = scatter(process_group.parallel_map(passes, lambda p: scorer(p.packed).logp))
     if not isinstance(settings, PpoSettings):
-        return PreparedRollouts(batch, reference_logp, batch.score[batch.trajectory], zeros)
+        return PreparedRollouts(batch, old_logp, reference_logp, batch.score[batch.trajectory], zeros)
 
     def values_of(part: _Pass) -> Tensor:
         values = scorer(part.packed).values
@@ -85,7 +119,7 @@ def prepare_rollouts(
         ]
     )
     advantage = normalize_advantages(plain) if settings.advantages == "normalized" else plain
-    return PreparedRollouts(batch, reference_logp, advantage, plain + values)
+    return PreparedRollouts(batch, old_logp, reference_logp, advantage, plain + values)
 
 
 class RolloutObjective:
@@ -95,9 +129,14 @@ class RolloutObjective:
         self.settings, self.packing = settings, packing
 
     def split(self, batch: PreparedRollouts, max_tokens: int) -> list[RolloutMicroBatch]:
-        rollouts = batch.batch
+        rollouts, old_logp = batch.batch, batch.old_logp
         weight = token_weights(rollouts.trajectory, rollouts.group, self.settings.aggregation)
-        columns = (rollouts.old_logp, batch.reference_logp, batch.advantage, batch.target, weight)
+        importance = torch.ones_like(old_logp)
+        if self.settings.importance_truncation > 0:
+            truncation = self.settings.importance_truncation
+            importance = importance_weights(old_logp, rollouts.old_logp, truncation)
+        columns = [rollouts.old_logp, old_logp, importance]
+        columns += [batch.reference_logp, batch.advantage, batch.target, weight]
         return [
             RolloutMicroBatch(part.packed, *(column[part.token_index] for column in columns))
             for part in _pack_batch(rollouts, max_tokens, self.packing)
@@ -105,10 +144,12 @@ class RolloutObjective:
 
     def loss(self, scorer: Scorer, micro_batch: RolloutMicroBatch) -> MicroBatchLoss:
         settings, (logp, values) = self.settings, scorer(micro_batch.packed)
-        old_logp, reference_logp, advantage, target, weight = (
+        server_logp, old_logp, importance, reference_logp, advantage, target, weight = (
             column.to(logp.device)
             for column in (
+                micro_batch.server_logp,
                 micro_batch.old_logp,
+                micro_batch.importance,
                 micro_batch.reference_logp,
                 micro_batch.advantage,
                 micro_batch.target,
@@ -118,14 +159,22 @@ class RolloutObjective:
         clip = {"clip_low": settings.clip_low, "clip_high": settings.clip_high}
         surrogate = clipped_surrogate(logp, old_logp, advantage, **clip)
         kl = kl_to_reference(logp, reference_logp)
-        loss = policy_loss(surrogate.value, kl, weight, kl_coefficient=settings.kl_coefficient)
-        metrics = _token_metrics(surrogate, kl, (logp - old_logp).abs())
+        value = importance * surrogate.value
+        loss = policy_loss(value, kl, weight, kl_coefficient=settings.kl_coefficient)
+        before = old_logp if computes_old_logprobs(settings) else logp
+        metrics = _token_metrics(surrogate, kl, (before - server_logp).abs())
+        # The tokens are drawn from pi_old, for which k3 with the sides exchanged is unbiased
+        metrics["kl_old"] = kl_to_reference(old_logp, logp)
+        if settings.importance_truncation > 0:
+            metrics["importance"] = importance
+            metrics["importance_truncated"] = importance >= settings.importance_truncation
         if values is not None and isinstance(settings, PpoSettings):
             loss = loss + settings.value_coefficient * value_loss(values, target, weight)
             metrics["value_loss"] = (values - target).square()
         totals = torch.stack([column.detach().double().sum() for column in metrics.values()]).tolist()
         sums = {name: (float(total), float(len(logp))) for name, total in zip(metrics, totals, strict=True)}
-        return MicroBatchLoss(loss, sums)
+        maxima = {"ratio_max": surrogate.ratio.max().item()}
+        return MicroBatchLoss(loss, sums, maxima)
 
 
 @dataclass(frozen=True)
@@ -170,8 +219,8 @@ def batch_metrics(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]
 
 
 def _token_metrics(surrogate: Surrogate, kl: Tensor, gap: Tensor) -> dict[str, Tensor]:
-    """`logp_gap` is |old_logp - logp|: about 1e-4 when server and trainer hold the same policy, and more when
-    the rollouts are those of another policy."""
+    """`logp_gap` is |server_logp - logp| before the first update: about 1e-4 when server and trainer hold the
+    same policy, and more when the rollouts are those of another policy."""
     return {
         "ratio": surrogate.ratio,
         "clipped_low": surrogate.clipped_low,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..models.policy import full_tensor
-from ..process_group import ProcessGroup, add_sums
+from ..process_group import ProcessGroup, add_sums, largest
 from .divergence import DivergenceDetector
 from .micro_batch_size import MicroBatchSize
 from .objective import B, M, Objective, Scorer
@@ -25,9 +25,12 @@ class UpdateTotals(NamedTuple):
     tokens: int  # in all trajectories; a shared prefix counts in each; without padding
     computed_tokens: int  # tokens that were passed through the model
     metrics: dict[str, tuple[float, float]]  # sum and count
+    maxima: dict[str, float]
 
     def means(self) -> dict[str, float]:
-        return {name: total / count for name, (total, count) in self.metrics.items() if count}
+        """Returns the metrics: means, and maxima."""
+        means = {name: total / count for name, (total, count) in self.metrics.items() if count}
+        return means | self.maxima
 
 
 def make_update(
@@ -86,8 +89,8 @@ def accumulate_gradients(
     `process_group.all_reduce_gradients` then sums the gradients of all processes.
     """
 
-    def accumulate_local() -> dict[str, tuple[float, float]]:
-        losses, tokens, computed, metric_sums = [], 0, 0, []
+    def accumulate_local() -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
+        losses, tokens, computed, metric_sums, maxima = [], 0, 0, [], []
         for micro_batch, counts in process_group.local_micro_batches(micro_batches):
             result = objective.loss(scorer, micro_batch)
             loss = result.loss * (process_group.gradient_scale if counts else 0.0)
@@ -97,14 +100,17 @@ def accumulate_gradients(
                 tokens += micro_batch.packed.token_count
                 computed += micro_batch.packed.input_ids.numel()
                 metric_sums.append(result.metric_sums)
+                maxima.append(result.maxima)
         # One transfer from the device for all micro-batches
         loss_sum = torch.stack(losses).double().sum().item() if losses else 0.0
         counted = {_LOSS: (loss_sum, 1.0), _TOKENS: (tokens, 1.0), _COMPUTED: (computed, 1.0)}
-        return {**counted, **add_sums(metric_sums)}
+        return {**counted, **add_sums(metric_sums)}, largest(maxima)
 
-    totals = add_sums(process_group.all_gather(accumulate_local))
+    by_rank = process_group.all_gather(accumulate_local)
+    totals = add_sums([sums for sums, _ in by_rank])
     loss, tokens, computed = (totals.pop(name)[0] for name in (_LOSS, _TOKENS, _COMPUTED))
-    return UpdateTotals(loss, round(tokens), round(computed), totals)
+    maxima = largest([maxima for _, maxima in by_rank])
+    return UpdateTotals(loss, round(tokens), round(computed), totals, maxima)
 
 
 def _clip_gradients(parameters: Sequence[torch.nn.Parameter], max_norm: float) -> float:
