@@ -55,12 +55,16 @@ export function estimateJob(
   const settings = spec.training[method];
   const { tasksPerStep, attempts } = spec.rollouts;
   const trajectories =
-    'epochs' in settings
+    'batchSize' in settings
       ? settings.epochs * rows * (method === 'sft' || method === 'rft' ? 1 : 2)
-      : (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
+      : epochsOf(settings) * (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
   const { tokensPerS } = trainingRate(spec, parameters);
   return tokensPerS && (trajectories * tokensPerRow(spec)) / tokensPerS + measuredTraining.secondsToStart;
 }
+
+/** Passes of a job without a dataset over its rollouts. */
+const epochsOf = (settings: CampaignSpec['training'][keyof CampaignSpec['training']]): number =>
+  'epochs' in settings ? settings.epochs : 1;
 
 type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; trajectories: number };
 
@@ -83,7 +87,7 @@ function trajectoriesByPhase(spec: CampaignSpec, played: readonly number[]): Wor
 
 function trajectoriesOf(spec: CampaignSpec, { role, method, data }: RecipeJob, attempts: number): number {
   const settings = spec.training[method];
-  if (!('epochs' in settings)) return attempts; // each rollout once
+  if (!('batchSize' in settings)) return epochsOf(settings) * attempts;
   const { trainTasks } = spec.environment;
   const pairs = data.startsWith('pairs') ? Math.min(attempts / 2, pairLimit(spec, role)) : 0;
   const successes = data === 'expert-and-successes' ? attempts / 2 : 0;

@@ -56,7 +56,10 @@ export function estimate(spec: CampaignSpec, parameters: number | null = null): 
     pool += growth;
     for (const { method } of recipe.training) {
       const settings = spec.training[method];
-      updates += 'epochs' in settings ? updatesOf(rollouts / 2, settings) : (stepsPerIteration ?? 0);
+      updates +=
+        'batchSize' in settings
+          ? updatesOf(rollouts / 2, settings)
+          : (stepsPerIteration ?? 0) * ('miniBatches' in settings ? settings.epochs * settings.miniBatches : 1);
     }
   }
   const training = estimateTraining(spec, played, parameters);

@@ -2,9 +2,12 @@ import type { CampaignSpec } from './campaign-spec';
 
 export type TrainerMethod = keyof CampaignSpec['training'];
 
-/** Returns all settings of a `method` job in the trainer's snake case: the method's, and those of policy and compute. */
-export function trainerSettings(spec: CampaignSpec, method: TrainerMethod): Record<string, unknown> {
-  const settings = inSnakeCase(spec.training[method]);
+/**
+ * Returns all settings of a `method` job in the trainer's snake case: the method's in this iteration, and those of policy
+ * and compute.
+ */
+export function trainerSettings(spec: CampaignSpec, method: TrainerMethod, iteration: number): Record<string, unknown> {
+  const settings = inSnakeCase(settingsOf(spec.training[method], iteration));
   return method === 'init' ? settings : { ...settings, ...lengthOf(spec, method), ...computeOf(spec) };
 }
 
@@ -15,6 +18,13 @@ function lengthOf(
 ): { max_length: number | null } {
   const { maxLength } = training[method];
   return { max_length: maxLength ?? (policy.source === 'scratch' ? training.init.maxPositions : null) };
+}
+
+/** Iteration 1 has the first entry of `byIteration`, iterations after the last entry have that one. */
+function settingsOf(method: CampaignSpec['training'][TrainerMethod], iteration: number): Record<string, unknown> {
+  if (!('byIteration' in method)) return method;
+  const { byIteration, ...settings } = method;
+  return { ...settings, ...byIteration[Math.min(iteration, byIteration.length) - 1] };
 }
 
 function computeOf({ policy: { adapter, precision }, compute }: CampaignSpec): Record<string, unknown> {

@@ -63,8 +63,16 @@ const preference = {
     .describe('`eto`: the rejected side keeps at most ten messages more than the chosen one, as in ETO.'),
 };
 
-/** One update per RL step on new rollouts (arXiv:2604.15840, eq. 1 and table 9). */
+/** Updates on the rollouts of an RL step (arXiv:2604.15840, eq. 1 and table 9). */
 const reinforcement = (aggregation: 'group' | 'batch') => ({
+  epochs: count
+    .max(100)
+    .default(1)
+    .describe('Passes over the rollouts of a step; with one update per step every ratio is 1 and nothing is clipped.'),
+  miniBatches: count
+    .max(1024)
+    .default(1)
+    .describe('Updates per pass, each over a share of the tasks of the step, at most one per task.'),
   learningRate: z.number().min(1e-12).max(1e6).default(1e-6).describe('Learning rate, constant over the job.'),
   ...common,
   clipLow: z
@@ -79,6 +87,14 @@ const reinforcement = (aggregation: 'group' | 'batch') => ({
     .max(1e3)
     .default(0.28)
     .describe('The ratio of probabilities is clipped from above to 1 + clipHigh.'),
+  importanceTruncation: z
+    .number()
+    .min(0)
+    .max(1e6)
+    .default(0)
+    .describe(
+      "Maximum weight of a token for a server whose log-probabilities differ from the trainer's, such as vLLM in bfloat16; 0: no weights.",
+    ),
   klCoefficient: z
     .number()
     .min(0)
@@ -90,6 +106,37 @@ const reinforcement = (aggregation: 'group' | 'batch') => ({
     .default(aggregation)
     .describe("Mean of the loss: over a group's tokens and then over groups, or over all tokens of the step (batch)."),
 });
+
+/** Settings that stay those of the method in every iteration: they determine the data, on which estimates are based. */
+const constant = ['epochs', 'miniBatches', 'batchSize', 'maxLength'] as const;
+
+type Setting = z.ZodDefault<z.ZodType>;
+type Scheduled<Settings> = {
+  [Key in Exclude<keyof Settings, (typeof constant)[number]>]: Settings[Key] extends z.ZodDefault<infer Inner>
+    ? z.ZodOptional<Inner>
+    : never;
+};
+
+/** Adds `byIteration` to the settings of a method that trains in iterations after the start. */
+function withSchedule<Settings extends Record<string, Setting>>(settings: Settings) {
+  const changing = Object.entries(settings)
+    .filter(([name]) => !(constant as readonly string[]).includes(name))
+    .map(([name, setting]) => [
+      name,
+      setting
+        .removeDefault()
+        .optional()
+        .describe(setting.description ?? ''),
+    ]);
+  return {
+    ...settings,
+    byIteration: z
+      .array(z.strictObject(Object.fromEntries(changing) as Scheduled<Settings>))
+      .max(1000)
+      .default([])
+      .describe('Settings that differ by iteration, from iteration 1; the last entry holds for all later iterations.'),
+  };
+}
 
 /**
  * Settings of the trainer by method, in camel case and with the trainer's ranges. Mistakes are found at the start of the
@@ -120,7 +167,7 @@ export const trainingSettingsSchema = z.strictObject({
   sft: z.strictObject(supervised).prefault({}).describe('Supervised start on reference trajectories.'),
   rft: z
     .strictObject({
-      ...supervised,
+      ...withSchedule(supervised),
       successReward: z
         .number()
         .min(0)
@@ -130,10 +177,10 @@ export const trainingSettingsSchema = z.strictObject({
     })
     .prefault({})
     .describe('Recipe `rft`: fine-tuning on successful attempts.'),
-  dpo: z.strictObject(preference).prefault({}).describe('DPO of recipe `eto` and of every second agent.'),
+  dpo: z.strictObject(withSchedule(preference)).prefault({}).describe('DPO of recipe `eto` and of every second agent.'),
   target: z
     .strictObject({
-      ...preference,
+      ...withSchedule(preference),
       sftReduction: z
         .enum(['mean', 'sum'])
         .default('mean')
@@ -143,10 +190,13 @@ export const trainingSettingsSchema = z.strictObject({
     })
     .prefault({})
     .describe('Training of the target in recipes with two agents.'),
-  grpo: z.strictObject(reinforcement('group')).prefault({}).describe('Reinforcement learning by GRPO.'),
+  grpo: z
+    .strictObject(withSchedule(reinforcement('group')))
+    .prefault({})
+    .describe('Reinforcement learning by GRPO.'),
   ppo: z
     .strictObject({
-      ...reinforcement('batch'),
+      ...withSchedule(reinforcement('batch')),
       gamma: z.number().min(0).max(1).default(1).describe('Discount per action token.'),
       gaeLambda: z.number().min(0).max(1).default(0.95).describe('Lambda of generalised advantage estimation.'),
       advantages: z

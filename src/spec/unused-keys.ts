@@ -29,6 +29,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['policy', 'start', 'iterations', 'recipe'], find: idleStored },
   { reads: ['compute'], find: idleCompute },
   { reads: ['recipe', 'compute'], find: unusableEngine },
+  { reads: ['training', 'iterations', 'recipe'], find: idleSchedules },
   { reads: ['environment', 'evaluation'], find: wrongSets },
 ];
 
@@ -173,6 +174,17 @@ function idleStored({ policy: { source, id }, start, iterations, recipe }: Spec)
           `iterations: found ${iterations ?? recipes[recipe].iterations}, expected 0: a stored policy is only evaluated`,
         ]),
   ];
+}
+
+function idleSchedules({ training, iterations, recipe }: Spec): string[] {
+  const count = iterations ?? recipes[recipe].iterations;
+  return Object.entries(training).flatMap(([method, settings]) =>
+    'byIteration' in settings && settings.byIteration.length > count
+      ? [
+          `training.${method}.byIteration: found ${settings.byIteration.length} entries, expected at most ${count}, the value of iterations`,
+        ]
+      : [],
+  );
 }
 
 function idleCompute({ compute }: Spec): string[] {

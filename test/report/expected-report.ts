@@ -93,6 +93,7 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
         method: text(row['method']),
         status: text(row['status']),
         datasetRows: num(row['dataset_rows']),
+        settings: row['settings'] as Record<string, unknown>,
         tokens: num(row['tokens']),
         seconds: num(row['seconds']),
         ...expectedGpuCost(rows, row),

@@ -17,13 +17,52 @@ test('a campaign without updates and language models has no sections for them', 
 test('the updates section shows each step with its stability metrics', () => {
   const step = (iteration: number, n: number, meanReward: number) => ({
     ...{ iteration, step: n, attempts: 128, meanReward, mixed: 0.5, policyId: 'a'.repeat(64) },
-    metrics: { kl: 0.002, ratio: 1.0001, clipped_low: 0, clipped_high: 0.01, logp_gap: 0.00001, grad_norm: 0.4 },
+    metrics: {
+      kl: 0.002,
+      kl_old: 0.001,
+      ratio: 1.0001,
+      ratio_max: 1.2,
+      clipped_low: 0,
+      clipped_high: 0.01,
+      logp_gap: 0.00001,
+      grad_norm: 0.4,
+    },
   });
   const shown = page({ steps: [step(1, 1, 0.25), step(1, 2, 0.5)] });
   expect(textOf(shown)).toContain('2 updates from 256 attempts');
   expect(tableOf(shown, 'Updates by iteration and step')).toEqual([
-    ['1', '1', 'aaaaaaaaaaaa', '128', '0.250', '0.500', '0.00200', '1.00', '0.00', '0.0100', '0.0000100', '0.400'],
-    ['1', '2', 'aaaaaaaaaaaa', '128', '0.500', '0.500', '0.00200', '1.00', '0.00', '0.0100', '0.0000100', '0.400'],
+    [
+      '1',
+      '1',
+      'aaaaaaaaaaaa',
+      '128',
+      '0.250',
+      '0.500',
+      '0.00200',
+      '0.00100',
+      '1.00',
+      '1.20',
+      '0.00',
+      '0.0100',
+      '0.0000100',
+      '0.400',
+    ],
+    [
+      '1',
+      '2',
+      'aaaaaaaaaaaa',
+      '128',
+      '0.500',
+      '0.500',
+      '0.00200',
+      '0.00100',
+      '1.00',
+      '1.20',
+      '0.00',
+      '0.0100',
+      '0.0000100',
+      '0.400',
+    ],
   ]);
 });
 

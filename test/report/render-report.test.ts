@@ -198,6 +198,15 @@ test('training curves are drawn by iteration, without charts for measures that a
   expect(textOf(curves)).toContain('target from 1,010 at update 10 to 1,030 at update 30');
 });
 
+test('settings that differ between the jobs of a method are shown, and no others', () => {
+  expect(textOf(page)).not.toContain('settings by iteration');
+  const settings = (iteration: number) => ({ epochs: 3, learning_rate: iteration > 1 ? 5e-7 : 1e-6 });
+  const trainingRuns = report.trainingRuns.map((run) => ({ ...run, settings: settings(run.iteration) }));
+  const rowsOfJobs = tableOf(renderReport({ ...report, trainingRuns }), 'Jobs in the order of submission');
+  const trained = rowsOfJobs.filter(([, method]) => method !== 'sft' && method !== 'init').map((row) => row[5]);
+  expect(new Set(trained)).toEqual(new Set(['learning_rate 0.000001', 'learning_rate 5e-7']));
+});
+
 test('the cost of GPUs is shown only if a job used GPUs', () => {
   const jobs = report.trainingRuns.filter(({ gpuSeconds }) => gpuSeconds > 0).length;
   const usd = (jobs * 0.1105).toFixed(jobs * 0.1105 < 1 ? 4 : 2);

@@ -21,6 +21,15 @@ test.each(specs)('a fork of %s without changes differs only in its name', (name)
   });
 });
 
+test('a fork keeps a schedule, and a change replaces the whole list', () => {
+  const scheduled = fork('training.dpo.byIteration=[{learningRate: 1e-6}, {learningRate: 5e-7}]');
+  const kept = forkSpec(scheduled, { name: 'again', iteration: 1, changes: ['iterations=5'] });
+  expect(kept.training.dpo.byIteration).toEqual([{ learningRate: 1e-6 }, { learningRate: 5e-7 }]);
+  const changes = ['training.dpo.byIteration=[{beta: 0.5}]'];
+  const changed = forkSpec(scheduled, { name: 'other', iteration: 1, changes });
+  expect(changed.training.dpo.byIteration).toEqual([{ beta: 0.5 }]);
+});
+
 test('a change is parsed as YAML and does not modify the source', () => {
   const changed = fork(
     'training.dpo.beta=0.5',

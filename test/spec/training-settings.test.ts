@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { z } from 'zod';
+import { estimate } from '../../src/spec/estimate';
 import { resolveSpec } from '../../src/spec/read-spec';
 import { trainerSettings, type TrainerMethod } from '../../src/spec/trainer-settings';
 import { trainingSettingsSchema } from '../../src/spec/training-settings';
@@ -27,10 +28,9 @@ const schema = z.toJSONSchema(trainingSettingsSchema, { io: 'input' }) as {
 const methods = Object.keys(schema.properties) as TrainerMethod[];
 const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const settings = methods.flatMap((method) =>
-  Object.entries(schema.properties[method]!.properties).map(([name, property]) => ({
-    ...{ method, name },
-    property: 'anyOf' in property ? property.anyOf[0] : property,
-  })),
+  Object.entries(schema.properties[method]!.properties)
+    .filter(([name]) => name !== 'byIteration') // resolved before the trainer gets the settings
+    .map(([name, property]) => ({ ...{ method, name }, property: 'anyOf' in property ? property.anyOf[0] : property })),
 );
 
 /** Settings without influence on the result, which are not part of a spec: logging, timeouts and free disk space. */
@@ -54,7 +54,7 @@ test('spec and trainer have the same methods', () => {
 
 test.each(methods)('a %s job gets exactly the settings that the trainer defines', (method) => {
   const known = Object.keys(trainer[method]!).filter((name) => !operational.includes(name));
-  expect(new Set(Object.keys(trainerSettings(specOf(), method)))).toEqual(new Set(known));
+  expect(new Set(Object.keys(trainerSettings(specOf(), method, 1)))).toEqual(new Set(known));
 });
 
 test.each(settings)('the trainer accepts every valid value of $method.$name', ({ method, name, property }) => {
@@ -65,7 +65,7 @@ test.each(settings)('the trainer accepts every valid value of $method.$name', ({
 });
 
 test.each(methods)('the trainer accepts the defaults of %s unchanged', (method) => {
-  const defaults = trainerSettings(specOf(), method);
+  const defaults = trainerSettings(specOf(), method, 1);
   const parsed = runTrainer(
     `
 import json, sys, dataclasses
@@ -75,4 +75,42 @@ print(json.dumps(dataclasses.asdict(parse_settings(*json.load(sys.stdin)))))
     [method, defaults],
   );
   expect(parsed).toMatchObject(defaults);
+});
+
+/** ETO's schedule: the first iteration of DPO, then all others. */
+const eto = [
+  { learningRate: 1e-6, beta: 0.1 },
+  { learningRate: 5e-7, beta: 0.5 },
+];
+
+test('the entries of byIteration override the settings of a job from iteration 1 on, and the last one holds', () => {
+  const spec = specOf({ training: { target: { learningRate: 1e-5, epochs: 2, byIteration: eto } } });
+  const resolved = [0, 1, 2, 3, 9].map((iteration) => trainerSettings(spec, 'target', iteration));
+  expect(resolved.map(({ learning_rate, beta }) => [learning_rate, beta])).toEqual([
+    ...[[1e-5, 0.1]],
+    ...[[1e-6, 0.1]],
+    ...[...Array(3).keys()].map(() => [5e-7, 0.5]),
+  ]);
+  expect(resolved.every(({ epochs }) => epochs === 2)).toBe(true);
+  expect(resolved.some((job) => 'by_iteration' in job)).toBe(false);
+});
+
+test('an entry of byIteration changes only the keys that it has', () => {
+  const spec = specOf({ training: { dpo: { byIteration: [{ beta: 0.5 }] } } });
+  expect(trainerSettings(spec, 'dpo', 1)).toEqual({ ...trainerSettings(specOf(), 'dpo', 1), beta: 0.5 });
+});
+
+test.each([
+  ['a rate out of range', { dpo: { byIteration: [{ learningRate: 0 }] } }, 'training.dpo.byIteration.0.learningRate'],
+  ['a key of another method', { grpo: { byIteration: [{ beta: 0.5 }] } }, 'training.grpo.byIteration.0'],
+  ['a key that changes the data', { dpo: { byIteration: [{ epochs: 2 }] } }, 'training.dpo.byIteration.0'],
+  ['more entries than iterations', { dpo: { byIteration: [...eto, ...eto] } }, 'training.dpo.byIteration: found 4'],
+  ['a method of the start', { sft: { byIteration: eto } }, 'training.sft'],
+])('a schedule with %s is rejected with its place', (_, training, place) => {
+  expect(() => specOf({ iterations: 3, training })).toThrow(place);
+});
+
+test('a schedule does not change an estimate', () => {
+  const scheduled = specOf({ training: { target: { byIteration: eto } } });
+  expect(estimate(scheduled)).toEqual(estimate(specOf()));
 });

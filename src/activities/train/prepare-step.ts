@@ -78,7 +78,7 @@ async function openRun(
       referencePolicy: first.policyId,
       steps: spec.rollouts.stepsPerIteration,
     },
-    ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method) },
+    ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method, iteration) },
     seed: deriveSeed(spec.seed, iteration, 'train', role),
     backend: spec.compute.backend,
     gpus: gpusOf(spec.compute),

@@ -42,7 +42,7 @@ export const prepareTraining =
         datasetSha256: dataset.sha256,
         datasetUri: `file://${dataset.path}`,
         datasetRows: lines.length,
-        settings: trainerSettings(spec, method),
+        settings: trainerSettings(spec, method, iteration),
         seed: deriveSeed(spec.seed, iteration, 'train', role),
         backend: spec.compute.backend,
         gpus: method === 'init' ? 0 : gpusOf(spec.compute),

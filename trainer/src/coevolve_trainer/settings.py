@@ -158,7 +158,7 @@ class RlSettings(ComputeSettings):
     """Upper bound: 1 + clip_high; wider, so that rare tokens can become likely; table 9."""
     importance_truncation: float = setting(0.0, 0.0, 1e6)
     """Max weight pi_old / pi_server of a token, for a server that computes other log-probabilities than the
-    trainer: vLLM in bfloat16. 0: no weights; on CPUs both agree to 1e-5. Yao et al. 2025 use 2."""
+    trainer: vLLM in bfloat16. 0: no weights; on CPUs both agree to 1e-5. ms-swift's default is 2."""
     kl_coefficient: float = setting(1e-3, 0.0, 1e3)
     """Weight of the KL divergence from the frozen reference; table 9."""
     aggregation: str = setting("group", choices=("group", "batch"))

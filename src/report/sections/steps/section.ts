@@ -69,7 +69,9 @@ const stepTable = (steps: readonly ReportStep[]) =>
 /** The trainer's metrics that show whether an update is stable. */
 const watched = [
   ['kl', 'divergence'],
+  ['kl_old', 'divergence of the step'],
   ['ratio', 'ratio'],
+  ['ratio_max', 'largest ratio'],
   ['clipped_low', 'clipped below'],
   ['clipped_high', 'clipped above'],
   ['logp_gap', 'serving gap'],

@@ -7,6 +7,8 @@ export type TrainingRun = {
   method: string;
   status: string;
   datasetRows: number;
+  /** All settings of the job, in the trainer's names. */
+  settings: Record<string, unknown>;
   tokens: number | null;
   seconds: number | null;
   /** Rows that lengths cut, and the tokens and actions lost; null if the job has not succeeded. */
@@ -24,7 +26,7 @@ export type TrainingRun = {
 /** Lists training jobs in the order of iterations and submission. */
 export async function listTrainingRuns(client: pg.ClientBase, campaignId: number): Promise<TrainingRun[]> {
   const { rows } = await client.query<TrainingRun>(
-    `select r.job_key as "jobKey", r.iteration, r.role, r.method, r.status, r.dataset_rows as "datasetRows",
+    `select r.job_key as "jobKey", r.iteration, r.role, r.method, r.status, r.dataset_rows as "datasetRows", r.settings,
             coalesce(r.tokens::float8, max(l.amount) filter (where l.unit = 'tokens')) as tokens,
             (r.truncation ->> 'rows_cut')::float8 as "rowsCut",
             (r.truncation ->> 'tokens_dropped')::float8 as "tokensDropped",
