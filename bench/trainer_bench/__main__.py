@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from .accelerations import ACCELERATIONS
 from .report import table
 from .request import METHODS
 
@@ -20,7 +21,9 @@ def main() -> None:
     options = _options()
     # This process creates the policies; the measured processes have their own number of threads
     os.environ |= {"OMP_NUM_THREADS": str(options.threads), "TOKENIZERS_PARALLELISM": "false"}
-    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error", "TQDM_DISABLE": "1"}
+    os.environ |= {"TRANSFORMERS_VERBOSITY": "error", "TQDM_DISABLE": "1"}
+    if all(name in MODELS for name in options.models):
+        os.environ["HF_HUB_OFFLINE"] = "1"
     from .compare import compare
 
     with tempfile.TemporaryDirectory(prefix="bench-trainer-") as work:
@@ -31,9 +34,12 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="npm run bench:trainer --", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one object per model and method")
-    parser.add_argument("--models", type=_names(MODELS), default=["tiny", "smollm2"], help=", ".join(MODELS))
+    models = f"{', '.join(MODELS)}, or sources of `coevolve model import`"
+    parser.add_argument("--models", type=_models, default=["tiny", "smollm2"], help=models)
     parser.add_argument("--methods", type=_names(METHODS), default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--against", choices=("trl", "transformers"), default="trl", help="baseline")
+    accelerations = f"{', '.join(ACCELERATIONS)} (default: those found on a GPU)"
+    parser.add_argument("--trl-options", type=_names(ACCELERATIONS), default=None, help=accelerations)
     parser.add_argument("--repeat", type=int, help="runs per trainer; medians are reported (by model)")
     parser.add_argument("--updates", type=int, help="updates per training (by model)")
     parser.add_argument("--epochs", type=int, help="epochs per training (by model)")
@@ -53,6 +59,15 @@ def _options() -> argparse.Namespace:
         write_rows(options.make_data, make_pairs(options.pairs))
         sys.exit()
     return options
+
+
+def _models(text: str) -> list[str]:
+    """Parses names of `MODELS` and sources of models: a path, package:<name> or <owner>/<name>."""
+    for name in text.split(","):
+        if name not in MODELS and "/" not in name and ":" not in name:
+            expected = f"{', '.join(MODELS)}, a path, package:<name> or <owner>/<name> of a hub"
+            raise argparse.ArgumentTypeError(f"found {name!r}, expected {expected}")
+    return text.split(",")
 
 
 def _names(known: tuple[str, ...]) -> Callable[[str], list[str]]:

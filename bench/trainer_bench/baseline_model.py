@@ -10,18 +10,21 @@ import torch
 from coevolve_trainer.chat.encoder import ChatEncoder
 from transformers import AutoModelForCausalLM
 
+from .accelerations import VARIANT
 from .request import Request
 
 
 def load(request: Request) -> Any:
     """Loads the model; trained weights are float32, an adapter's base model has the precision's type."""
     policy, model = Path(request.policy), base_model_folder(request)
+    uses_flash = request.trainer == VARIANT and "flash-attention" in request.accelerations
+    attention = {"attn_implementation": "flash_attention_2"} if uses_flash else {}
     if model == policy:
-        return AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32)
+        return AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32, **attention)
     from peft import PeftModel
 
     frozen = torch.bfloat16 if request.precision == "bfloat16" else torch.float32
-    base_model = AutoModelForCausalLM.from_pretrained(model, dtype=frozen)
+    base_model = AutoModelForCausalLM.from_pretrained(model, dtype=frozen, **attention)
     return PeftModel.from_pretrained(base_model, policy, is_trainable=True)
 
 

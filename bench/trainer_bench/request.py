@@ -14,7 +14,7 @@ class Request:
     """Model, data, batches, learning rate, precision and seed: equal for every trainer."""
 
     trainer: str
-    """`ours`, `trl`, `trl-precomputed` or `transformers`."""
+    """`ours`, `trl`, `trl-precomputed`, `trl-accelerated` or `transformers`."""
     method: str
     policy: str
     """Folder of the policy from which training starts; also the reference of `dpo`."""
@@ -38,6 +38,8 @@ class Request:
     device: str
     threads: int
     seed: int
+    accelerations: list[str]
+    """Used by `trl-accelerated`: see accelerations.py."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """TRL's SFTTrainer and DPOTrainer on the same rows, with their fastest options.
 
-Pre-tokenized rows, no evaluation, no logging, no checkpoints, no gradient checkpointing.
+Pre-tokenized rows, no evaluation, no logging, no checkpoints, no gradient checkpointing. The variant
+`trl-accelerated` adds what accelerations.py finds.
 
 The batches are those of our trainer, with its length buckets. DPOTrainer's collator would include
 observations in the completion; our collator gives it the mask of the actions.
@@ -19,6 +20,7 @@ from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
+from .accelerations import VARIANT, trl_arguments
 from .baseline_model import load, pad_id
 from .measure import Clock, measurement
 from .request import Measurement, Request
@@ -123,7 +125,7 @@ def _sft(request: Request, examples: Sequence[Example], clock: Clock) -> Any:
 def _dpo(request: Request, examples: Sequence[Example], clock: Clock) -> Any:
     text = {"prompt": "a", "chosen": "b", "rejected": "c"}  # DPOTrainer always tokenizes these columns
     _Dpo.reference_clock = clock
-    precomputed = request.trainer == "trl-precomputed"
+    precomputed = request.trainer in ("trl-precomputed", VARIANT)
     trainer = _Dpo(
         args=DPOConfig(
             **_arguments(request),
@@ -166,7 +168,8 @@ def _model(request: Request) -> dict[str, Any]:
 
 
 def _arguments(request: Request) -> dict[str, Any]:
-    return {
+    accelerated = trl_arguments(request.accelerations) if request.trainer == VARIANT else {}
+    arguments = {
         "output_dir": request.work,
         "per_device_train_batch_size": request.micro_batch,
         "gradient_accumulation_steps": request.batch_size // request.micro_batch,
@@ -188,3 +191,4 @@ def _arguments(request: Request) -> dict[str, Any]:
         "disable_tqdm": True,
         "dataloader_pin_memory": request.device != "cpu",
     }
+    return arguments | accelerated

@@ -20,16 +20,17 @@ PEAK_TFLOPS = {
 """Dense products, from the vendor's data sheets."""
 
 
-def utilization(row: dict[str, Any], policy: Path, examples: Path) -> float | None:
-    """Returns the MFU of our training's updates and, for pairs, its pass of the reference.
+def utilization(row: dict[str, Any], against: str, *, policy: Path, pairs: Path) -> dict[str, float | None]:
+    """Returns the MFU of both trainings' updates and, for pairs, of their passes of the reference.
 
     None if the device's peak is not listed. All tokens of the rows count, including those that a shared
     prefix saves.
     """
+    names = {"ours_mfu": "ours_tokens_s", f"{against}_mfu": f"{against}_tokens_s"}
     peak = next((peaks for name, peaks in PEAK_TFLOPS.items() if name in row["device"]), None)
     if peak is None:
-        return None
-    rows = [r for example in read_examples(examples) for r in example]
+        return dict.fromkeys(names)
+    rows = [r for example in read_examples(pairs) for r in example]
     length = sum(len(r.input_ids) for r in rows) // len(rows)
     action_share = sum(sum(r.action_mask) for r in rows) / sum(len(r.input_ids) for r in rows)
     compute = ComputeSettings(adapter=row["adapter"], precision=row["precision"])
@@ -38,4 +39,5 @@ def utilization(row: dict[str, Any], policy: Path, examples: Path) -> float | No
     if row["method"] == "dpo":  # a forward pass, half of a frozen model's operations, once per training
         model.requires_grad_(False)
         flops += flops_per_token(model, length, action_share) / 2 / row["epochs"]
-    return float(round(flops * row["ours_tokens_s"] / (peak[row["precision"]] * 1e12), 4))
+    share = flops / (peak[row["precision"]] * 1e12)
+    return {name: float(f"{share * row[rate]:.4g}") for name, rate in names.items()}
