@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config';
 import { estimate } from '../../src/spec/estimate';
 import { readSpecFile } from '../../src/spec/read-spec-file';
 import { importSizes, modelSizes } from '../support/models/imported-sizes';
+import { trainerSettings } from '../../src/spec/trainer-settings';
 
 const root = path.resolve(__dirname, '../..');
 const folder = path.join(root, 'examples/papers');
@@ -88,6 +89,23 @@ describe('on eight GPUs with 80 GiB and vLLM', () => {
     expect(imported.needs.at(-1)).toMatch(/^policy server: .* full contexts fit$/);
   });
 });
+
+test.each(['webshop', 'scienceworld', 'intercode-sql'])(
+  "both methods of pairs on %s have ETO's rate and beta: one of iteration 1, one of later iterations",
+  async (environment) => {
+    for (const [row, methods] of [
+      ['eto', ['dpo']],
+      ['co-evolving-agents', ['dpo', 'target']],
+    ] as const) {
+      const spec = await specOf(`co-evolving-agents/${environment}/${row}.yaml`);
+      for (const method of methods)
+        expect([1, 2, 3].map((iteration) => trainerSettings(spec, method, iteration))).toMatchObject([
+          { learning_rate: 1e-6, beta: 0.1, epochs: 3 },
+          ...[2, 3].map(() => ({ learning_rate: 5e-7, beta: 0.5, epochs: 3 })),
+        ]);
+    }
+  },
+);
 
 /** Toy files of a row, as docs/papers-presets.md has them. */
 function overlaysOf(row: string, recipe: string): string[] {

@@ -86,7 +86,7 @@ test('two processes share a job and log their number', async () => {
 test('a job of a spec with engine trl is trained by TRL, here in two processes, and its policy is adopted', async () => {
   const compute = { engine: 'trl', device: 'cpu', processes: 2, sharding: 'ddp' };
   const spec = { name: 'engine', seed: 1, recipe: 'sft', environment: { name: 'intercode-sql' }, compute };
-  const settings = trainerSettings(resolveSpec(spec, 'engine.yaml'), 'sft');
+  const settings = trainerSettings(resolveSpec(spec, 'engine.yaml'), 'sft', 0);
   await backend.submit(job('trl', { ...settings, epochs: 1, batch_size: 10, max_length: 64 }));
   const { path: policy } = await adopted('trl');
   const manifest = JSON.parse(readFileSync(path.join(policy, 'manifest.json'), 'utf8')) as object;

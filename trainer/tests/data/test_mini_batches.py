@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from coevolve_trainer.chat.encoder import Segment
 from coevolve_trainer.data.mini_batches import plan_mini_batches, select_groups
 from coevolve_trainer.data.rollout_batch import RolloutBatch
+from coevolve_trainer.data.segments import TruncationCounts
 
 
 def batch_of(groups: list[int]) -> RolloutBatch:
@@ -25,7 +26,7 @@ def batch_of(groups: list[int]) -> RolloutBatch:
         trajectory=torch.tensor(trajectory),
         group=torch.tensor([numbers[group] for group in groups]),
         score=torch.arange(float(len(groups))),
-        truncated=0,
+        truncation=TruncationCounts(),
     )
 
 

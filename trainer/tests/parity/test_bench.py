@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trainer_bench.accelerations import for_method, found_on
+from trainer_bench.report import table
+from trainer_bench.utilization import utilization
 
 from job_folder import SOURCES
 
 BENCH = Path(__file__).parents[3] / "bench"
-sys.path.append(str(BENCH))
-
-from trainer_bench.accelerations import for_method, found_on  # noqa: E402
-from trainer_bench.report import table  # noqa: E402
-from trainer_bench.utilization import utilization  # noqa: E402
 
 OPTIONS = ["--methods", "sft", "--device", "cpu", "--json", "--adapter", "none", "--precision", "float32"]
 OPTIONS += ["--updates", "2", "--epochs", "2", "--batch-size", "2", "--repeat", "1"]
