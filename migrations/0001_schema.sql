@@ -433,6 +433,7 @@ create table exploration_turns (
   run_id      text not null,
   ordinal     smallint not null,
   action      text not null,
+  thinking    text,              -- the explorer's, before the action
   observation jsonb not null,
   call_id     text not null,     -- the model call that chose the action
   primary key (campaign_id, run_id, ordinal),

@@ -200,6 +200,7 @@ create table exploration_turns (
   run_id text not null,
   ordinal smallint not null,
   action text not null,
+  thinking text,
   observation jsonb not null,
   call_id text not null,
   constraint exploration_turns_pkey PRIMARY KEY (campaign_id, run_id, ordinal)

@@ -141,7 +141,7 @@ function readBody<T>(provider: Provider, { model }: Sent, schema: z.ZodType<T>, 
 /** Converts errors that a retry would repeat to replies: a content filter on the prompt, a full context. */
 function replyInError({ kind, message }: ModelError): Reply | undefined {
   if (kind === 'refused') return { kind: 'refused', reason: message };
-  return kind === 'context-full' ? { kind: 'cut-off', text: '' } : undefined;
+  return kind === 'context-full' ? { kind: 'cut-off', at: 'context', text: '' } : undefined;
 }
 
 function replyOf({ message, finish_reason: finish }: z.output<typeof choice>): Reply {
@@ -149,7 +149,8 @@ function replyOf({ message, finish_reason: finish }: z.output<typeof choice>): R
   if (finish === 'content_filter') return { kind: 'refused', reason: "the provider's content filter" };
   const { thinking: inline, text } = separateThinking(message.content ?? '');
   const thinking = [message.reasoning_content || message.reasoning, inline].filter(Boolean).join('\n');
-  return { kind: finish === 'length' ? 'cut-off' : 'text', text, ...(thinking && { thinking }) };
+  const answer = { text, ...(thinking && { thinking }) };
+  return finish === 'length' ? { kind: 'cut-off', at: 'limit', ...answer } : { kind: 'text', ...answer };
 }
 
 const tokenCount = z

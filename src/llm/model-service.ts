@@ -7,21 +7,28 @@ import type { Store } from '../store';
 import { providerClient, type PaidCall, type ProviderClient } from './provider-client';
 import { promptId } from './prompts/prompt';
 import { requireProviders, type Providers } from './providers';
-import type { EmbeddingRequest, ModelRequest, Reply, Structured } from './request';
+import type { EmbeddingRequest, FinalReply, ModelRequest, Reply, Structured } from './request';
 import { readStructured } from './read-structured';
 import { repairPrompt } from './prompts/repair';
+import { shortenPrompt } from './prompts/shorten';
+import { responseFormatOf } from './response-format';
 import { estimatePrompt, estimateText } from './token-estimate';
 import { packVectors, unitVectors, type PackedVectors } from './unit-vectors';
 
-export type { EmbeddingRequest, ModelRequest, Reply, Structured } from './request';
+export type { EmbeddingRequest, FinalReply, ModelRequest, Reply, Structured } from './request';
 
 /** Language models of a campaign, within its budget and the rate limits of their providers. */
 export type ModelService = {
-  /** @throws DomainError `BudgetReached`, `UnknownProvider`, `StaleEpoch`; ModelError; the signal's reason */
-  complete(spec: CampaignSpec, request: ModelRequest): Promise<Reply>;
   /**
-   * Returns the JSON object of the reply, parsed with `schema`; fences and prose around it are allowed. A malformed
-   * answer is repaired once by a second call `<callId>/repair` that quotes the mistakes. Otherwise returns a failure.
+   * Returns the reply. A reply that was cut off is requested once more, in short, by a second call `<callId>/shorten`.
+   *
+   * @throws DomainError `BudgetReached`, `UnknownProvider`, `StaleEpoch`; ModelError; the signal's reason
+   */
+  complete(spec: CampaignSpec, request: ModelRequest): Promise<FinalReply>;
+  /**
+   * Returns the JSON object of the reply, parsed with `schema`; fences and prose around it are allowed. An answer that is
+   * malformed is repaired once, by a second call `<callId>/repair` that quotes the mistakes, and one that was cut off is
+   * requested once more, in short, as `<callId>/shorten`. If the second answer is unusable too, returns its failure.
    */
   completeStructured<T>(spec: CampaignSpec, request: ModelRequest, schema: z.ZodType<T>): Promise<Structured<T>>;
   /** Returns unit vectors [texts][dimension]; null without an embedding model. Batches are stored calls `<callId>/<batch>`. */
@@ -34,21 +41,21 @@ export type ModelServiceDependencies = { store: Pick<Store, 'modelCalls' | 'prov
 export function createModelService({ store, providers }: ModelServiceDependencies): ModelService {
   const clients = new Map([...providers].map(([name, provider]) => [name, providerClient(store, provider)]));
   return {
-    complete: async (spec, request) => complete(targetOf(spec, request.purpose), spec, request),
+    async complete(spec, request) {
+      const target = targetOf(spec, request.purpose);
+      const reply = await ask(target, spec, request);
+      const shorter = shorterOf(request, reply);
+      const { callId } = shorter ?? request;
+      return { ...(shorter ? await ask(target, spec, shorter) : reply), callId };
+    },
 
     async completeStructured(spec, request, schema) {
       const target = targetOf(spec, request.purpose);
-      const reply = await complete(target, spec, request);
+      const reply = await ask(target, spec, { ...request, schema });
       const first = readStructured(reply, schema);
-      if (first.ok || first.failure !== 'malformed' || reply.kind !== 'text')
-        return toStructured(first, request.callId);
-      const repair: ModelRequest = {
-        ...request,
-        callId: `${request.callId}/repair`,
-        prompt: `${request.prompt}+${promptId(repairPrompt)}`,
-        messages: repairPrompt.render({ messages: request.messages, answer: reply.text, problems: first.problems }),
-      };
-      return toStructured(readStructured(await complete(target, spec, repair), schema), repair.callId);
+      const second = first.ok ? undefined : (shorterOf(request, reply) ?? repairOf(request, reply, first.problems));
+      if (!second) return toStructured(first, request.callId);
+      return toStructured(readStructured(await ask(target, spec, { ...second, schema }), schema), second.callId);
     },
 
     async embed(spec, request) {
@@ -74,21 +81,51 @@ type Models = NonNullable<CampaignSpec['llm']>['models'];
 
 type Target = { client: ProviderClient; timeoutSeconds: number };
 
-async function complete({ client, timeoutSeconds }: Target, spec: CampaignSpec, request: ModelRequest): Promise<Reply> {
-  const { key, callId, purpose, prompt, messages, seed, signal } = request;
-  const { provider, price, seed: seedSetting, ...settings } = spec.llm!.models[purpose];
-  const { model, maxTokens } = settings;
-  const chat = { ...settings, messages, seed: seedSetting === null ? null : seed };
+/** `isShort`: a second request, for which the reasoning effort is lowered. `schema`: of an answer in JSON. */
+type Asked = ModelRequest & { isShort?: boolean; schema?: z.ZodType };
+
+async function ask({ client, timeoutSeconds }: Target, spec: CampaignSpec, request: Asked): Promise<Reply> {
+  const { key, callId, purpose, prompt, messages, seed, signal, schema, isShort } = request;
+  const { provider, price, structured, maxTokens, thinkingTokens, ...settings } = spec.llm!.models[purpose];
+  const { model, reasoningEffort: effort } = settings;
+  const chat = {
+    ...settings,
+    ...{ messages, seed: settings.seed === null ? null : seed, tokenLimit: maxTokens + thinkingTokens },
+    reasoningEffort: isShort && effort !== null && !lowEfforts.includes(effort) ? 'low' : effort,
+    responseFormat: responseFormatOf(structured, prompt, schema),
+  };
   const paid: PaidCall<Reply> = {
     call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(canonicalJson(chat)), timeoutSeconds },
     ...{ campaign: spec.name, price, signal },
-    estimate: { promptTokens: estimatePrompt(messages), completionTokens: maxTokens },
+    estimate: { promptTokens: estimatePrompt(messages), completionTokens: chat.tokenLimit },
     async send(api, requestId) {
       const { reply, usage } = await api.chat({ ...chat, requestId, signal });
       return { answer: reply, usage };
     },
   };
   return client(paid);
+}
+
+const lowEfforts = ['none', 'minimal', 'low'];
+
+/** Returns the second request after a cut-off; undefined after another reply, and where no shorter answer would fit. */
+function shorterOf(request: ModelRequest, reply: Reply): Asked | undefined {
+  if (reply.kind !== 'cut-off' || reply.at === 'context') return undefined;
+  return {
+    ...request,
+    ...{ callId: `${request.callId}/shorten`, prompt: `${request.prompt}+${promptId(shortenPrompt)}`, isShort: true },
+    messages: shortenPrompt.render({ messages: request.messages, answer: reply.text }),
+  };
+}
+
+/** Returns the second request after a malformed answer; undefined after another reply. */
+function repairOf(request: ModelRequest, reply: Reply, problems: readonly string[]): ModelRequest | undefined {
+  if (reply.kind !== 'text') return undefined;
+  return {
+    ...request,
+    ...{ callId: `${request.callId}/repair`, prompt: `${request.prompt}+${promptId(repairPrompt)}` },
+    messages: repairPrompt.render({ messages: request.messages, answer: reply.text, problems }),
+  };
 }
 
 function toStructured<T>(read: ReturnType<typeof readStructured<T>>, callId: string): Structured<T> {

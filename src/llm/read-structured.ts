@@ -7,6 +7,12 @@ export type Read<T> = { ok: true; value: T } | { ok: false; failure: Failure; pr
 
 type Failure = 'malformed' | 'refused' | 'cut-off';
 
+/** Reasons of a cut-off. */
+export const cutOffAt: Record<'limit' | 'context', string> = {
+  limit: 'the answer reached maxTokens and thinkingTokens before it was complete',
+  context: "the prompt left too little room in the model's context",
+};
+
 /** Limit of the problems in a repair prompt and in a stored row. */
 const maxProblems = 12;
 
@@ -18,8 +24,7 @@ export function readStructured<T>(reply: Reply, schema: z.ZodType<T>): Read<T> {
     const parsed = schema.safeParse(object);
     if (parsed.success) return { ok: true, value: parsed.data };
   }
-  if (reply.kind === 'cut-off')
-    return { ok: false, failure: 'cut-off', problems: ['the answer reached maxTokens before it was complete'] };
+  if (reply.kind === 'cut-off') return { ok: false, failure: 'cut-off', problems: [cutOffAt[reply.at]] };
   const [last] = objects;
   if (!last) return { ok: false, failure: 'malformed', problems: ['found no JSON object, expected one'] };
   const { error } = schema.safeParse(last, { reportInput: true });

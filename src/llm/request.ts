@@ -16,13 +16,16 @@ export type ModelRequest = {
 };
 
 /**
- * `cut-off`: the answer reached the model's `maxTokens`. `thinking` is stored with the call, and is no part of the answer;
- * absent if the model returned none.
+ * `cut-off`: the answer reached the limit of the request, or the prompt the context of the model. `thinking` is stored with
+ * the call, and is no part of the answer; absent if the model returned none.
  */
 export type Reply =
   | { kind: 'text'; text: string; thinking?: string }
   | { kind: 'refused'; reason: string }
-  | { kind: 'cut-off'; text: string; thinking?: string };
+  | { kind: 'cut-off'; at: 'limit' | 'context'; text: string; thinking?: string };
+
+/** `callId` is the call with this reply: that of the request, or of its second call. */
+export type FinalReply = Reply & { callId: string };
 
 /** A value that matches the schema, or the failure. `callId` is the call with the final answer. */
 export type Structured<T> =

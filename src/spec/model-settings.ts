@@ -2,8 +2,11 @@ import { z } from 'zod';
 
 /** Tokens of an answer without thinking: an action, an analysis or a verdict, and a list of tasks. */
 const [shortAnswer, longAnswer] = [1024, 4096];
-/** Tokens for thinking: reasoning models spend thousands before the first token of an answer. */
-const thinkingRoom = 16_384;
+/** Tokens for thinking by effort: reasoning models spend thousands before the first token of an answer. */
+const thinkingRoom = { none: 0, minimal: 2048, low: 4096, medium: 16_384, high: 32_768, xhigh: 65_536 };
+const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
+
+const tokenCount = z.number().int().max(262_144);
 
 /** Keys of a request that other settings control, or that change the protocol. */
 const ownKeys = [
@@ -42,7 +45,7 @@ const model = (defaults: { temperature: number }) =>
       .default('derived')
       .describe("Seed of each request, derived from the campaign's; null sends none, for models that reject it."),
     reasoningEffort: z
-      .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])
+      .enum(efforts)
       .nullable()
       .default(null)
       .describe('Effort of a reasoning model (`reasoning_effort`); null sends none.'),
@@ -51,14 +54,21 @@ const model = (defaults: { temperature: number }) =>
       .refine((body) => !ownKeys.some((key) => key in body), { error: `keys other than ${ownKeys.join(', ')}` })
       .default({})
       .describe("Further keys of each request, in the provider's names; no secrets."),
-    maxTokens: z
-      .number()
-      .int()
+    structured: z
+      .enum(['schema', 'object', 'none'])
+      .default('none')
+      .describe(
+        'JSON output of the server for answers in JSON (`response_format`): by the schema of the answer, any object, or none, where the prompt alone asks for JSON.',
+      ),
+    maxTokens: tokenCount
       .min(1)
-      .max(262_144)
+      .optional()
+      .describe(`Tokens per answer without its thinking; default: ${shortAnswer}, abstractor ${longAnswer}.`),
+    thinkingTokens: tokenCount
+      .min(0)
       .optional()
       .describe(
-        `Tokens per answer with its thinking, reserved from the budget by each call; default: ${shortAnswer} (abstractor ${longAnswer}), with a reasoning effort ${thinkingRoom} more.`,
+        `Further tokens per answer for thinking; default: by reasoningEffort, ${efforts.map((effort) => `${effort} ${thinkingRoom[effort]}`).join(', ')}, null 0.`,
       ),
   });
 
@@ -87,7 +97,8 @@ export const modelSettingsSchema = z
             "Model that plays candidates whose query alone it sees, best a stronger one; default: the explorer's.",
           ),
         embedding: model({ temperature: 0 })
-          .omit({ temperature: true, seed: true, reasoningEffort: true, body: true, maxTokens: true })
+          .omit({ temperature: true, seed: true, reasoningEffort: true, body: true })
+          .omit({ structured: true, maxTokens: true, thinkingTokens: true })
           .nullable()
           .default(null)
           .describe('Embedding model for duplicates, decontamination and diversity; null compares words only.'),
@@ -113,11 +124,16 @@ export const modelSettingsSchema = z
     };
   });
 
-type Limited = { maxTokens?: number | undefined; reasoningEffort: string | null };
+type Limited = {
+  maxTokens?: number | undefined;
+  thinkingTokens?: number | undefined;
+  reasoningEffort: (typeof efforts)[number] | null;
+};
 
-function withTokens<T extends Limited>(settings: T, answer: number): T & { maxTokens: number } {
-  const thinks = settings.reasoningEffort !== null && settings.reasoningEffort !== 'none';
-  return { ...settings, maxTokens: settings.maxTokens ?? answer + (thinks ? thinkingRoom : 0) };
-}
+const withTokens = <T extends Limited>(settings: T, answer: number) => ({
+  ...settings,
+  maxTokens: settings.maxTokens ?? answer,
+  thinkingTokens: settings.thinkingTokens ?? thinkingRoom[settings.reasoningEffort ?? 'none'],
+});
 
 export type ModelSettings = z.output<typeof modelSettingsSchema>;

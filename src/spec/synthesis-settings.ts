@@ -54,6 +54,11 @@ export const synthesisSettingsSchema = z.strictObject({
         .describe('Flagged trajectories per signal and iteration that a model reflects upon.'),
       rounds: count.max(64).default(4).describe('Exploration runs per context; the paper gives no number.'),
       maxTurns: count.max(200).default(18).describe('Maximum actions per exploration run; the paper gives no number.'),
+      observationCharacters: count
+        .min(200)
+        .max(100_000)
+        .default(2_000)
+        .describe('Maximum characters of an observation in prompts; of a longer one its start and its end are shown.'),
     })
     .prefault({})
     .describe('Exploration of environments by a language model.'),

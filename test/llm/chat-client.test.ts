@@ -24,7 +24,8 @@ const messages = [{ role: 'user', content: 'How many ships are there?' }];
 const client = (changes: Partial<Provider> = {}) => chatClient(scriptedProvider(server.url, changes));
 
 const settings: ChatSettings = {
-  ...{ model: 'm', messages, temperature: 0.5, seed: 3, maxTokens: 50, reasoningEffort: null, body: {} },
+  ...{ model: 'm', messages, temperature: 0.5, seed: 3, tokenLimit: 50, reasoningEffort: null, body: {} },
+  responseFormat: null,
 };
 
 const chat = (
@@ -49,7 +50,7 @@ test.each<Reply>([
   {
     answer: 'a text that was cut off',
     given: { text: 'sev', finishReason: 'length' },
-    reply: { kind: 'cut-off', text: 'sev' },
+    reply: { kind: 'cut-off', at: 'limit', text: 'sev' },
   },
   { answer: 'a refusal', given: { refusal: 'I may not' }, reply: { kind: 'refused', reason: 'I may not' } },
   {
@@ -153,9 +154,12 @@ test.each([
   ],
   [{ status: 422, message: 'reasoning_effort: Extra inputs are not permitted' }, 'set reasoningEffort: null'],
   [{ status: 400, message: 'unknown field "service_tier"' }, 'set body without service_tier for this model'],
+  [{ status: 400, message: 'json_object is not available for this model' }, 'set structured: none'],
+  [{ status: 400, message: 'Invalid schema', param: 'response_format' }, 'set structured: none'],
 ])('a refused parameter is not retried, and the message names the setting: %j', async (given, advice) => {
   server.answerBy(() => given);
-  const sent = { reasoningEffort: 'low', body: { service_tier: 'flex' } };
+  const responseFormat = { type: 'json_object' } as const;
+  const sent = { reasoningEffort: 'low', body: { service_tier: 'flex' }, responseFormat };
   await expect(chat({}, undefined, sent)).rejects.toMatchObject({
     ...{ kind: 'rejected', retryable: false, message: expect.stringContaining(advice) },
   });
@@ -268,7 +272,7 @@ test.each<Failed>([
 test('a prompt that exceeds the context returns an empty cut-off reply without a charge', async () => {
   server.answerBy(() => ({ status: 400, code: 'context_length_exceeded', message: '9000 tokens' }));
   await expect(chat()).resolves.toEqual({
-    reply: { kind: 'cut-off', text: '' },
+    reply: { kind: 'cut-off', at: 'context', text: '' },
     usage: { promptTokens: 0, completionTokens: 0, estimated: false },
   });
 });

@@ -64,7 +64,7 @@ describe('model calls', () => {
     const c = await campaign();
     server.answerBy(({ ordinal }) => `answer ${ordinal}`);
     const first = await service().complete(c.spec, requestOf(c, 'reflect/1'));
-    expect(first).toEqual({ kind: 'text', text: 'answer 0' });
+    expect(first).toEqual({ kind: 'text', text: 'answer 0', callId: 'reflect/1' });
     await expect(service({}, otherPool).complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toEqual(first);
     expect(server.log).toHaveLength(1);
     await expect(committed(c)).resolves.toMatchObject({ llmTokens: sum(charged().values()) });
@@ -110,7 +110,7 @@ describe('model calls', () => {
     server.answerBy(() => ({ refusal: 'I may not' }));
     for (let i = 0; i < 2; i++)
       await expect(service().complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toEqual({
-        ...{ kind: 'refused', reason: 'I may not' },
+        ...{ kind: 'refused', reason: 'I may not', callId: 'reflect/1' },
       });
     expect(server.log).toHaveLength(1);
   });
@@ -321,11 +321,113 @@ describe('structured answers', () => {
 
   test.each([
     { failure: 'refused', given: { refusal: 'I may not' } as const },
-    { failure: 'cut-off', given: { text: '{"ships": 7, "b', finishReason: 'length' } as const },
-  ])('a $failure answer returns a failure after one call', async ({ failure, given }) => {
+    { failure: 'cut-off', given: { status: 400, code: 'context_length_exceeded' } },
+  ])('a $failure answer that a second request would repeat returns a failure after one call', async (expected) => {
     const c = await campaign();
-    server.answerBy(() => given);
-    await expect(complete(c)).resolves.toMatchObject({ ok: false, failure, callId: 'reflect/1' });
+    server.answerBy(() => expected.given);
+    await expect(complete(c)).resolves.toMatchObject({ ok: false, failure: expected.failure, callId: 'reflect/1' });
+    expect(server.log).toHaveLength(1);
+  });
+
+  test.each([
+    { structured: 'none', format: undefined },
+    { structured: 'object', format: { type: 'json_object' } },
+    {
+      structured: 'schema',
+      format: {
+        type: 'json_schema',
+        json_schema: {
+          ...{ name: 'reflection', strict: true },
+          schema: {
+            ...{ type: 'object', additionalProperties: false, required: ['ships', 'by'] },
+            properties: { ships: expect.objectContaining({ type: 'integer' }), by: { type: 'string' } },
+          },
+        },
+      },
+    },
+  ])('with structured $structured the server is asked for JSON in that form', async ({ structured, format }) => {
+    const explorer = { ...scriptedModels.models.explorer, structured };
+    const c = await modelCampaign(database.pool, { llm: { models: { explorer } } });
+    server.answerBy(() => '{"ships": 7, "by": "Ada"}');
+    await expect(complete(c)).resolves.toMatchObject({ ok: true });
+    await service().complete(c.spec, requestOf(c, 'explore/1'));
+    expect(server.log.map(({ body }) => body['response_format'])).toEqual([format, undefined]);
+  });
+});
+
+describe('answers that were cut off', () => {
+  const schema = z.object({ ships: z.number().int(), by: z.string() });
+  const complete = (c: ModelCampaign) => service().completeStructured(c.spec, requestOf(c, 'reflect/1'), schema);
+  const thinking = { text: '<think>Ships may be', finishReason: 'length' } as const;
+  const partial = { text: '{"ships": 7, "b', finishReason: 'length' } as const;
+  const reasoning = (changes: object = {}) => {
+    const explorer = { ...scriptedModels.models.explorer, thinkingTokens: 900, reasoningEffort: 'high', ...changes };
+    return modelCampaign(database.pool, { llm: { models: { explorer } } });
+  };
+
+  test.each([
+    { cut: 'in its thinking', given: thinking, quoted: '(nothing)' },
+    { cut: 'in its JSON', given: partial, quoted: partial.text },
+  ])('an answer that was cut off $cut is requested once more in short, and each call is paid once', async (tried) => {
+    const c = await reasoning();
+    server.answerBy(({ ordinal }) => (ordinal === 0 ? tried.given : '{"ships": 7, "by": "Ada"}'));
+    const value = { ok: true, value: { ships: 7, by: 'Ada' }, callId: 'reflect/1/shorten' };
+    await expect(complete(c)).resolves.toEqual(value);
+    await expect(complete(c)).resolves.toEqual(value);
+    expect(server.log.map(({ id, body }) => [id, body['max_tokens'], body['reasoning_effort']])).toEqual([
+      [`${c.name}/reflect/1/1`, 1000, 'high'],
+      [`${c.name}/reflect/1/shorten/1`, 1000, 'low'],
+    ]);
+    const [, answer, request] = server.log[1]!.messages;
+    expect(answer).toEqual({ role: 'assistant', content: tried.quoted });
+    expect(request!.content).toContain('reached the limit of its length');
+    expect((await committed(c)).llmTokens).toBe(sum(charged().values()));
+  });
+
+  test.each([
+    { second: 'cut off', given: partial, failure: 'cut-off' },
+    { second: 'malformed', given: { text: '{}' }, failure: 'malformed' },
+  ])('a second answer that is $second is a failure', async ({ given, failure }) => {
+    const c = await reasoning();
+    server.answerBy(({ ordinal }) => (ordinal === 0 ? thinking : given));
+    await expect(complete(c)).resolves.toMatchObject({ ok: false, failure, callId: 'reflect/1/shorten' });
+    expect(server.log).toHaveLength(2);
+  });
+
+  test('a free answer that was cut off is requested once more, also after a crash between the calls', async () => {
+    const c = await reasoning();
+    server.answerBy(({ ordinal }) => (ordinal === 0 ? thinking : silence));
+    await cutOffSecond(c);
+    server.answerBy(() => 'seven');
+    const reply = { kind: 'text', text: 'seven', callId: 'explore/1/shorten' };
+    await expect(service({}, otherPool).complete(c.spec, requestOf(c, 'explore/1'))).resolves.toEqual(reply);
+    expect(server.log.map(({ id, end }) => [id, end])).toEqual([
+      [`${c.name}/explore/1/1`, 'answered'],
+      [`${c.name}/explore/1/shorten/1`, 'aborted'],
+      [`${c.name}/explore/1/shorten/2`, 'answered'],
+    ]);
+  });
+
+  async function cutOffSecond(c: ModelCampaign): Promise<void> {
+    const controller = new AbortController();
+    const request = requestOf(c, 'explore/1', { signal: controller.signal });
+    const ended = expect(service().complete(c.spec, request)).rejects.toThrow('killed');
+    await server.arrived(2);
+    controller.abort(new Error('killed'));
+    await ended;
+  }
+
+  test('a second request reserves its largest cost before it is sent', async () => {
+    const prompt = 26; // a third of the 77 bytes of the conversation
+    const explorer = scriptedModels.models.explorer;
+    const c = await modelCampaign(database.pool, {
+      budget: { llmTokens: 100 + prompt },
+      llm: { models: { explorer } },
+    });
+    server.answerBy(() => ({ text: 'x'.repeat(400), finishReason: 'length' }));
+    await expect(service().complete(c.spec, requestOf(c, 'explore/1'))).rejects.toMatchObject({
+      code: 'BudgetReached',
+    });
     expect(server.log).toHaveLength(1);
   });
 });

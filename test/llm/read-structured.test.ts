@@ -16,7 +16,7 @@ test('the last object that matches the schema is the answer', () => {
 
 test('an answer that was cut off after the object is complete', () => {
   const text = `${JSON.stringify(good)} because`;
-  expect(readStructured({ kind: 'cut-off', text }, schema)).toEqual({ ok: true, value: good });
+  expect(readStructured({ kind: 'cut-off', at: 'limit', text }, schema)).toEqual({ ok: true, value: good });
 });
 
 test.each([
@@ -30,8 +30,13 @@ test.each([
     problems: ['score: found 7, expected at most 1', 'reasons: found "none", expected a list'],
   },
   {
-    reply: { kind: 'cut-off', text: '{"score": 0.5, "reas' } as const,
-    ...{ failure: 'cut-off', problems: ['the answer reached maxTokens before it was complete'] },
+    reply: { kind: 'cut-off', at: 'limit', text: '{"score": 0.5, "reas' } as const,
+    failure: 'cut-off',
+    problems: ['the answer reached maxTokens and thinkingTokens before it was complete'],
+  },
+  {
+    reply: { kind: 'cut-off', at: 'context', text: '' } as const,
+    ...{ failure: 'cut-off', problems: ["the prompt left too little room in the model's context"] },
   },
   {
     reply: { kind: 'refused', reason: 'I may not judge' } as const,

@@ -19,12 +19,27 @@ test('a model whose explorer sends no temperature sends none for any purpose', (
 });
 
 test('a reasoning effort leaves room for thinking in the default limits', () => {
-  expect(specWith({}).llm!.models).toMatchObject({ judge: { maxTokens: 1024 }, abstractor: { maxTokens: 4096 } });
-  const { models } = specWith({ reasoningEffort: 'low' }).llm!;
-  expect(models).toMatchObject({ explorer: { maxTokens: 17_408 }, abstractor: { maxTokens: 20_480 } });
-  expect(specWith({ reasoningEffort: 'none' }).llm!.models.judge.maxTokens).toBe(1024);
-  const set = specWith({ reasoningEffort: 'low', maxTokens: 9000 }).llm!.models;
-  expect(set).toMatchObject({ explorer: { maxTokens: 9000 }, judge: { maxTokens: 9000 } });
+  const limits = (explorer: object) => {
+    const { judge, abstractor } = specWith(explorer).llm!.models;
+    return [judge, abstractor].map(({ maxTokens, thinkingTokens }) => [maxTokens, thinkingTokens]);
+  };
+  expect(limits({})).toEqual([
+    [1024, 0],
+    [4096, 0],
+  ]);
+  expect(limits({ reasoningEffort: 'none' })).toEqual(limits({}));
+  expect(limits({ reasoningEffort: 'low' })).toEqual([
+    [1024, 4096],
+    [4096, 4096],
+  ]);
+  expect(limits({ reasoningEffort: 'high', maxTokens: 9000 })).toEqual([
+    [9000, 32_768],
+    [9000, 32_768],
+  ]);
+  expect(limits({ thinkingTokens: 2000 })).toEqual([
+    [1024, 2000],
+    [4096, 2000],
+  ]);
 });
 
 test('a stored spec has the same models when it is read again', () => {

@@ -1,5 +1,6 @@
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { ChatMessage } from '../../domain/rollout/turn';
+import { separateAction } from '../../domain/rollout/separate-action';
 import { promptId } from '../../llm/prompts/prompt';
 import { solvePrompt } from '../../llm/prompts/solve';
 import type { CampaignSpec } from '../../spec/campaign-spec';
@@ -19,7 +20,11 @@ export async function askSolver(
   const reply = await models.complete(spec, {
     key: { campaignId, epoch, iteration: attempt.iteration },
     callId: `solve/${trajectoryId(attempt)}/${turn}`,
-    ...{ purpose: 'solver', prompt: promptId(solvePrompt), messages: solvePrompt.render(conversation), seed, signal },
+    ...{ purpose: 'solver', prompt: promptId(solvePrompt), seed, signal },
+    messages: solvePrompt.render({
+      conversation,
+      observationCharacters: spec.synthesis.exploration.observationCharacters,
+    }),
   });
-  return reply.kind === 'text' ? reply.text.trim() : null;
+  return reply.kind === 'text' ? separateAction(reply.text).action : null;
 }

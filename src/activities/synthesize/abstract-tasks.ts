@@ -10,6 +10,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
+import { knownGoals } from './known-goals';
 import { sizeOf } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -42,6 +43,8 @@ export const abstractTasks =
           opening: runs[0]!.opening,
           runs: runs.map(({ turns }) => turns),
           limit,
+          observationCharacters: spec.synthesis.exploration.observationCharacters,
+          knownGoals: await knownGoals(deps, key, context, task),
         }),
         seed: deriveSeed(spec.seed, key.iteration, 'abstract', context.aim, context.ordinal),
         signal: cancellationSignal(),

@@ -5,6 +5,7 @@ import { deriveSeed } from '../../domain/base/seed-tree';
 import { promptId } from '../../llm/prompts/prompt';
 import { reflectionPrompt } from '../../llm/prompts/reflection';
 import type { ChatMessage } from '../../domain/rollout/turn';
+import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ContextRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -24,7 +25,7 @@ export const reflect =
     if (context.status !== 'planned' || context.aim === 'random') return { usable: context.status !== 'failed' };
 
     const { spec } = await getCampaign(deps, key.campaignId);
-    const messages = await renderPrompt(deps, key, context);
+    const messages = await renderPrompt(deps, key, context, spec);
     const answer = await deps.models.completeStructured(
       spec,
       {
@@ -39,7 +40,13 @@ export const reflect =
     return { usable: status === 'reflected' };
   };
 
-async function renderPrompt({ store }: Dependencies, key: IterationKey, context: ContextRow): Promise<ChatMessage[]> {
+async function renderPrompt(
+  { store }: Dependencies,
+  key: IterationKey,
+  context: ContextRow,
+  { synthesis }: CampaignSpec,
+): Promise<ChatMessage[]> {
+  const { observationCharacters } = synthesis.exploration;
   const signals = await store.feedbackSignals.list(key.campaignId, context.iteration);
   const signal = signals.find(({ id }) => id === context.signalId);
   if (!signal) throw new DomainError('UnknownSignal', `${context.id} cannot be explored: its signal is not stored`);
@@ -50,5 +57,6 @@ async function renderPrompt({ store }: Dependencies, key: IterationKey, context:
   const counterpartId =
     kind === 'rare' ? null : await store.feedbackSignals.findCounterpart(key.campaignId, { kind, trajectoryId });
   const counterpart = counterpartId === null ? null : await store.trajectories.get(key.campaignId, counterpartId);
-  return reflectionPrompt.render({ goal: task.goal, opening, turns, reward, counterpart, signal });
+  const shown = { opening, turns, reward, counterpart, signal, observationCharacters };
+  return reflectionPrompt.render({ goal: task.goal, ...shown });
 }

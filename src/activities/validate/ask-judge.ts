@@ -28,7 +28,8 @@ export async function askJudge(
   const known = (await store.judgements.findMany(key.campaignId, [id])).get(id);
   if (known) return known;
 
-  const { prompt, messages } = questionOf({ kind, task, transcript });
+  const { observationCharacters } = spec.synthesis.exploration;
+  const { prompt, messages } = questionOf({ kind, task, transcript: { ...transcript, observationCharacters } });
   const request = {
     ...({ key, callId: `judge/${kind}/${id}`, purpose: 'judge', prompt: promptId(prompt), messages } as const),
     seed: deriveSeed(spec.seed, 'judge', id),
@@ -42,8 +43,13 @@ export async function askJudge(
   return store.judgements.save(key, { ...made, ...verdict });
 }
 
+type Question = Pick<Subject, 'kind'> & {
+  task: Omit<Subject['task'], 'id'>;
+  transcript: Omit<JudgeInput, 'goal' | 'criterion'>;
+};
+
 /** Only the question about an attempt contains reference actions: those of a candidate are what the judge decides about. */
-function questionOf({ kind, task, transcript }: Omit<Subject, 'id'>) {
+export function questionOf({ kind, task, transcript }: Question) {
   const { goal, referenceActions, completionCriterion: criterion } = task;
   const input = { goal, criterion, ...transcript };
   return kind === 'attempt' && referenceActions.length > 0

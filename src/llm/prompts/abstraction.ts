@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { AbstractedTask } from '../../domain/tasks/exploration';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
+import { formatGoals } from './known-work';
 import { formatOpening, formatTranscript, type TranscriptTurn } from './transcript';
 
 export type AbstractionInput = {
@@ -10,6 +11,10 @@ export type AbstractionInput = {
   runs: readonly (readonly TranscriptTurn[])[];
   /** Maximum number of candidates. */
   limit: number;
+  /** Maximum characters of an observation. */
+  observationCharacters: number;
+  /** Goals of tasks in the pool, the nearest ones first. */
+  knownGoals: readonly string[];
 };
 
 const text = z.string().trim().min(1);
@@ -48,6 +53,7 @@ Rules:
 - The last action yields the result that the query asks for, or completes the state that it asks for.
 - Query and actions must agree: nothing asked that the actions do not deliver, nothing done that is not asked for.
 - A result that is empty, or that would be the same without the actions, makes no task.
+- New: not the request of an existing task in other words, where existing tasks are listed after the runs.
 - Merge what differs in nothing but wording. Prefer different kinds of tasks; at most {{limit}} in all, the best first.
 - When nothing qualifies, the list is empty.
 
@@ -59,25 +65,28 @@ const user = `<session-opening>
 
 <runs>
 {{runs}}
-</runs>`;
+</runs>{{knownGoals}}`;
 
 /** Derives candidate tasks from exploration runs. Content of Fig. 12 of arXiv:2604.15840 in our wording. */
 export const abstractionPrompt = {
   name: 'abstraction',
-  version: 1,
+  version: 2,
   summary: 'candidate tasks from the runs of one exploration context',
   template: [
     { role: 'system', content: system },
     { role: 'user', content: user },
   ],
   schema,
-  render({ opening, runs, limit }: AbstractionInput): ChatMessage[] {
+  render({ opening, runs, limit, observationCharacters, knownGoals }: AbstractionInput): ChatMessage[] {
     const turnCount = runs.reduce((total, run) => total + run.length, 0);
-    const shown = runs.map((run, index) => formatTranscript(run, (turn) => `${index + 1}.${turn}`, turnCount));
+    const shown = runs.map((run, index) =>
+      formatTranscript(run, { label: (turn) => `${index + 1}.${turn}`, turnCount, observationCharacters }),
+    );
     return fillTemplate(this.template, {
       opening: formatOpening(opening),
       runs: shown.filter((run) => run.length > 0).join('\n\n'),
       limit: String(limit),
+      knownGoals: formatGoals(knownGoals),
     });
   },
 } satisfies Prompt<AbstractionInput>;

@@ -9,7 +9,7 @@ const guidance = `Why you are here: the agent sometimes succeeds and sometimes f
 /** Guidance for the boundary signal: the difference between success and failure. */
 export const exploreBoundaryPrompt = explorePrompt({
   name: 'explore-boundary',
-  version: 1,
+  version: 2,
   summary: 'explore where success and failure meet: small changes, several levels of difficulty',
   guidance,
   guided: true,

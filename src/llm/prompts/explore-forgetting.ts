@@ -9,7 +9,7 @@ const guidance = `Why you are here: the agent has lost something that it once co
 /** Guidance for the forgetting signal: practice of a lost skill. */
 export const exploreForgettingPrompt = explorePrompt({
   name: 'explore-forgetting',
-  version: 1,
+  version: 2,
   summary: 'explore around a skill that was lost: the same operations, varied',
   guidance,
   guided: true,

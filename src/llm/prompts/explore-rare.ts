@@ -9,7 +9,7 @@ const guidance = `Why you are here: the agent did something that it hardly ever 
 /** Guidance for the rare signal: uncommon actions, widely varied. */
 export const exploreRarePrompt = explorePrompt({
   name: 'explore-rare',
-  version: 1,
+  version: 2,
   summary: 'explore an uncommon pattern of actions: variations, edge cases, diverse examples',
   guidance,
   guided: true,

@@ -9,7 +9,7 @@ const guidance = `Why you are here: nothing in particular is looked for. Cover g
 /** Without guidance, for the initial pool and for the random control. */
 export const exploreUnguidedPrompt = explorePrompt({
   name: 'explore-unguided',
-  version: 1,
+  version: 2,
   summary: 'explore without a signal: for the first tasks and for the random control',
   guidance,
   guided: false,

@@ -9,6 +9,7 @@ import { exploreUnguidedPrompt } from './explore-unguided';
 import { judgeAttemptPrompt, judgePrompt } from './judge';
 import type { Prompt } from './prompt';
 import { reflectionPrompt } from './reflection';
+import { shortenPrompt } from './shorten';
 import { solvePrompt } from './solve';
 
 /** Exploration prompt of each aim. */
@@ -28,4 +29,5 @@ export const prompts: readonly Prompt<never>[] = [
   judgeAttemptPrompt,
   solvePrompt,
   repairPrompt,
+  shortenPrompt,
 ];

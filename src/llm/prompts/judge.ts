@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/base/errors';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, promptId, type Prompt } from './prompt';
-import { formatOpening, formatTranscript, type TranscriptTurn } from './transcript';
+import { defaultObservation, formatOpening, formatTranscript, type TranscriptTurn } from './transcript';
 
 export type JudgeInput = {
   goal: string;
@@ -14,6 +14,8 @@ export type JudgeInput = {
   turns: readonly TranscriptTurn[];
   /** Stop reason of the attempt: `completed` if the session ended. */
   stopReason: string;
+  /** Maximum characters of an observation. */
+  observationCharacters: number;
 };
 
 const finding = z.object({ ok: z.boolean(), note: z.string() });
@@ -145,11 +147,18 @@ every action with what the environment answered. Check the attempt on five crite
   },
 } satisfies Prompt<JudgeAttemptInput>;
 
-const valuesOf = ({ goal, criterion, opening, turns, stopReason }: JudgeInput): Record<string, string> => ({
+const valuesOf = ({
+  goal,
+  criterion,
+  opening,
+  turns,
+  stopReason,
+  observationCharacters,
+}: JudgeInput): Record<string, string> => ({
   goal,
   criterion: criterion ?? 'the request is met',
   opening: formatOpening(opening),
-  attempt: formatTranscript(turns) || '(the agent did nothing)',
+  attempt: formatTranscript(turns, { observationCharacters }) || '(the agent did nothing)',
   stopReason,
 });
 
@@ -159,13 +168,16 @@ const valuesOf = ({ goal, criterion, opening, turns, stopReason }: JudgeInput): 
  * @throws DomainError `NoJudge` when the spec configures no language model
  */
 export function judgeVersion(
-  { llm }: Pick<CampaignSpec, 'llm'>,
+  { llm, synthesis }: Pick<CampaignSpec, 'llm' | 'synthesis'>,
   prompt: { name: string; version: number } = judgePrompt,
 ): string {
   if (!llm) throw new DomainError('NoJudge', 'the spec has no language model for the judge; set llm.models');
-  const { provider, model, temperature, reasoningEffort, body } = llm.models.judge;
+  const { provider, model, temperature, reasoningEffort, structured, body } = llm.models.judge;
+  const { observationCharacters } = synthesis.exploration;
   const others = [
+    ...(observationCharacters === defaultObservation ? [] : [`observations of ${observationCharacters}`]),
     ...(reasoningEffort === null ? [] : [`effort ${reasoningEffort}`]),
+    ...(structured === 'none' ? [] : [`output by ${structured}`]),
     ...(Object.keys(body).length === 0 ? [] : [canonicalJson(body)]),
   ];
   const sampled = `at ${temperature ?? 'its own temperature'}`;

@@ -3,7 +3,7 @@ import type { Reflection } from '../../domain/tasks/exploration';
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
-import { formatOpening, formatTranscript, type TranscriptTurn } from './transcript';
+import { formatOpening, formatTranscript, type TranscriptFormat, type TranscriptTurn } from './transcript';
 
 export type ReflectionInput = {
   goal: string;
@@ -14,6 +14,8 @@ export type ReflectionInput = {
   /** An attempt at the same task with the opposite result; null for a rare signal. */
   counterpart: { turns: readonly TranscriptTurn[]; reward: number | null } | null;
   signal: { kind: FeedbackSignalKind; detail: Record<string, number | string> };
+  /** Maximum characters of an observation. */
+  observationCharacters: number;
 };
 
 const text = z.string().trim().min(1);
@@ -74,19 +76,20 @@ export const reflectionPrompt = {
     { role: 'user', content: user },
   ],
   schema,
-  render({ goal, opening, turns, reward, counterpart, signal }: ReflectionInput): ChatMessage[] {
+  render({ goal, opening, turns, reward, counterpart, signal, observationCharacters }: ReflectionInput): ChatMessage[] {
     const detail = Object.entries(signal.detail).map(([name, value]) => `${name} ${value}`);
-    const count = turns.length + (counterpart?.turns.length ?? 0); // they share the budget of observations
+    const turnCount = turns.length + (counterpart?.turns.length ?? 0);
+    const format = { turnCount, observationCharacters };
     return fillTemplate(this.template, {
       signal: signal.kind,
       detail: detail.join(', '),
       reward: formatReward(reward),
       goal,
       opening: formatOpening(opening),
-      attempt: formatAttempt(turns, count),
+      attempt: formatAttempt(turns, format),
       counterpart: counterpart
         ? `\n\nReward of the other attempt: ${formatReward(counterpart.reward)}\n\n<other-attempt>\n` +
-          `${formatAttempt(counterpart.turns, count)}\n</other-attempt>`
+          `${formatAttempt(counterpart.turns, format)}\n</other-attempt>`
         : '',
     });
   },
@@ -95,5 +98,5 @@ export const reflectionPrompt = {
 const formatReward = (reward: number | null): string =>
   reward === null ? 'none, the attempt was not scored' : String(reward);
 
-const formatAttempt = (turns: readonly TranscriptTurn[], turnCount: number): string =>
-  formatTranscript(turns, String, turnCount) || '(the agent did nothing)';
+const formatAttempt = (turns: readonly TranscriptTurn[], format: TranscriptFormat): string =>
+  formatTranscript(turns, format) || '(the agent did nothing)';

@@ -23,7 +23,13 @@ export type ContextRow = NewContext & {
   failure: ModelFailure | null;
 };
 
-export type ExplorationTurn = { action: string; observation: ChatMessage[]; callId: string };
+export type ExplorationTurn = {
+  action: string;
+  /** The explorer's thinking before the action; null without any. */
+  thinking: string | null;
+  observation: ChatMessage[];
+  callId: string;
+};
 
 export type NewRun = {
   contextId: string;
@@ -161,8 +167,8 @@ const runStore = (pool: Pool) => ({
   async listRuns(campaignId: number, contextId: string): Promise<RunRow[]> {
     const { rows } = await pool.query<RunRow>(
       `select r.id, r.context_id as "contextId", r.round, r.seed, r.outcome, r.fault, r.opening, r.reward,
-         coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'observation', s.observation,
-             'callId', s.call_id) order by s.ordinal)
+         coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'thinking', s.thinking,
+             'observation', s.observation, 'callId', s.call_id) order by s.ordinal)
            from exploration_turns s where s.campaign_id = r.campaign_id and s.run_id = r.id), '[]') as turns
        from exploration_runs r
        where r.campaign_id = $1::integer and r.context_id = $2
@@ -216,9 +222,9 @@ const insertRun = `
     on conflict do nothing
     returning campaign_id, id
   )
-  insert into exploration_turns (campaign_id, run_id, ordinal, action, observation, call_id)
-  select stored.campaign_id, stored.id, (step.ordinal - 1)::smallint, body.action, body.observation, body."callId"
+  insert into exploration_turns (campaign_id, run_id, ordinal, action, thinking, observation, call_id)
+  select stored.campaign_id, stored.id, (step.ordinal - 1)::smallint, body.action, body.thinking, body.observation, body."callId"
   from stored, jsonb_array_elements($12::jsonb) with ordinality as step (value, ordinal),
-    jsonb_to_record(step.value) as body (action text, observation jsonb, "callId" text)`;
+    jsonb_to_record(step.value) as body (action text, thinking text, observation jsonb, "callId" text)`;
 
 export type ExplorationStore = ReturnType<typeof explorationStore>;

@@ -88,6 +88,19 @@ const poolStore = (pool: Pool) => ({
     return rows;
   },
 
+  /** Lists the goals of the admitted train tasks before a synthesis, by id. Its own tasks are left out at every time of a call. */
+  async listGoals({ campaignId, iteration }: Omit<IterationKey, 'epoch'>, refill: number): Promise<string[]> {
+    const { rows } = await pool.query<{ goal: string }>(
+      `select goal from tasks
+       where campaign_id = $1::integer and verdict = 'admitted' and split = 'train'
+         and (origin = 'seed' or created_iteration < $2::smallint
+           or created_iteration = $2::smallint and refill < $3::smallint)
+       order by id`,
+      [campaignId, iteration, refill],
+    );
+    return rows.map(({ goal }) => goal);
+  },
+
   /**
    * Returns statistics of the target agent's training attempts per task in the iterations before `before`: mean reward
    * and attempts from iteration `since` on, the count of iterations over all. Tasks without an attempt are left out.

@@ -1,6 +1,6 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { settleAll, slidingWindow, splitRange, type Range } from '../../domain/base/concurrency';
+import { slidingWindow, splitRange, type Range } from '../../domain/base/concurrency';
 import { explorationContextId } from '../../domain/campaign/ids';
 import type { ProviderByPurpose } from '../../domain/campaign/iteration-plan';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
@@ -25,8 +25,9 @@ export async function explore({ aim, from, to, rounds, providers, ...key }: Expl
     const contextId = explorationContextId(key.iteration, aim, ordinal);
     await control.unpaused();
     if (aim === 'random' || (await modelOf('reflector').reflect({ ...key, contextId })).usable) {
-      const runs = Array.from({ length: rounds }, (_, round) => ({ ...key, contextId, round }));
-      await settleAll(runs.map((run) => modelOf('explorer').explore(run)));
+      for (let round = 0; round < rounds; round++)
+        // a run sees the earlier ones
+        await modelOf('explorer').explore({ ...key, contextId, round });
       await modelOf('abstractor').abstractTasks({ ...key, contextId });
     }
     explored += 1;

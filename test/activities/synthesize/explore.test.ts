@@ -180,10 +180,10 @@ describe('a reflection', () => {
     { answer: 'answer that is malformed twice', given: malformed, type: 'malformed', calls: 2 },
     { answer: 'refusal', given: { refusal: 'not allowed' }, type: 'refused', calls: 1 },
     {
-      answer: 'truncated answer',
+      answer: 'answer that is truncated twice',
       given: { text: '{"summary": "it', finishReason: 'length' as const },
       type: 'cut-off',
-      calls: 1,
+      calls: 2,
     },
   ])('a $answer is stored as the failure of the context, which is not explored', async ({ given, type, calls }) => {
     const flagged = await campaign({ synthesis: settings });

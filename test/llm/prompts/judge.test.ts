@@ -12,6 +12,7 @@ const input = {
   opening: [{ role: 'user', content: 'Database: singer' }],
   turns,
   stopReason: 'completed',
+  observationCharacters: 2000,
 };
 
 const referenceActions = ['select name from singer', 'submit'];
@@ -96,5 +97,5 @@ test('a judge version consists of prompt, provider, model and temperature', () =
   });
   expect(judgeVersion(spec)).toBe('judge@2 far/large at 0.2');
   expect(judgeVersion(spec, judgeAttemptPrompt)).toBe('judge-attempt@1 far/large at 0.2');
-  expect(() => judgeVersion({ llm: null })).toThrow(expect.objectContaining({ code: 'NoJudge' }));
+  expect(() => judgeVersion({ ...spec, llm: null })).toThrow(expect.objectContaining({ code: 'NoJudge' }));
 });

@@ -39,15 +39,21 @@ describe('a rendered prompt contains its input unchanged', () => {
       reward: 0.25,
       counterpart: null,
       signal: { kind: 'forgetting', detail },
+      observationCharacters: 2000,
     } as const;
     const text = textOf(reflectionPrompt.render(input));
     const shown = ['Count them.', 'Write one query', 'how many {{opening}}?', 'select $& from {{goal}}', '[(1,)]'];
     for (const piece of [...shown, 'Reward: 0.25', 'bestBefore 1', 'Signal: forgetting']) expect(text).toContain(piece);
   });
 
+  const shown = { observationCharacters: 2000, knownGoals: ['Count the {{ships}}.'] };
+
   test('the abstraction prompt numbers each turn of each run', () => {
-    const text = textOf(abstractionPrompt.render({ opening, runs: [turns, [], [...turns, ...turns]], limit: 7 }));
-    for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7']) expect(text).toContain(number);
+    const text = textOf(
+      abstractionPrompt.render({ opening, runs: [turns, [], [...turns, ...turns]], limit: 7, ...shown }),
+    );
+    for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7', '- Count the {{ships}}.'])
+      expect(text).toContain(number);
     expect(text).not.toContain('[2.1]');
   });
 
@@ -59,11 +65,20 @@ describe('a rendered prompt contains its input unchanged', () => {
         ...{ focusPatterns: ['joins'], explorationObjectives: ['join two tables'], doNotRepeat: ['select *'] },
       };
       const guided = aim === 'random' ? null : reflection;
-      const messages = prompt.render({ reflection: guided, opening, turns, round: 1, rounds: 4, maxTurns: 18 });
+      const earlierRuns = [
+        { outcome: 'finished' as const, turns: [{ ...turns[0]!, action: 'select\nan earlier thing' }] },
+      ];
+      const position = { round: 1, rounds: 4, maxTurns: 18, earlierRuns };
+      const messages = prompt.render({ reflection: guided, opening, turns, ...position, ...shown });
       expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
-      expect(messages.slice(2).map(({ content }) => content)).toEqual(['select $& from {{goal}}', '[(1,)]']);
+      expect(messages.slice(2).map(({ content }) => content)).toEqual([
+        '<action>select $& from {{goal}}</action>',
+        '[(1,)]',
+      ]);
       const text = textOf(messages);
-      for (const piece of ['how many {{opening}}?', 'run 2 of 4', 'You have 18 actions']) expect(text).toContain(piece);
+      for (const piece of ['how many {{opening}}?', 'run 2 of 4', 'You have 18 actions', '- Count the {{ships}}.'])
+        expect(text).toContain(piece);
+      expect(text).toContain('Run 1 ended after 1 actions (finished).\n- select an earlier thing -> [(1,)]');
       for (const finding of ['no join', 'joins', 'join two tables', 'select *'])
         expect(text.includes(finding)).toBe(aim !== 'random');
     },
@@ -85,14 +100,33 @@ describe('a rendered prompt contains its input unchanged', () => {
   });
 });
 
+describe('long observations', () => {
+  const numbers = Array.from({ length: 1000 }, (_, n) => `row ${n}`).join('\n');
+  const run = { opening, runs: [[{ action: 'select', observation: [{ role: 'user', content: numbers }] }]], limit: 3 };
+
+  test.each([200, 2000])('are cut to %i characters between start and end', (observationCharacters) => {
+    const text = textOf(abstractionPrompt.render({ ...run, observationCharacters, knownGoals: [] }));
+    for (const piece of ['row 0\nrow 1\n', 'row 998\nrow 999']) expect(text).toContain(piece);
+    expect(text).toContain(`[... ${numbers.length - observationCharacters} characters left out ...]`);
+    expect(text).not.toContain('row 500');
+  });
+
+  test('are shown whole below the limit', () => {
+    const text = textOf(abstractionPrompt.render({ ...run, observationCharacters: 20_000, knownGoals: [] }));
+    expect(text).toContain(numbers);
+  });
+});
+
 test('long observations are shortened to fit into the context, and actions are not', () => {
   const long = Array.from({ length: 72 }, (_, n) => ({
     action: `select ${n}`,
     observation: [{ role: 'user', content: 'x'.repeat(10_000) }],
   }));
   const runs = [0, 1, 2, 3].map((run) => long.slice(18 * run, 18 * (run + 1)));
-  const text = textOf(abstractionPrompt.render({ opening, runs, limit: 3 }));
+  const text = textOf(
+    abstractionPrompt.render({ opening, runs, limit: 3, observationCharacters: 2000, knownGoals: [] }),
+  );
   expect(text.length).toBeLessThan(60_000);
   for (const { action } of long) expect(text).toContain(action);
-  expect(text).toContain('characters more]');
+  expect(text).toContain('characters left out ...]');
 });

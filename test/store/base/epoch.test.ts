@@ -206,7 +206,7 @@ const judgement = {
 };
 const run = {
   ...{ contextId: explored, round: 0, seed: 1, outcome: 'finished' as const, fault: null, opening: [], reward: 1 },
-  turns: [{ action: 'select 1', observation: [], callId: 'c' }],
+  turns: [{ thinking: null, action: 'select 1', observation: [], callId: 'c' }],
 };
 const calibration = {
   counts: { truePositives: 1, falsePositives: 0, trueNegatives: 1, falseNegatives: 0, unusable: 0 },

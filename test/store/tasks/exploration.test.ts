@@ -20,8 +20,11 @@ const run = (changes: Partial<NewRun> = {}): NewRun => ({
   ...{ contextId, round: 0, seed: 7, outcome: 'finished', fault: null, reward: 0.5 },
   opening: [{ role: 'user', content: 'How many?' }],
   turns: [
-    { action: 'select 1', observation: [{ role: 'user', content: '[(1,)]' }], callId: 'explore/0' },
-    { action: 'submit\0', observation: [], callId: 'explore/1' },
+    {
+      ...{ action: 'select 1', thinking: 'One \0 first.', callId: 'explore/0' },
+      observation: [{ role: 'user', content: '[(1,)]' }],
+    },
+    { action: 'submit\0', thinking: null, observation: [], callId: 'explore/1' },
   ],
   ...changes,
 });
@@ -103,7 +106,10 @@ test('a run is stored once with its turns', async () => {
   expect(first).toMatchObject({ id, round: 0, outcome: 'finished', reward: 0.5, opening: run().opening });
   expect(first!.turns).toHaveLength(stored[0]!.turns);
   expect(second).toMatchObject({ round: 1, outcome: 'environment-fault', fault: 'it \uFFFD broke', reward: null });
-  expect(second!.turns).toEqual([run().turns[0], { action: 'submit\uFFFD', observation: [], callId: 'explore/1' }]);
+  expect(second!.turns).toEqual([
+    { ...run().turns[0], thinking: 'One \uFFFD first.' },
+    { action: 'submit\uFFFD', thinking: null, observation: [], callId: 'explore/1' },
+  ]);
 });
 
 test('an abstraction is stored once', async () => {

@@ -22,7 +22,13 @@ export type ModelRequest = {
 export type ModelAnswer =
   | undefined
   | string
-  | { text: string; finishReason?: 'stop' | 'length' | 'content_filter'; delayMs?: number; withoutUsage?: boolean }
+  | {
+      text: string;
+      thinking?: string; // apart from the text, as `reasoning_content`
+      finishReason?: 'stop' | 'length' | 'content_filter';
+      delayMs?: number;
+      withoutUsage?: boolean;
+    }
   | { refusal: string }
   | { vectors: number[][] }
   | { status: number; headers?: Record<string, string>; message?: string; code?: string; param?: string }
@@ -175,10 +181,12 @@ function bodyOf({ kind, model, usage }: LoggedRequest, answer: Computed): unknow
   }
   const refusal = 'refusal' in answer ? answer.refusal : null;
   const content = 'text' in answer ? answer.text : null;
+  const reasoning = 'text' in answer && answer.thinking ? { reasoning_content: answer.thinking } : {};
+  const message = { role: 'assistant', content, refusal, ...reasoning };
   const finish = 'text' in answer ? (answer.finishReason ?? 'stop') : 'stop';
   return {
     ...{ id: 'chatcmpl-scripted', object: 'chat.completion', created: 0, model },
-    choices: [{ index: 0, message: { role: 'assistant', content, refusal }, finish_reason: finish, logprobs: null }],
+    choices: [{ index: 0, message, finish_reason: finish, logprobs: null }],
     ...('text' in answer && answer.withoutUsage ? {} : { usage: counts }),
   };
 }

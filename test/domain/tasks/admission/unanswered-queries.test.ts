@@ -24,7 +24,8 @@ const judge = judgeByAnswers(({ goal }) => known.get(goal) ?? []);
 async function toCandidate({ goal, action }: Draft, n: number): Promise<Candidate> {
   const turns = [{ action, observation: [{ role: 'user', content: '[(1,)]' }] }];
   const run = { opening: [{ role: 'user', content: 'Database: museums' }], turns, stopReason: 'completed' };
-  const messages = judgePrompt.render({ goal, criterion: 'the number is returned', ...run });
+  const shown = { criterion: 'the number is returned', observationCharacters: 2000 };
+  const messages = judgePrompt.render({ goal, ...shown, ...run });
   const answer = (await judge({ messages } as ModelRequest)) as string;
   const { completed, reason } = judgePrompt.schema.parse(JSON.parse(answer));
   const execution = { played: true, reward: 1 };

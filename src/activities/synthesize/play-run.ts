@@ -1,0 +1,109 @@
+import type { Dependencies } from '../base/dependencies';
+import { seedLimit } from '../../domain/base/seed-tree';
+import { sessionHolder } from '../../domain/campaign/ids';
+import type { SynthesisAim } from '../../domain/campaign/recipe';
+import { separateAction } from '../../domain/rollout/separate-action';
+import type { ChatMessage } from '../../domain/rollout/turn';
+import { explorationCallId, type Reflection } from '../../domain/tasks/exploration';
+import { EnvironmentError } from '../../envs/base/environment-error';
+import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
+import { sessionRetries } from '../../envs/episode/session-retries';
+import { explorePrompts } from '../../llm/prompts';
+import type { EarlierRun } from '../../llm/prompts/known-work';
+import { promptId } from '../../llm/prompts/prompt';
+import { cutOffAt } from '../../llm/read-structured';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { ExplorationTurn, NewRun } from '../../store/tasks/exploration';
+import type { TaskRow } from '../../store/tasks/tasks';
+
+export type Run = {
+  key: IterationKey;
+  spec: CampaignSpec;
+  aim: SynthesisAim;
+  /** null for the aim `random`. */
+  reflection: Reflection | null;
+  task: Pick<TaskRow, 'environment' | 'definition'>;
+  runId: string;
+  round: number;
+  seed: number;
+  /** Runs of the context before this one, and goals of the pool: they are in the prompt. */
+  earlierRuns: readonly EarlierRun[];
+  knownGoals: readonly string[];
+  signal: AbortSignal;
+};
+
+export type Played = Omit<NewRun, 'contextId' | 'round' | 'seed'>;
+
+/** Messages and turns of a session, kept if the session breaks. */
+type Transcript = { opening: ChatMessage[]; turns: ExplorationTurn[] };
+
+/** A session may break without a fault of the explorer; the run then restarts with the same seed. */
+const maxSessions = 3;
+
+const emptyTranscript = (): Transcript => ({ opening: [], turns: [] });
+
+type PlayDependencies = Pick<Dependencies, 'models' | 'openEnvironment'>;
+
+/** Lets the explorer act in a fresh session of the task's environment. A broken session is started again with the same seed. */
+export async function playRun(deps: PlayDependencies, run: Run): Promise<Played> {
+  const mayRetry = sessionRetries(maxSessions);
+  for (;;) {
+    const record = emptyTranscript();
+    try {
+      const played = await retryWhenUnavailable(run.signal, () => {
+        Object.assign(record, emptyTranscript());
+        return playOnce(deps, run, record);
+      });
+      return { ...played, ...record };
+    } catch (error) {
+      if (run.signal.aborted || !(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
+      if (!(await mayRetry(error, run.signal)))
+        return { outcome: 'environment-fault', fault: error.message, reward: null, ...record };
+    }
+  }
+}
+
+async function playOnce(
+  deps: PlayDependencies,
+  run: Run,
+  record: Transcript,
+): Promise<Pick<Played, 'outcome' | 'fault' | 'reward'>> {
+  const { key, task, runId, seed, signal, spec } = run;
+  const session = await deps.openEnvironment(task.environment, { signal });
+  try {
+    let observed = await session.reset({
+      task: task.definition,
+      seed,
+      episodeId: runId,
+      holder: sessionHolder(key.campaignId),
+    });
+    record.opening = observed.messages;
+    while (!observed.done && record.turns.length < spec.synthesis.exploration.maxTurns) {
+      const reply = await requestAction(deps, run, record);
+      if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
+      if (reply.kind === 'cut-off') return { outcome: 'cut-off', fault: cutOffAt[reply.at], reward: null };
+      const { action, thinking: before } = separateAction(reply.text);
+      const thinking = [reply.thinking, before].filter(Boolean).join('\n') || null;
+      observed = await session.step(action);
+      record.turns.push({ action, thinking, observation: observed.messages, callId: reply.callId });
+    }
+    const { done, reward } = observed;
+    return { outcome: done ? 'finished' : 'turn-limit', fault: null, reward: done ? reward : null };
+  } finally {
+    session.close();
+  }
+}
+
+function requestAction(deps: PlayDependencies, run: Run, { opening, turns }: Transcript) {
+  const { key, spec, aim, reflection, runId, round, seed, earlierRuns, knownGoals, signal } = run;
+  const { rounds, maxTurns, observationCharacters } = spec.synthesis.exploration;
+  const prompt = explorePrompts[aim];
+  const shown = { opening, turns, round, rounds, maxTurns, observationCharacters, earlierRuns, knownGoals };
+  return deps.models.complete(spec, {
+    ...{ key, callId: explorationCallId(runId, turns.length), purpose: 'explorer', prompt: promptId(prompt) },
+    messages: prompt.render({ reflection, ...shown }),
+    seed: (seed + turns.length) % seedLimit,
+    signal,
+  });
+}

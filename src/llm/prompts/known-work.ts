@@ -1,0 +1,43 @@
+import { functionsRole } from '../../domain/rollout/functions';
+import type { ExplorationOutcome } from '../../domain/tasks/exploration';
+import { shortened } from './shortened';
+import { formatObservation, type TranscriptTurn } from './transcript';
+
+/** An earlier exploration run of the same context. */
+export type EarlierRun = { outcome: ExplorationOutcome; turns: readonly TranscriptTurn[] };
+
+/** Characters of an action and of its observation, of a goal, and the number of actions: 100 lines have about 10,000 tokens. */
+const [maxAction, maxResult, maxGoal, maxActions] = [160, 120, 200, 100];
+
+/**
+ * Returns what earlier runs did and how they ended, each different action once with the start and end of its observation;
+ * empty without a run. Of many actions the last ones are shown.
+ */
+export function formatEarlierRuns(runs: readonly EarlierRun[]): string {
+  if (runs.length === 0) return '';
+  const seen = new Set<string>();
+  const shown = runs.flatMap(({ turns }, index) =>
+    turns.flatMap(({ action, observation }) => {
+      if (seen.has(action)) return [];
+      seen.add(action);
+      const result = onOneLine(formatObservation(observation.filter(({ role }) => role !== functionsRole)), maxResult);
+      return [{ index, line: `- ${onOneLine(action, maxAction)} -> ${result}` }];
+    }),
+  );
+  const recent = shown.slice(-maxActions);
+  const text = runs.map(({ outcome, turns }, index) => {
+    const lines = recent.filter((line) => line.index === index).map(({ line }) => line);
+    return [`Run ${index + 1} ended after ${turns.length} actions (${outcome}).`, ...lines].join('\n');
+  });
+  return `\n\nEarlier runs did the following. Do not repeat it: take up something else, or go on from what it brought to light.
+<earlier-runs>\n${text.join('\n')}\n</earlier-runs>`;
+}
+
+/** Returns the goals of existing tasks as a block; empty without a goal. */
+export const formatGoals = (goals: readonly string[]): string =>
+  goals.length === 0
+    ? ''
+    : `\n\nTasks that exist already, the nearest ones first. New tasks must ask for something else:
+<existing-tasks>\n${goals.map((goal) => `- ${onOneLine(goal, maxGoal)}`).join('\n')}\n</existing-tasks>`;
+
+const onOneLine = (text: string, limit: number): string => shortened(text.trim().replaceAll(/\s+/g, ' '), limit);
