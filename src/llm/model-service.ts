@@ -22,7 +22,7 @@ export type ModelService = {
   /**
    * Returns the reply. A reply that was cut off is requested once more, in short, by a second call `<callId>/shorten`.
    *
-   * @throws DomainError `BudgetReached`, `UnknownProvider`, `StaleEpoch`; ModelError; the signal's reason
+   * @throws DomainError `BudgetReached`, `UnknownProvider`, `NoProviders`, `StaleEpoch`; ModelError; the signal's reason
    */
   complete(spec: CampaignSpec, request: ModelRequest): Promise<FinalReply>;
   /**

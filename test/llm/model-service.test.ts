@@ -125,9 +125,7 @@ describe('model calls', () => {
   test('a call to an unknown provider is rejected before the request', async () => {
     const c = await campaign();
     const without = createModelService({ store: c.store, providers: new Map() });
-    await expect(without.complete(c.spec, requestOf(c, 'reflect/1'))).rejects.toMatchObject({
-      code: 'UnknownProvider',
-    });
+    await expect(without.complete(c.spec, requestOf(c, 'reflect/1'))).rejects.toMatchObject({ code: 'NoProviders' });
   });
 
   test('a call larger than tokensPerMinute is rejected', async () => {
