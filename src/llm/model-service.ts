@@ -3,8 +3,7 @@ import { sha256 } from '../base/sha256';
 import { canonicalJson } from '../domain/base/canonical-json';
 import { DomainError } from '../domain/base/errors';
 import type { CampaignSpec } from '../spec/campaign-spec';
-import type { Store } from '../store';
-import { providerClient, type PaidCall, type ProviderClient } from './provider-client';
+import { providerClient, type CallStore, type PaidCall, type ProviderClient } from './provider-client';
 import { promptId } from './prompts/prompt';
 import { requireProviders, type Providers } from './providers';
 import type { EmbeddingRequest, FinalReply, ModelRequest, Reply, Structured } from './request';
@@ -35,7 +34,7 @@ export type ModelService = {
   embed(spec: CampaignSpec, request: EmbeddingRequest): Promise<number[][] | null>;
 };
 
-export type ModelServiceDependencies = { store: Pick<Store, 'modelCalls' | 'providers'>; providers: Providers };
+export type ModelServiceDependencies = { store: CallStore; providers: Providers };
 
 /** Creates the service for all campaigns of a worker. */
 export function createModelService({ store, providers }: ModelServiceDependencies): ModelService {

@@ -5,7 +5,7 @@ import { chatClient, type Usage } from './chat-client';
 import { ModelError } from './model-error';
 import { createSemaphore } from '../base/semaphore';
 import { sleep } from '../base/sleep';
-import { providerLimits } from './provider-limits';
+import { providerLimits, type LimitStore } from './provider-limits';
 import type { Provider } from './providers';
 
 export type ChatClient = ReturnType<typeof chatClient>;
@@ -23,6 +23,12 @@ export type PaidCall<Answer> = {
   send(client: ChatClient, requestId: string): Promise<{ answer: Answer; usage: Usage }>;
 };
 
+/** Calls with their answers and costs, and the rate limits of providers. */
+export type CallStore = {
+  modelCalls: Pick<Store['modelCalls'], 'find' | 'reserve' | 'settle' | 'release'>;
+  providers: LimitStore;
+};
+
 export type ProviderClient = <Answer>(paid: PaidCall<Answer>) => Promise<Answer>;
 
 /**
@@ -30,10 +36,7 @@ export type ProviderClient = <Answer>(paid: PaidCall<Answer>) => Promise<Answer>
  * for a free slot and for the rate limit, reserves its maximum cost, and books its actual cost. A request without a
  * response keeps its reservation, unless the server has certainly charged nothing.
  */
-export function providerClient(
-  { modelCalls, providers }: Pick<Store, 'modelCalls' | 'providers'>,
-  provider: Provider,
-): ProviderClient {
+export function providerClient({ modelCalls, providers }: CallStore, provider: Provider): ProviderClient {
   const client = chatClient(provider);
   const withSlot = createSemaphore(provider.concurrency);
   const limits = providerLimits(providers, provider);

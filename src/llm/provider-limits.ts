@@ -4,10 +4,10 @@ import type { Store } from '../store';
 import { ModelError } from './model-error';
 import type { Provider } from './providers';
 
-export type ProviderLimits = ReturnType<typeof providerLimits>;
+export type LimitStore = Pick<Store['providers'], 'takeSlot' | 'recordSuccess' | 'recordFailure'>;
 
 /** Rate limits and circuit breaker of a provider, shared by all workers. */
-export const providerLimits = (store: Store['providers'], provider: Provider) => ({
+export const providerLimits = (store: LimitStore, provider: Provider) => ({
   /**
    * Rejects a call that is larger than `tokensPerMinute`, because it would wait forever.
    *

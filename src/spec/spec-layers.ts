@@ -13,7 +13,8 @@ export function mergeLayers(layers: readonly SpecLayer[], changes: readonly Spec
   return changes.reduce<unknown>(withChange, others.reduce<unknown>(merge, first));
 }
 
-function withChange(spec: unknown, { path: [key, ...rest], value }: SpecChange): unknown {
+/** Returns the spec with the value of the change at its path. */
+export function withChange(spec: unknown, { path: [key, ...rest], value }: SpecChange): unknown {
   if (key === undefined) return value;
   const section = isSection(spec) ? spec : {};
   const below = Object.hasOwn(section, key) ? section[key] : undefined;

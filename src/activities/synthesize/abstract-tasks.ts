@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { cancellationSignal } from '@temporalio/activity';
-import { abstractionCallId, executedActions, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
+import { abstractionCallId, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/base/seed-tree';
-import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { abstractionPrompt } from '../../llm/prompts/abstraction';
 import { promptId } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
+import { composeCandidate } from './compose-candidate';
 import { knownGoals } from './known-goals';
 import { sizeOf } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
@@ -97,7 +97,7 @@ async function toCandidate(
   candidate: AbstractedTask,
   number: number,
 ): Promise<NewTask> {
-  const { name, options, form } = spec.environment;
+  const { name } = spec.environment;
   const identity = {
     id: candidateTaskId(context.iteration, context.aim, `${context.ordinal}.${number}`),
     split: 'train',
@@ -111,33 +111,15 @@ async function toCandidate(
     completionCriterion: candidate.completionCriterion,
   } as const;
 
-  const executed = runs.flatMap(({ turns }) => turns.map(({ action }) => action));
-  const seen = executedActions(candidate.actions, executed);
-  if ('unseen' in seen)
-    return { ...refusedTask(candidate, name, 'actions-not-seen', `not in any run: ${seen.unseen}`), ...identity };
-  const request = { parent: task.definition, query: candidate.query, actions: seen.actions, options, form };
-  const signal = cancellationSignal();
-  const composed = await retryWhenUnavailable(signal, () => environmentData.compose(name, request)); // it needs a session
+  const composed = await composeCandidate(environmentData, cancellationSignal(), {
+    ...{ spec, candidate, parent: task.definition },
+    executed: runs.flatMap(({ turns }) => turns.map(({ action }) => action)),
+  });
   if ('refused' in composed) {
     const { reason, detail } = composed.refused;
     return { ...refusedTask(candidate, name, reason, detail), ...identity };
   }
-  const grader = spec.synthesis.grader === 'judge' ? 'judge' : composed.task.grader;
-  if (grader === 'judge' && !(await canCalibrate(environmentData, spec)))
-    return {
-      ...refusedTask(candidate, name, 'no-grader', 'the actions leave no checker, and the judge has no calibration'),
-      ...identity,
-    };
-  return { ...toTask(composed.task, name), ...identity, grader };
-}
-
-/** A judge without a calibration grades no attempts: the rollout of its tasks would park the campaign. */
-async function canCalibrate(
-  data: Dependencies['environmentData'],
-  { environment, judge }: CampaignSpec,
-): Promise<boolean> {
-  if (judge.calibrationTasks === 0) return false;
-  return environment.experts !== null || (await data.capabilities(environment.name)).gold;
+  return { ...toTask(composed.task, name), ...identity, grader: composed.task.grader };
 }
 
 /** Candidate that the environment cannot play: its definition holds the details of the refusal. */

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { prompts } from '../../llm/prompts';
 import type { Prompt } from '../../llm/prompts/prompt';
 import { printResult, table } from '../base/output';
+import { addPromptsEval } from './prompts-eval';
 
-/** `coevolve prompts [name]`: prints the prompts for language models with their versions. */
+/** `coevolve prompts [name]`: prints the prompts for language models with their versions; `eval` plays them with a model. */
 export function addPrompts(program: Command): void {
-  program
+  const command = program
     .command('prompts')
     .description('list the prompts with their versions, or print one')
     .addArgument(new Argument('[name]').choices(prompts.map(({ name }) => name)))
@@ -17,6 +18,7 @@ export function addPrompts(program: Command): void {
         name === undefined ? promptTable(chosen) : chosen.map(promptText).join('\n'),
       );
     });
+  addPromptsEval(command);
 }
 
 const toJson = ({ name, version, summary, template, schema }: Prompt<never>) => ({

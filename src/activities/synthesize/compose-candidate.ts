@@ -1,0 +1,47 @@
+import { executedActions, type AbstractedTask } from '../../domain/tasks/exploration';
+import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
+import type { Composition, EnvironmentData } from '../../envs/server/environment-data';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+
+type Source = {
+  spec: CampaignSpec;
+  candidate: AbstractedTask;
+  /** Definition of the task whose environment was explored. */
+  parent: Record<string, unknown>;
+  /** Actions of the runs. */
+  executed: readonly string[];
+};
+
+type Composed = Extract<Composition, { task: unknown }> | { refused: { reason: string; detail: string } };
+
+/** Makes a task of a candidate by executing its actions in a fresh instance of the environment, or returns why it is none. */
+export async function composeCandidate(
+  data: EnvironmentData,
+  signal: AbortSignal,
+  { spec, candidate, parent, executed }: Source,
+): Promise<Composed> {
+  const { name, options, form } = spec.environment;
+  const seen = executedActions(candidate.actions, executed);
+  if ('unseen' in seen) return { refused: { reason: notSeen, detail: `not in any run: ${seen.unseen}` } };
+  const request = { parent, query: candidate.query, actions: seen.actions, options, form };
+  const composed = await retryWhenUnavailable(signal, () => data.compose(name, request)); // it needs a session
+  if ('refused' in composed) return composed;
+  const grader = spec.synthesis.grader === 'judge' ? 'judge' : composed.task.grader;
+  if (grader === 'judge' && !(await canCalibrate(data, spec)))
+    return {
+      refused: {
+        reason: 'no-grader',
+        detail: 'the actions leave no checker, and the judge has no calibration',
+      },
+    };
+  return { task: { ...composed.task, grader } };
+}
+
+/** Reason of a candidate with an action that no run executed. */
+export const notSeen = 'actions-not-seen';
+
+/** A judge without a calibration grades no attempts: the rollout of its tasks would park the campaign. */
+async function canCalibrate(data: EnvironmentData, { environment, judge }: CampaignSpec): Promise<boolean> {
+  if (judge.calibrationTasks === 0) return false;
+  return environment.experts !== null || (await data.capabilities(environment.name)).gold;
+}

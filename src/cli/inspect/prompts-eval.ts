@@ -1,0 +1,90 @@
+import { Option, type Command } from 'commander';
+import { UsageError } from '../../base/errors';
+import { currentConfig } from '../../client/session';
+import { createEnvironments } from '../../envs/environments';
+import { readProviders } from '../../llm/providers';
+import { caseSpec } from '../../prompt-eval/case-spec';
+import { caseEnvironment, promptCases } from '../../prompt-eval/cases';
+import { evaluatePrompts, type PromptEvaluation } from '../../prompt-eval/evaluate-prompts';
+import type { Yield } from '../../prompt-eval/stage-yields';
+import { readChange } from '../../spec/read-change';
+import type { SpecChange } from '../../spec/spec-layers';
+import { interval, printMessage, printResult, table } from '../base/output';
+
+type Flags = { provider: string; model: string; set: string[]; case?: string[]; json?: boolean };
+
+/** `coevolve prompts eval`: plays the fixed cases with a model; exit code 0 whatever the yields. */
+export function addPromptsEval(prompts: Command): void {
+  prompts
+    .command('eval')
+    .description('play fixed cases with a model and print the yield of each stage')
+    .requiredOption('--provider <name>', 'provider in the file of COEVOLVE_LLM_PROVIDERS')
+    .requiredOption('--model <name>', "the provider's name of the model, for every purpose")
+    .option('--set <change...>', 'spec settings, such as llm.models.explorer.temperature=null', [])
+    .addOption(new Option('--case <name...>', 'only these cases').choices(promptCases.map(({ name }) => name)))
+    .option('--json', 'print yields, cases and candidates as JSON')
+    .action(async (flags: Flags, command: Command) => {
+      const { provider, model } = flags;
+      const config = currentConfig();
+      const evaluation = await evaluatePrompts({
+        environments: environmentsOf(createEnvironments(config)),
+        providers: readProviders(config),
+        spec: caseSpec(provider, model, flags.set.map(changeOf)),
+        cases: promptCases.filter(({ name }) => flags.case?.includes(name) ?? true),
+        onPlayed: (name) => printMessage(`${name}: played`),
+      });
+      const { json } = command.optsWithGlobals<Flags>(); // `prompts` has the same option, and takes it first
+      printResult(json, { provider, model, ...evaluation }, () => textOf(evaluation, `${model} of ${provider}`));
+    });
+}
+
+const environmentsOf = ({ data, open }: ReturnType<typeof createEnvironments>) => ({
+  environmentData: data,
+  openEnvironment: open,
+});
+
+/** @throws UsageError */
+function changeOf(text: string): SpecChange {
+  const change = readChange(text);
+  if ('problem' in change) throw new UsageError(change.problem);
+  return change;
+}
+
+function textOf(evaluation: PromptEvaluation, model: string): string {
+  const { stages, admitted, knownVerdicts, reasons, purposes, cases } = evaluation;
+  return [
+    `${cases.length} ${cases.length === 1 ? 'case' : 'cases'} of ${caseEnvironment.name} with ${model}`,
+    '',
+    table(
+      ['stage', ...columns],
+      [
+        ...stages.map(({ stage, ...found }) => [stage, ...cellsOf(found)]),
+        ['all of those wanted', ...cellsOf(admitted)],
+      ],
+    ),
+    ...(reasons.length > 0
+      ? [
+          '',
+          table(
+            ['lost at', 'reason', 'candidates'],
+            reasons.map(({ stage, reason, count }) => [stage, reason, count]),
+          ),
+        ]
+      : []),
+    '',
+    table(
+      ['answers of the', ...columns, 'calls', 'prompt tokens', 'answer tokens', 'seconds'],
+      purposes.map(({ purpose, calls, promptTokens, completionTokens, seconds, ...found }) => [
+        ...[purpose, ...cellsOf(found), calls, promptTokens, completionTokens, Math.round(seconds)],
+      ]),
+    ),
+    '',
+    table(['the judge at', ...columns], [['attempts with a known result', ...cellsOf(knownVerdicts)]]),
+  ].join('\n');
+}
+
+const columns = ['passed', 'of', 'yield', 'interval'];
+
+const cellsOf = ({ passed, of, share, low, high }: Yield): (string | number)[] => [
+  ...[passed, of, share === null ? '-' : share.toFixed(3), interval({ low, high })],
+];

@@ -1,0 +1,20 @@
+import { resolveSpec } from '../spec/read-spec';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import { withChange, type SpecChange } from '../spec/spec-layers';
+import { caseDraw, caseEnvironment } from './cases';
+
+/**
+ * Returns the spec under which the cases are played: its defaults are those of a campaign, with fewer runs, and one model
+ * has every purpose.
+ *
+ * @throws DomainError `InvalidSpec` for an unusable change
+ */
+export function caseSpec(provider: string, model: string, changes: readonly SpecChange[]): CampaignSpec {
+  const base = {
+    ...{ name: 'prompts-eval', seed: 7, recipe: 'coevolve' },
+    environment: { ...caseEnvironment, trainTasks: caseDraw.count },
+    llm: { models: { explorer: { provider, model, price: { inputPerMillion: 0, outputPerMillion: 0 } } } },
+    synthesis: { candidatesPerSignal: 2, exploration: { contextsPerSignal: 1, rounds: 2, maxTurns: 8 } },
+  };
+  return resolveSpec(changes.reduce<unknown>(withChange, base), 'the spec of the cases');
+}

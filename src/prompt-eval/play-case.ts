@@ -1,0 +1,160 @@
+import { composeCandidate } from '../activities/synthesize/compose-candidate';
+import { playRun, type Played } from '../activities/synthesize/play-run';
+import { deriveSeed } from '../domain/base/seed-tree';
+import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
+import type { Judgement } from '../domain/tasks/admission/candidate';
+import type { AbstractedTask, Reflection } from '../domain/tasks/exploration';
+import { nearestGoals } from '../domain/tasks/nearest-goals';
+import type { Episode } from '../envs/episode/play-episode';
+import type { TaskRecord } from '../envs/server/environment-data';
+import { abstractionPrompt } from '../llm/prompts/abstraction';
+import { reflectionPrompt } from '../llm/prompts/reflection';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import {
+  askForJson,
+  caseKey,
+  judgeEpisode,
+  playActions,
+  type Answer,
+  type CaseDependencies,
+  type CaseRun,
+} from './case-judge';
+import { signalDetail, type PromptCase } from './cases';
+
+/** A case with its task, its position among the cases, and the goals of the pool. */
+export type CaseInput = {
+  spec: CampaignSpec;
+  played: PromptCase;
+  task: TaskRecord;
+  ordinal: number;
+  goals: readonly string[];
+  signal: AbortSignal;
+};
+
+/** A candidate with the data of its admission. */
+export type PlayedCandidate = AbstractedTask & {
+  /** Why it is no task of the environment; null if it is one. */
+  refused: { reason: string; detail: string } | null;
+  contentKey: string | null;
+  /** True if its actions ended their session. */
+  isPlayed: boolean;
+  /** null if the environment cannot score it. */
+  reward: number | null;
+  judgement: Judgement | null;
+};
+
+/** Verdict of the judge on a run whose result is known; `found` is null for an unusable answer. */
+export type KnownVerdict = { expected: boolean; found: boolean | null };
+
+export type PlayedCase = PromptCase & {
+  contextId: string;
+  answers: Answer[];
+  candidates: PlayedCandidate[];
+  verdicts: KnownVerdict[];
+};
+
+/**
+ * Plays one case as a campaign plays an exploration context: reflection, runs, abstraction, then composition, replay and
+ * judgement of each candidate. The judge is also asked about the attempts of the case, whose results are known.
+ */
+export async function playCase(deps: CaseDependencies, input: CaseInput): Promise<PlayedCase> {
+  const { spec, played, task, ordinal, signal } = input;
+  const contextId = explorationContextId(caseKey.iteration, played.aim, ordinal);
+  const run: CaseRun = { ...deps, spec, contextId, answers: [], signal };
+  const reference = await playActions(run, task, task.reference_actions);
+  const wrong = await playActions(run, task, [played.wrong, 'submit']);
+  const verdicts: KnownVerdict[] = [];
+  for (const [id, episode] of Object.entries({ reference, wrong })) {
+    const { completed } = await judgeEpisode(run, id, { goal: task.goal, criterion: null, episode });
+    verdicts.push({ expected: episode.reward === 1, found: completed });
+  }
+  const candidates = await synthesize(run, input, { reference, wrong });
+  return { ...played, contextId, answers: run.answers, candidates, verdicts };
+}
+
+type Attempts = { reference: Episode; wrong: Episode };
+
+async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): Promise<PlayedCandidate[]> {
+  const reflection = await reflect(run, input, attempts);
+  if (!reflection) return [];
+  const text = [input.task.goal, ...reflection.explorationObjectives].join('\n');
+  const knownGoals = nearestGoals(input.goals, text, maxGoals);
+  const runs = (await explore(run, input, { reflection, knownGoals })).filter(({ turns }) => turns.length > 0);
+  if (runs.length === 0) return [];
+  const limit = run.spec.synthesis.candidatesPerSignal;
+  const written = await askForJson(run, {
+    ...{ purpose: 'abstractor', callId: `abstract/${run.contextId}`, prompt: abstractionPrompt },
+    messages: abstractionPrompt.render({
+      ...{ opening: runs[0]!.opening, runs: runs.map(({ turns }) => turns), limit, knownGoals },
+      observationCharacters: run.spec.synthesis.exploration.observationCharacters,
+    }),
+  });
+  const executed = runs.flatMap(({ turns }) => turns.map(({ action }) => action));
+  const { minConfidence } = run.spec.synthesis;
+  const chosen = (written?.candidates ?? []).filter(({ confidence }) => confidence >= minConfidence).slice(0, limit);
+  const candidates: PlayedCandidate[] = [];
+  for (const candidate of chosen)
+    candidates.push(await validate(run, candidate, { task: input.task, executed, number: candidates.length }));
+  return candidates;
+}
+
+/** Goals in one prompt, as in a campaign. */
+const maxGoals = 12;
+
+const reflect = (run: CaseRun, { played: { aim }, task }: CaseInput, { wrong, reference }: Attempts) =>
+  askForJson<Reflection>(run, {
+    ...{ purpose: 'reflector', callId: `reflect/${run.contextId}`, prompt: reflectionPrompt },
+    messages: reflectionPrompt.render({
+      ...{ goal: task.goal, opening: wrong.opening, turns: wrong.turns, reward: wrong.reward },
+      counterpart: aim === 'rare' ? null : reference,
+      signal: { kind: aim, detail: signalDetail[aim] },
+      observationCharacters: run.spec.synthesis.exploration.observationCharacters,
+    }),
+  });
+
+async function explore(
+  run: CaseRun,
+  { played: { aim }, task }: CaseInput,
+  shown: { reflection: Reflection; knownGoals: readonly string[] },
+): Promise<Played[]> {
+  const { spec, contextId, answers, signal } = run;
+  const runs: Played[] = [];
+  for (let round = 0; round < spec.synthesis.exploration.rounds; round++) {
+    const ended = await playRun(run, {
+      ...{ key: caseKey, spec, aim, round, earlierRuns: runs, signal, ...shown },
+      task: { environment: spec.environment.name, definition: task.definition },
+      runId: explorationRunId(contextId, round),
+      seed: deriveSeed(spec.seed, 'explore', contextId, round),
+    });
+    answers.push(...answersOf(ended));
+    runs.push(ended);
+  }
+  return runs;
+}
+
+const answersOf = ({ turns, fault }: Played): Answer[] => [
+  ...turns.map(({ action }) => ({ purpose: 'explorer' as const, problem: action === '' ? 'no action' : null })),
+  ...(fault === null ? [] : [{ purpose: 'explorer' as const, problem: fault }]),
+];
+
+type Origin = { task: TaskRecord; executed: readonly string[]; number: number };
+
+async function validate(
+  run: CaseRun,
+  candidate: AbstractedTask,
+  { task, executed, number }: Origin,
+): Promise<PlayedCandidate> {
+  const { environmentData, spec, signal } = run;
+  const source = { spec, candidate, parent: task.definition, executed };
+  const composed = await composeCandidate(environmentData, signal, source);
+  if ('refused' in composed)
+    return { ...candidate, ...composed, contentKey: null, isPlayed: false, reward: null, judgement: null };
+  const { definition, reference_actions: actions, content_key: contentKey, grader } = composed.task;
+  const episode = await playActions(run, { definition }, actions);
+  const subject = { goal: candidate.query, criterion: candidate.completionCriterion, episode };
+  return {
+    ...{ ...candidate, actions, refused: null, contentKey, isPlayed: true },
+    reward: grader === 'environment' ? episode.reward : null,
+    judgement: await judgeEpisode(run, `candidate/${number}`, subject),
+  };
+}

@@ -1,0 +1,135 @@
+import { createEnvironments } from '../../src/envs/environments';
+import { caseSpec } from '../../src/prompt-eval/case-spec';
+import { caseDraw, caseEnvironment, promptCases } from '../../src/prompt-eval/cases';
+import { evaluatePrompts, type PromptEvaluation } from '../../src/prompt-eval/evaluate-prompts';
+import type { EvalStage } from '../../src/prompt-eval/stage-yields';
+import { startEnvironmentServer, type EnvironmentServer } from '../support/environment-server';
+import { caseSolver, failingQuery, type Change } from '../support/models/case-solver';
+import type { KnownAnswers } from '../support/models/reference-judge';
+import { startScriptedModel, type Rule, type ScriptedModel } from '../support/models/scripted-model';
+import { scriptedProviders } from '../support/models/scripted-provider';
+import { requestKind } from '../support/models/sql-explorer';
+
+let server: EnvironmentServer;
+let model: ScriptedModel;
+let seeds: KnownAnswers;
+beforeAll(async () => {
+  server = await startEnvironmentServer();
+  const { name, options } = caseEnvironment;
+  const drawn = await environments().environmentData.tasks(name, { split: 'train', ...caseDraw, options });
+  seeds = ({ goal }) => drawn.filter((task) => task.goal === goal).map((task) => task.reference_actions);
+});
+beforeEach(async () => {
+  model = await startScriptedModel();
+});
+afterEach(() => model.stop());
+afterAll(() => server.kill());
+
+function environments() {
+  const { data, open } = createEnvironments({ environment: server });
+  return { environmentData: data, openEnvironment: open };
+}
+
+function evaluate(rule: Rule): Promise<PromptEvaluation> {
+  model.answerBy(rule);
+  const providers = scriptedProviders(model.url);
+  return evaluatePrompts({ environments: environments(), providers, spec: caseSpec('scripted', 'scripted-chat', []) });
+}
+
+const counts = ({ stages }: PromptEvaluation) =>
+  Object.fromEntries(stages.map(({ stage, passed, of }) => [stage, `${passed}/${of}`]));
+
+test('a good model has a yield of 100 % at every stage, and the cases have the results that they claim', async () => {
+  const evaluation = await evaluate(caseSolver(seeds));
+  expect(evaluation.reasons).toEqual([]);
+  for (const { share } of evaluation.stages) expect(share).toBe(1);
+  expect(counts(evaluation)).toMatchObject({ written: '12/12', unique: '12/12' });
+  expect(evaluation.admitted).toMatchObject({ share: 1, high: 1 });
+  expect(evaluation.admitted.low).toBeCloseTo(0.7575, 4); // Wilson, 12 of 12
+  expect(evaluation.knownVerdicts).toMatchObject({ passed: 12, of: 12 });
+  for (const { verdicts } of evaluation.cases) expect(verdicts.map(({ expected }) => expected)).toEqual([true, false]);
+  const calls = evaluation.purposes.reduce((sum, purpose) => sum + purpose.calls, 0);
+  expect(calls).toBe(model.log.length);
+});
+
+test('a mute model has a yield of 0 %', async () => {
+  const evaluation = await evaluate(() => '');
+  expect(evaluation.admitted).toMatchObject({ passed: 0, of: 12, share: 0 });
+  expect(counts(evaluation)).toMatchObject({ parsed: '0/18', written: '0/12', grounded: '0/0', unique: '0/0' });
+  expect(evaluation.knownVerdicts).toMatchObject({ passed: 0, of: 12 });
+});
+
+const halfLost: Record<Exclude<EvalStage, 'parsed' | 'written'>, { reason: string; change: Change }> = {
+  grounded: {
+    reason: 'actions-not-seen',
+    change: ([first, second]) => [first, { ...second!, actions: ['SELECT 1'] }],
+  },
+  executed: {
+    reason: 'not-executable',
+    change: ([first, second]) => [first, { ...second!, actions: [failingQuery] }],
+  },
+  validated: {
+    reason: 'not-completed',
+    change: ([first, second]) => [first, { ...second!, query: `${second!.query} Leave out the first row.` }],
+  },
+  unique: { reason: 'duplicate', change: ([first]) => [first, { ...first, confidence: 0.8 }] },
+};
+
+test.each(Object.entries(halfLost))(
+  'a model whose every second candidate fails at "%s" loses it there and nowhere else',
+  async (stage, { reason, change }) => {
+    const evaluation = await evaluate(caseSolver(seeds, change));
+    expect(evaluation.reasons).toEqual([{ stage, reason, count: 6 }]);
+    for (const found of evaluation.stages) expect(found.share).toBe(found.stage === stage ? 0.5 : 1);
+    expect(evaluation.admitted).toMatchObject({ passed: 6, of: 12 });
+  },
+);
+
+test('a model that writes one candidate of two loses the other one at "written"', async () => {
+  const evaluation = await evaluate(caseSolver(seeds, (candidates) => candidates.slice(0, 1)));
+  expect(counts(evaluation)).toMatchObject({ written: '6/12', grounded: '6/6', unique: '6/6' });
+});
+
+test.each(['reflection', 'abstraction', 'exploration', 'other'] as const)(
+  'a model that answers requests of the kind "%s" with nothing loses them at "parsed"',
+  async (kind) => {
+    const good = caseSolver(seeds);
+    const evaluation = await evaluate((request) => (requestKind(request) === kind ? '' : good(request)));
+    const role = { reflection: 'reflector', abstraction: 'abstractor', exploration: 'explorer', other: 'judge' }[kind];
+    for (const { purpose, share } of evaluation.purposes)
+      expect([purpose, share ?? 1]).toEqual([purpose, Number(purpose !== role)]);
+    expect(evaluation.admitted.passed).toBe(0);
+  },
+);
+
+test('a judge that approves everything is seen at the attempts with a known result', async () => {
+  const good = caseSolver(seeds);
+  const finding = { ok: true, note: 'fine' };
+  const [apiMatching, parameters, logicalFlow, finalResult, skippedSteps] = Array.from({ length: 5 }, () => finding);
+  const criteria = { apiMatching, parameters, logicalFlow, finalResult, skippedSteps };
+  const approval = JSON.stringify({ criteria, completed: true, reason: 'looks right' });
+  const evaluation = await evaluate((request) => (requestKind(request) === 'other' ? approval : good(request)));
+  expect(evaluation.knownVerdicts).toMatchObject({ passed: 6, of: 12 });
+});
+
+test('an error that passes is retried, and one that does not ends the evaluation with its advice', async () => {
+  const good = caseSolver(seeds);
+  const failed = new Set<string>();
+  const flaky: Rule = (request) => {
+    if (!request.id!.includes('/reflect/') || failed.has(request.id!)) return good(request);
+    failed.add(request.id!);
+    return { status: 503 };
+  };
+  expect((await evaluate(flaky)).admitted.share).toBe(1);
+  expect(failed.size).toBe(promptCases.length);
+  await expect(evaluate(() => ({ status: 401, message: 'no such key' }))).rejects.toThrow('no such key');
+});
+
+test('changed options of the environment are refused with the case that they lack', async () => {
+  const change = { path: ['environment', 'options', 'databases'], value: ['singer'] };
+  const spec = caseSpec('scripted', 'scripted-chat', [change]);
+  const providers = scriptedProviders(model.url);
+  await expect(evaluatePrompts({ environments: environments(), providers, spec })).rejects.toThrow(
+    /^the case forgetting-group cannot be played: found no train task "For every country.*expected one/,
+  );
+});
