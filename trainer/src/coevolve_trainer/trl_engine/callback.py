@@ -116,7 +116,7 @@ class JobCallback(TrainerCallback):
         step, loss, norm = self.cursor.step + 1, logs["loss"], logs["grad_norm"]
         self._divergence.check(step, loss, norm)
         tokens, computed = self._plan.tokens(step - 1)
-        self.meter.add(UpdateTotals(loss, tokens, computed, self._take_pair_sums()), norm)
+        self.meter.add(UpdateTotals(loss, tokens, computed, self._take_pair_sums(), {}), norm)
         self._losses.append(loss)
         self.cursor.step, self.cursor.tokens = step, self.cursor.tokens + tokens
 
