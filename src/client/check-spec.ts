@@ -15,6 +15,7 @@ import { evaluationDraws } from '../spec/evaluation-settings';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import { absurdRates } from '../spec/learning-rates';
 import { readStoredSpec, specHash } from '../spec/read-spec';
 import { checkDevices } from './check-devices';
 import { checkEngine } from './check-engine';
@@ -53,7 +54,7 @@ export async function checkSpec(
   const checks: (() => unknown)[] = [
     () => requireProviders(spec, readProviders(config)),
     () => compute.backend === 'kubernetes' && requireKubernetesSettings(config),
-    () => checkModel(artifacts, policy),
+    () => checkModel(artifacts, spec),
     () => policy.id !== null && requirePolicy(artifacts, policy.id),
     () => environment.experts !== null && loadExperts(artifacts, environment.experts, environment.name),
     () => checkMatch(check, synthesis.match, store),
@@ -83,13 +84,13 @@ function add(check: SpecCheck, { problems = [], unchecked = [], needs = [] }: Fo
   check.needs.push(...needs);
 }
 
-async function checkModel(
-  artifacts: ArtifactStore,
-  { source, model, functions }: CampaignSpec['policy'],
-): Promise<void> {
+async function checkModel(artifacts: ArtifactStore, { policy, training }: CampaignSpec): Promise<void> {
+  const { source, model, functions } = policy;
   if (source !== 'imported' || model === null) return;
   const found = await getModel(artifacts, model);
   if (functions === 'template') requireFunctionFormat(found);
+  const rates = absurdRates(policy, training, found.parameters);
+  if (rates.length > 0) throw invalid(rates.join('\n'));
 }
 
 /**

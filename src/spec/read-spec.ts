@@ -9,6 +9,7 @@ import { secretOptions } from './secret-options';
 import { unusedKeys } from './unused-keys';
 import { fieldOf, parseYaml, strangeValues } from '../base/parse-yaml';
 import { mergeLayers, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
+import { withModelDefaults } from './learning-rates';
 import { withRecipeDefaults } from './recipe-defaults';
 
 /**
@@ -61,8 +62,10 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
 
 type Problems = { problems: string[] };
 
+const withDefaults = (input: unknown): unknown => withModelDefaults(withRecipeDefaults(input));
+
 function resolve(input: unknown): CampaignSpec | Problems {
-  const parsed = campaignSpecSchema.safeParse(withRecipeDefaults(input), { reportInput: true });
+  const parsed = campaignSpecSchema.safeParse(withDefaults(input), { reportInput: true });
   const idle = parsed.success
     ? [...secretsIn(parsed.data), ...unusedKeys(parsed.data)]
     : unusedIntactKeys(input, parsed.error.issues);
@@ -102,7 +105,7 @@ function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): 
   if (broken.has('recipe')) return [];
   const intact = Object.fromEntries(Object.entries(input).filter(([key]) => !broken.has(key)));
   const required = { name: 'unknown', seed: 0, environment: { name: 'unknown' } };
-  const parsed = campaignSpecSchema.safeParse(withRecipeDefaults({ ...required, ...intact }));
+  const parsed = campaignSpecSchema.safeParse(withDefaults({ ...required, ...intact }));
   return parsed.success ? unusedKeys(parsed.data, broken) : [];
 }
 
@@ -111,7 +114,7 @@ function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): 
  * continues after an upgrade.
  */
 export const readStoredSpec = (stored: unknown): CampaignSpec =>
-  withIterations(campaignSpecSchema.parse(withRecipeDefaults(stored)));
+  withIterations(campaignSpecSchema.parse(withDefaults(stored)));
 
 const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec => ({
   ...spec,

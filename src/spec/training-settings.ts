@@ -25,14 +25,14 @@ const common = {
 
 /** Settings shared by all methods on datasets; the defaults differ by method. */
 const shared = (defaults: { epochs: number; learningRate: number; schedule: 'cosine' | 'constant' }) => ({
-  epochs: count.max(1000).default(defaults.epochs).describe('Passes over the data.'),
+  epochs: count.max(1000).default(defaults.epochs).describe('Passes over the data; imported models: 3.'),
   batchSize: count.max(4096).default(8).describe('Trajectories (sft) or pairs per update.'),
   learningRate: z
     .number()
     .min(1e-12)
     .max(1e6)
     .default(defaults.learningRate)
-    .describe('Maximum learning rate of the schedule.'),
+    .describe("Maximum learning rate of the schedule; imported models: TRL's, ten times as much with an adapter."),
   schedule: z.enum(['cosine', 'constant']).default(defaults.schedule).describe('Learning rate after the warm-up.'),
   warmupFraction: z
     .number()

@@ -3,6 +3,7 @@ import { defaultForgettingSettings } from '../domain/signals/detect-forgetting';
 import { growsPool, isReinforcement, recipes } from '../domain/campaign/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
 import { synthesizes } from './iteration-plan';
+import { absurdRates } from './learning-rates';
 import { wrongSets } from './evaluation-settings';
 import { defaultRefills } from './synthesis-settings';
 
@@ -27,6 +28,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['signals'], find: idleForgetting },
   { reads: ['policy', 'start'], find: idlePolicy },
   { reads: ['policy', 'start', 'iterations', 'recipe'], find: idleStored },
+  { reads: ['policy', 'training'], find: ({ policy, training }) => absurdRates(policy, training, policy.parameters) },
   { reads: ['compute'], find: idleCompute },
   { reads: ['recipe', 'compute'], find: unusableEngine },
   { reads: ['training', 'iterations', 'recipe'], find: idleSchedules },
