@@ -65,7 +65,7 @@ REJECTED_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"trainer_state": "/state", "trainer_state_sha256": "0"}, "trainer_state: found no file /state"),
     ({"trainer_state": "/state"}, "trainer_state_sha256: found None, expected a non-empty string"),
     ({"method": "sft"}, "dataset: found None, expected a non-empty string"),
-    ({"settings": {"epochs": 2}}, "settings.epochs: found an unknown setting"),
+    ({"settings": {"batch_size": 2}}, "settings.batch_size: found an unknown setting"),
     (
         {"settings": {"aggregation": "token"}},
         "settings.aggregation: found 'token', expected one of group, batch",
