@@ -1,3 +1,4 @@
+import { removeCheckpoints } from '../../artifacts/remove-checkpoints';
 import type { JobKey } from '../../store/base/epoch';
 import type { Dependencies } from '../base/dependencies';
 import { reserveTrainingBudget } from './reserve-budget';
@@ -28,9 +29,10 @@ export const trainStep =
     });
 
     // The run is completed before its last step, because a retry that finds the step returns at once.
-    if (status.state === 'succeeded')
+    if (status.state === 'succeeded') {
       await store.trainingRuns.succeed(job, policyId, { ...status, finalState: status.trainerState });
-    else await training.lendDevices(jobKey);
+      await removeCheckpoints(artifacts.jobPath(jobKey));
+    } else await training.lendDevices(jobKey);
     await store.rlSteps.finish(job, step, policyId, made.metrics);
     return { policyId };
   };

@@ -1,8 +1,9 @@
+import { removeCheckpoints } from '../../artifacts/remove-checkpoints';
 import type { JobKey } from '../../store/base/epoch';
 import type { Dependencies } from '../base/dependencies';
 import { adoptIntactPolicy, followJob, type ActiveStatus } from './resume-training';
 
-/** Follows a job to its end and stores its policy under its hash. */
+/** Follows a job to its end, stores its policy under its hash, and removes its checkpoints. */
 export const watchTraining =
   (deps: Dependencies) =>
   async ({ jobKey, epoch }: JobKey): Promise<{ policyId: string; seconds: number }> => {
@@ -12,6 +13,7 @@ export const watchTraining =
       return { status: succeeded, made: succeeded };
     });
     await deps.store.trainingRuns.succeed(job, policyId, status);
+    await removeCheckpoints(deps.artifacts.jobPath(jobKey));
     return { policyId, seconds: status.seconds };
   };
 

@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
 import { watchTraining } from '../../../src/activities/train/watch-training';
 import type { JobProgress } from '../../../src/domain/training/job-progress';
 import { resolveSpec } from '../../../src/spec/read-spec';
@@ -40,6 +42,7 @@ test('a job whose trainer is killed is watched to its end: its curve is complete
   await submit(jobKey);
   const { seconds } = await inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }), { onHeartbeat });
 
+  expect(readdirSync(path.join(services.artifacts.jobPath(jobKey), 'checkpoints'))).toEqual([]);
   expect(killed).toBe(true);
   expect(heartbeats.find(({ step }) => step > 20)).toMatchObject({
     ...{ totalSteps: 300, loss: expect.any(Number), tokensPerS: expect.any(Number) },
