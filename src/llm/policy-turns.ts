@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { messageOf } from '../base/errors';
 import { patientFetch } from '../base/patient-fetch';
-import { ModelError } from './model-error';
+import { ModelError, policyServer } from './model-error';
 import type { PolicyEndpoint } from './policy-client';
 
 export type TurnRequest = {
@@ -13,6 +13,8 @@ export type TurnRequest = {
   onWait: (reason: string) => void;
 };
 
+/** Limit for a server that is not ours; a line of ours has some hundred characters. */
+const maxLineLength = 2 ** 16;
 const turnLine = z.object({ state: z.enum(['waiting', 'granted', 'failed']), reason: z.string().default('') });
 const vllmHealth = z.object({ vllm: z.array(z.unknown()) });
 
@@ -29,6 +31,10 @@ export const policyTurns = ({ url, token }: PolicyEndpoint) => {
       ...(signal ? { signal } : {}),
     });
 
+  const noAnswer = (cause: unknown): never => {
+    throw new ModelError('unavailable', policyServer(url).unavailable, { cause });
+  };
+
   return {
     /**
      * Runs `play` while the server keeps the policy's base model. The open connection is the turn, so it ends with this
@@ -40,10 +46,13 @@ export const policyTurns = ({ url, token }: PolicyEndpoint) => {
       const turn = new AbortController();
       const either = AbortSignal.any([signal, turn.signal]);
       try {
-        const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, either);
+        const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, either).catch(noAnswer);
         if (response.ok) await granted(response, onWait);
-        else if (response.status !== 404 && response.status !== 405)
-          throw new ModelError('unavailable', `${url}/v1/turns: found status ${response.status}, expected 200`);
+        else {
+          await response.body?.cancel();
+          if (response.status !== 404 && response.status !== 405)
+            throw new ModelError('unavailable', `${url}/v1/turns: found status ${response.status}, expected 200`);
+        }
       } catch (error) {
         turn.abort();
         if (signal.aborted) throw signal.reason;
@@ -95,6 +104,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
   for await (const chunk of body) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop()!;
+    if (rest.length > maxLineLength) throw new Error(`a line has more than ${maxLineLength} characters`);
     yield* lines;
   }
   return undefined;

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -102,4 +103,26 @@ test('a server without turns lets every policy play at once and holds any number
   await expect(without.models()).resolves.toBeNull();
   await expect(without.release([0])).resolves.toBeNull();
   await other.stop();
+});
+
+test('a server that is down is named with the next command, and an endless line ends', async () => {
+  const down = `http://127.0.0.1:${await freePort()}`;
+  const play = (): Promise<never> => Promise.reject(new Error('it plays without a turn'));
+  await expect(policyTurns({ url: down }).duringTurn(requestOf('a'), play)).rejects.toMatchObject({
+    ...{ kind: 'unavailable', message: expect.stringContaining(`no policy server answers at ${down}; start one`) },
+  });
+
+  const endless = createHttpServer((_request, response) => {
+    const write = (): boolean => response.write('x'.repeat(2 ** 14));
+    response.on('drain', write);
+    write();
+    write();
+  }).listen(0, '127.0.0.1');
+  await once(endless, 'listening');
+  const { port } = endless.address() as AddressInfo;
+  await expect(policyTurns({ url: `http://127.0.0.1:${port}` }).duringTurn(requestOf('a'), play)).rejects.toMatchObject(
+    { kind: 'unavailable', message: expect.stringContaining('a line has more than') },
+  );
+  endless.closeAllConnections();
+  endless.close();
 });
