@@ -46,7 +46,7 @@ def main() -> int:
     from .backend import VllmBackend
     from .device_leases import DeviceLeases
     from .routes import routes
-    from .vllm_process import VllmCommand
+    from .vllm_command import VllmCommand
 
     command = VllmCommand(
         python=arguments.vllm_python,

@@ -28,7 +28,8 @@ from .device_leases import DeviceLeases
 from .policy_folder import PolicyFolder
 from .slot import VllmSlot
 from .turns import LINGER_S, Turns
-from .vllm_process import SERVED_NAME, VllmCommand, VllmProcess
+from .vllm_command import SERVED_NAME, VllmCommand
+from .vllm_process import VllmProcess
 
 
 class VllmBackend:

@@ -14,7 +14,8 @@ from coevolve_policy_server.api_errors import ApiError
 
 from .device_leases import DeviceLeases
 from .policy_folder import BaseModel, PolicyFolder
-from .vllm_process import VllmCommand, VllmProcess
+from .vllm_command import VllmCommand
+from .vllm_process import VllmProcess
 
 
 @dataclass

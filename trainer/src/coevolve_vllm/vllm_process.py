@@ -11,8 +11,6 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,32 +18,17 @@ import httpx
 from coevolve_policy_server.api_errors import ApiError
 
 from .policy_folder import BaseModel
+from .vllm_command import (
+    LORA_RANKS,
+    SERVED_NAME,
+    VllmCommand,
+    command_line,
+    device_arguments,
+    environment_variables,
+)
 
-LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # supported values of vLLM's --max-lora-rank
 START_TIMEOUT_S = 1800.0  # it reads up to several hundred GB of weights and compiles kernels
 STOP_TIMEOUT_S = 3.0  # shorter than the timeout of the process that stops this server
-
-
-@dataclass(frozen=True)
-class VllmCommand:
-    """The command line of vLLM."""
-
-    python: Path
-    """Interpreter with vLLM."""
-    arguments: tuple[str, ...]
-    """Appended to the command line, so that they override ours."""
-    max_context: int
-    """Max tokens of prompt plus completion."""
-    threads: int | None
-    """Threads of vLLM's CPU build; None for its default."""
-    on_cpu: bool
-    """True for vLLM's CPU build, which has no sleep mode."""
-
-
-SERVED_NAME = "base"
-"""Name of a whole policy in vLLM, whose weights can be replaced; adapters have their hashes as names."""
-MEMORY_SHARE = 0.9
-"""Share of a device's memory for vLLM; the rest is for CUDA contexts."""
 
 
 class VllmProcess:
@@ -81,10 +64,10 @@ class VllmProcess:
         context = min(command.max_context, base_model.positions)
         max_lora_rank = next(rank for rank in LORA_RANKS if lora_rank <= rank) if lora_rank else 0
         process = await asyncio.create_subprocess_exec(
-            *_arguments(command, base_model, port=port, context=context, max_lora_rank=max_lora_rank),
-            *(_device_arguments(command, devices)),
+            *command_line(command, base_model, port=port, context=context, max_lora_rank=max_lora_rank),
+            *device_arguments(command, devices),
             *command.arguments,  # the last value of an option is used
-            env=os.environ | _variables(command, devices) | {"VLLM_API_KEY": key},
+            env=os.environ | environment_variables(command, devices) | {"VLLM_API_KEY": key},
             stdout=sys.stderr,
             start_new_session=True,  # so that its child processes can be killed as a group
             preexec_fn=_terminate_with_parent,
@@ -209,62 +192,6 @@ class VllmProcess:
                     await asyncio.sleep(0.25)
         reason = "start timed out" if self.is_running else f"exited with code {self._process.returncode}"
         raise ApiError(500, "engine_failed", f"vLLM {reason}; its output is in this server's log")
-
-
-def _arguments(
-    command: VllmCommand, base_model: BaseModel, *, port: int, context: int, max_lora_rank: int
-) -> list[str]:
-    options: dict[str, object] = {
-        "--host": "127.0.0.1",
-        "--port": port,
-        "--model": base_model.folder,
-        "--served-model-name": SERVED_NAME,
-        # float32 only where its products are as fast: on a CPU, for weights that were trained in float32
-        "--dtype": base_model.dtype if command.on_cpu else "bfloat16",
-        "--max-model-len": context,
-        "--generation-config": "vllm",  # sampling parameters come from the request, never from a file
-        "--uvicorn-log-level": "warning",
-    }
-    flags = []
-    if max_lora_rank:
-        options |= {"--max-loras": 4, "--max-cpu-loras": 16, "--max-lora-rank": max_lora_rank}
-        flags += ["--enable-lora"]
-    if command.on_cpu:
-        # vLLM 0.32 crashes with "CPU Generator does not use offset" when it chunks the prompt of a seeded
-        # request
-        options |= {"--max-num-batched-tokens": max(context, 4096)}
-        flags += ["--no-enable-chunked-prefill", "--enforce-eager"]
-    return [
-        str(command.python),
-        *("-m", "vllm.entrypoints.openai.api_server"),  # the `vllm` command of the CPU package does not start
-        *(str(word) for option in options.items() for word in option),
-        *flags,
-    ]
-
-
-def _device_arguments(command: VllmCommand, devices: Sequence[int]) -> list[str]:
-    sleep = [] if command.on_cpu else ["--enable-sleep-mode"]
-    if not devices:
-        return sleep
-    share = ["--gpu-memory-utilization", str(MEMORY_SHARE)]
-    return [*sleep, *share, "--tensor-parallel-size", str(len(devices))]
-
-
-def _variables(command: VllmCommand, devices: Sequence[int]) -> dict[str, str]:
-    """Returns vLLM's environment variables; the fixed ones override existing ones."""
-    fixed = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True", "HF_HUB_OFFLINE": "1"}
-    fixed["VLLM_SERVER_DEV_MODE"] = "1"  # routes for sleep and for new weights
-    if devices:
-        fixed["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, devices))
-        fixed["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the order of nvidia-smi
-    defaults = {
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # other processes run on the same cores
-    }
-    if command.threads is not None:
-        fixed["OMP_NUM_THREADS"] = str(command.threads)
-    return {name: os.environ.get(name, value) for name, value in defaults.items()} | fixed
 
 
 def _terminate_with_parent() -> None:

@@ -14,7 +14,7 @@ from coevolve_policy_server.chat_request import ChatRequest, parse_chat_request
 from coevolve_trainer.chat.tokenizer import train_tokenizer, write_tokenizer
 from coevolve_trainer.files.policy_files import write_manifest
 from coevolve_vllm.backend import VllmBackend
-from coevolve_vllm.vllm_process import VllmCommand
+from coevolve_vllm.vllm_command import VllmCommand
 from random_policies import random_adapter, random_policy
 
 SCRIPTED = Path(__file__).parent / "scripted_vllm"
