@@ -19,28 +19,43 @@ export type TrainingEstimate = TrainingAmounts & {
   assumptions: string;
 };
 
+/** Tokens of trajectories that were played for an estimate. */
+export type MeasuredLengths = { trajectories: number; mean: number; min: number; max: number };
+
 /** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
 export const measuredTraining = { tokensPerTrajectory: 170, secondsToStart: 8 };
 
 /**
- * Estimates the training effort of each phase from the spec alone.
+ * Estimates the training effort of each phase.
  *
  * @param played     attempts in each iteration, from iteration 1; half of them are assumed to yield a pair
  * @param parameters parameter count of the imported model; null if it is not imported yet
+ * @param lengths    null if no trajectory was measured
  */
 export function estimateTraining(
   spec: CampaignSpec,
   played: readonly number[],
   parameters: number | null,
+  lengths: MeasuredLengths | null,
 ): TrainingEstimate {
+  const perRow = tokensPerRow(spec, lengths);
   const { tokensPerS, basis } = trainingRate(spec, parameters);
   const phases = trajectoriesByPhase(spec, played).map(({ trajectories, ...phase }) => ({
     ...phase,
-    ...costOf(spec, phase.jobs, trajectories * tokensPerRow(spec), tokensPerS),
+    ...costOf(spec, phase.jobs, trajectories * perRow, tokensPerS),
   }));
   const speed = tokensPerS === null ? 'speed unknown' : `${Math.round(tokensPerS).toLocaleString('en')} tokens/s`;
-  return { ...sumOf(phases), phases, assumptions: `${speed} (${basis}), ${tokensPerRow(spec)} tokens a trajectory` };
+  return {
+    ...sumOf(phases),
+    phases,
+    assumptions: `${speed} (${basis}), ${perRow} tokens a trajectory (${basisOf(lengths)})`,
+  };
 }
+
+const basisOf = (lengths: MeasuredLengths | null): string =>
+  lengths
+    ? `${lengths.trajectories} of the environment's own have ${lengths.min} to ${lengths.max}`
+    : 'that of short SQL tasks: no reference actions were played';
 
 /**
  * Estimates the duration of one job in seconds; the budget reservation uses it. Returns null without a basis.
@@ -59,7 +74,7 @@ export function estimateJob(
       ? settings.epochs * rows * (method === 'sft' || method === 'rft' ? 1 : 2)
       : epochsOf(settings) * (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
   const { tokensPerS } = trainingRate(spec, parameters);
-  return tokensPerS && (trajectories * tokensPerRow(spec)) / tokensPerS + measuredTraining.secondsToStart;
+  return tokensPerS && (trajectories * tokensPerRow(spec, null)) / tokensPerS + measuredTraining.secondsToStart;
 }
 
 /** Passes of a job without a dataset over its rollouts. */
@@ -102,8 +117,8 @@ function pairLimit({ pairs }: CampaignSpec, role: RecipeJob['role']): number {
   return kinds.reduce((sum, { maxPairs }) => sum + (maxPairs ?? Infinity), 0);
 }
 
-const tokensPerRow = ({ training }: CampaignSpec): number =>
-  Math.min(measuredTraining.tokensPerTrajectory, training.sft.maxLength ?? Infinity);
+const tokensPerRow = ({ training }: CampaignSpec, lengths: MeasuredLengths | null): number =>
+  Math.min(lengths?.mean ?? measuredTraining.tokensPerTrajectory, training.sft.maxLength ?? Infinity);
 
 function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensPerS: number | null): TrainingAmounts {
   if (tokensPerS === null) {

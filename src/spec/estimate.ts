@@ -4,7 +4,7 @@ import { gpusOf } from './compute-settings';
 import { plannedSize } from './iteration-plan';
 import { evaluationSets } from './evaluation-settings';
 import { estimateModels, type ModelEstimate } from './estimate-models';
-import { estimateTraining, measuredTraining, type TrainingEstimate } from './estimate-training';
+import { estimateTraining, measuredTraining, type MeasuredLengths, type TrainingEstimate } from './estimate-training';
 
 export type Estimate = {
   attempts: number;
@@ -20,7 +20,6 @@ export type Estimate = {
 
 /** Means over quickstart campaigns on two cores; a rough estimate for other tasks and policies. */
 const measured = {
-  tokensPerAttempt: measuredTraining.tokensPerTrajectory,
   attemptsPerSecond: 55,
   /** SmolLM2-135M on the same two cores. */
   importedAttemptsPerSecond: 0.375,
@@ -29,12 +28,16 @@ const measured = {
 };
 
 /**
- * Estimates the work and the cost of a campaign from its spec alone. Counts that the spec fixes are exact; costs are
- * estimates.
+ * Estimates the work and the cost of a campaign. Counts that the spec fixes are exact; costs are estimates.
  *
  * @param parameters parameter count of the imported model; null if it is not imported yet
+ * @param lengths    those of trajectories of the environment; null without any
  */
-export function estimate(spec: CampaignSpec, parameters: number | null = null): Estimate {
+export function estimate(
+  spec: CampaignSpec,
+  parameters: number | null = null,
+  lengths: MeasuredLengths | null = null,
+): Estimate {
   const recipe = recipes[spec.recipe];
   const { trainTasks } = spec.environment;
   const sets = evaluationSets(spec);
@@ -62,12 +65,12 @@ export function estimate(spec: CampaignSpec, parameters: number | null = null): 
           : (stepsPerIteration ?? 0) * ('miniBatches' in settings ? settings.epochs * settings.miniBatches : 1);
     }
   }
-  const training = estimateTraining(spec, played, parameters);
+  const training = estimateTraining(spec, played, parameters, lengths);
   const rate = attemptsPerSecond(spec, parameters);
   const parallelJobs = Math.min(2, agents); // two cores
   return {
     attempts,
-    tokens: Math.round(attempts * measured.tokensPerAttempt),
+    tokens: Math.round(attempts * (lengths?.mean ?? measuredTraining.tokensPerTrajectory)),
     updates: Math.round(updates),
     seconds:
       rate === null || training.seconds === null

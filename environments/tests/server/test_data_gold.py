@@ -32,6 +32,7 @@ def test_gold_is_played_and_scores_1_in_either_form(server: Client, name: str, f
         assert texts == ([react(action) for action in expected] if form == "react" else expected)
         assert (trajectory["reward"], trajectory["turns"]) == (1.0, len(texts))
         assert trajectory["characters"] == sum(len(m["content"]) for m in trajectory["conversation"])
+        assert (trajectory["function_characters"] > 2000) == (name == "bfcl")
         assert trajectory["conversation"][0]["role"] == "system"
         assert trajectory["pattern"] == task["features"]["pattern"]
 

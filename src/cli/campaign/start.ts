@@ -13,6 +13,7 @@ import { estimate } from '../../spec/estimate';
 import { estimateText } from './estimate-text';
 import { printResult, printMessage } from '../base/output';
 import { currentConfig, withSession } from '../../client/session';
+import { measureLengths } from '../../client/measure-lengths';
 import { dryRun } from '../../client/check-spec';
 import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
 
@@ -56,7 +57,7 @@ async function printDryRun(
   { full, json }: { full: boolean | undefined; json: boolean | undefined },
 ): Promise<void> {
   const { problems, unchecked, needs } = await dryRun(currentConfig(), spec);
-  const expected = estimate(spec, await parametersOf(spec));
+  const expected = estimate(spec, await parametersOf(spec), await measureLengths(currentConfig(), spec));
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [
     ...needs.map((line) => `# memory: ${line}`),

@@ -65,7 +65,7 @@ async function play(environment: string, { options, ...flags }: Omit<Flags, 'jso
   const request = { ...flags, options: optionsOf(options) };
   const onProgress = (done: number, drawn?: Progress): void =>
     printOver(drawn ? `${drawn.ready}/${drawn.count} tasks drawn` : `${done} played`);
-  const played = await playReferenceActions({ url, token: server.token }, environment, request, onProgress);
+  const played = await playReferenceActions({ url, token: server.token }, environment, request, { onProgress });
   if (process.stderr.isTTY) printMessage('');
   if (played.length === 0) throw new UsageError(`${environment} has no ${flags.split} tasks for these options`);
   return played;

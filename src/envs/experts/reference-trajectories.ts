@@ -3,7 +3,7 @@ import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { callServer } from '../server/call-server';
 import type { EnvironmentEndpoint } from '../server/endpoint';
 import type { Progress } from '../base/environment-error';
-import { drawUntilDone } from '../server/draw-until-done';
+import { drawUntilDone, type DrawOptions } from '../server/draw-until-done';
 import type { ActionForm } from '../../domain/rollout/action-form';
 
 export type ReferenceRequest = {
@@ -22,10 +22,16 @@ const trajectory = z.object({
   reward: z.number(),
   turns: z.number(),
   characters: z.number(),
+  function_characters: z.number(),
 });
 
-/** A played episode of reference actions: `reward` is in [0, 1], `characters` is the sum over all messages. */
+/** A played episode of reference actions: `reward` is in [0, 1], `characters` is the sum over all messages, `function_characters` that of
+ * the functions that the episode offers. */
 export type ReferenceTrajectory = z.infer<typeof trajectory>;
+
+export type PlayOptions = Pick<DrawOptions, 'signal' | 'limits'> & {
+  onProgress?: (played: number, drawn?: Progress) => void;
+};
 
 const response = z.object({ trajectories: z.array(trajectory) });
 
@@ -34,20 +40,23 @@ const batchSize = 10; // a slow engine plays this many episodes within the timeo
 /**
  * Plays the reference actions of drawn tasks on our environment server.
  *
- * @throws EnvironmentError `rejected` when the environment has no reference actions, or the server rejects the token
+ * @throws the signal's reason; EnvironmentError `rejected` when the environment has no reference actions, or the server rejects the token
  */
 export async function playReferenceActions(
   endpoint: EnvironmentEndpoint,
   environment: string,
   request: ReferenceRequest,
-  onProgress: (played: number, drawn?: Progress) => void = () => undefined,
+  { onProgress = () => undefined, ...options }: PlayOptions = {},
 ): Promise<ReferenceTrajectory[]> {
   const played: ReferenceTrajectory[] = [];
   for (let start = 0; start < request.count; start += batchSize) {
     const stop = Math.min(start + batchSize, request.count);
     const body = { ...request, start, stop };
     const play = () => callServer(endpoint, `/envs/${environment}/data/gold`, response, body);
-    const { trajectories } = await drawUntilDone(play, { onProgress: (drawn) => onProgress(played.length, drawn) });
+    const { trajectories } = await drawUntilDone(play, {
+      ...options,
+      onProgress: (drawn) => onProgress(played.length, drawn),
+    });
     played.push(...trajectories);
     onProgress(played.length);
     if (trajectories.length < stop - start) break; // the environment has no more tasks

@@ -36,7 +36,9 @@ test.each([sql, 'bfcl'])(
   'the reference actions of %s are played in batches, each task once, with reward 1',
   async (environment) => {
     const progress: number[] = [];
-    const played = await playReferenceActions(server, environment, request, (done) => progress.push(done));
+    const played = await playReferenceActions(server, environment, request, {
+      onProgress: (done) => progress.push(done),
+    });
     expect(progress).toEqual([10, 20, 24]);
     expect(new Set(played.map(({ task_id: id }) => id)).size).toBe(24);
     expect(played.every(({ reward }) => reward === 1)).toBe(true);

@@ -68,7 +68,7 @@ test('exported conversations in both formats can be read again', () => {
           ...shown.map((content) => ({ role: 'tool', content })),
         ]),
       ];
-      const row = expertRow({ ...drawn, conversation, turns: 0, characters: 0 }, format);
+      const row = expertRow({ ...drawn, conversation, turns: 0, characters: 0, function_characters: 0 }, format);
       const { conversations, refused } = readConversations(row, format);
       expect(refused).toEqual([]);
       const actions = drawn.actions.map(({ action }) => action);

@@ -1,12 +1,20 @@
 """Plays a task's reference actions in its environment, which gives the expert trajectory."""
 
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
 from coevolve_environments.plugins.react import react
-from coevolve_environments.protocol import BadRequest, Environment, Episode, Json, TaskRecord
+from coevolve_environments.protocol import (
+    BadRequest,
+    Environment,
+    Episode,
+    Json,
+    Observation,
+    TaskRecord,
+)
 from coevolve_environments.server.composed_episode import start_episode
 
 Form = Literal["plain", "react"]
@@ -41,7 +49,7 @@ class GoldEpisode:
 
         Returns:
             task_id, pattern, conversation (role and content), reward in [0, 1], number of turns, number of
-            characters of the conversation.
+            characters of the conversation, and of the functions that the episode offers, as JSON.
 
         Raises:
             BadRequest: the task cannot be played.
@@ -66,11 +74,13 @@ class GoldEpisode:
     def _play_actions(self, episode: Episode) -> Json:
         observation = episode.open()
         conversation, turns = list(observation.messages), 0
+        functions = _function_characters(observation)
         for action in self._record.reference_actions:
             if observation.done:
                 break
             observation = episode.act(action)
             turns += 1
+            functions += _function_characters(observation)
             conversation += [{"role": "assistant", "content": action}, *observation.messages]
         return {
             "task_id": self._record.task_id,
@@ -79,8 +89,13 @@ class GoldEpisode:
             "reward": observation.reward if observation.done else 0.0,
             "turns": turns,
             "characters": _characters(conversation),
+            "function_characters": functions,
         }
 
 
 def _characters(conversation: Sequence[dict[str, str]]) -> int:
     return sum(len(message["content"]) for message in conversation)
+
+
+def _function_characters(observation: Observation) -> int:
+    return 0 if observation.tools is None else len(json.dumps(observation.tools))

@@ -1,0 +1,49 @@
+import type { Config } from '../config';
+import { EnvironmentError } from '../envs/base/environment-error';
+import { defaultRetryLimits } from '../envs/episode/retry-when-unavailable';
+import { playReferenceActions, type ReferenceTrajectory } from '../envs/experts/reference-trajectories';
+import type { CampaignSpec } from '../spec/campaign-spec';
+import type { MeasuredLengths } from '../spec/estimate-training';
+import { deriveSeed } from '../domain/base/seed-tree';
+
+/** Reference episodes that are played for an estimate; one request of the server. */
+const sample = 10;
+const timeoutMs = 20_000;
+
+/**
+ * Measured on intercode-sql: characters per token of the embedded policy's vocabulary, trained on the same texts, and of
+ * SmolLM2's; tokens that a chat template adds to a message.
+ */
+const charactersPerToken = { scratch: 2, imported: 3.3, stored: 3.3 };
+const tokensPerMessage = 5;
+
+/**
+ * Plays reference actions of a spec's train tasks and returns the lengths of these trajectories; null without a server of
+ * ours, without reference actions, or if it takes longer than 20 s.
+ */
+export async function measureLengths({ environment }: Config, spec: CampaignSpec): Promise<MeasuredLengths | null> {
+  const { url, token } = environment;
+  if (!url) return null;
+  const { name, options, form } = spec.environment;
+  const request = { split: 'train', count: sample, seed: deriveSeed(spec.seed, 'tasks'), options, form } as const;
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const played = await playReferenceActions({ url, token, timeoutMs }, name, request, {
+      signal,
+      limits: { ...defaultRetryLimits, unreachableMs: 0 }, // the check of the spec has waited for it
+    });
+    return lengthsOf(played, charactersPerToken[spec.policy.source]);
+  } catch (error) {
+    if (error instanceof EnvironmentError || signal.aborted) return null;
+    throw error;
+  }
+}
+
+function lengthsOf(played: readonly ReferenceTrajectory[], characters: number): MeasuredLengths | null {
+  const tokens = played.map(({ turns, ...one }) =>
+    Math.round((one.characters + one.function_characters) / characters + tokensPerMessage * (2 * turns + 1)),
+  );
+  if (tokens.length === 0) return null;
+  const mean = tokens.reduce((sum, count) => sum + count, 0) / tokens.length;
+  return { trajectories: tokens.length, mean: Math.round(mean), min: Math.min(...tokens), max: Math.max(...tokens) };
+}

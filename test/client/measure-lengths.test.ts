@@ -1,0 +1,54 @@
+import { measureLengths } from '../../src/client/measure-lengths';
+import { readConfig } from '../../src/config';
+import { estimate } from '../../src/spec/estimate';
+import { measuredTraining } from '../../src/spec/estimate-training';
+import { resolveSpec } from '../../src/spec/read-spec';
+import { readSpecFile } from '../../src/spec/read-spec-file';
+import { startEnvironmentServer, type EnvironmentServer } from '../support/environment-server';
+
+let server: EnvironmentServer;
+beforeAll(async () => {
+  server = await startEnvironmentServer('--environments', 'intercode-sql,bfcl');
+});
+afterAll(() => server.kill());
+
+const specOf = (environment: object, policy: object = {}) =>
+  resolveSpec({ name: 'lengths', seed: 1, recipe: 'rft', environment, policy }, 'lengths.yaml');
+const measure = (...given: Parameters<typeof specOf>) =>
+  measureLengths({ ...readConfig(), environment: server }, specOf(...given));
+
+test("the quickstart's reference actions have the tokens that its campaigns measured, within a third", async () => {
+  const spec = await readSpecFile('examples/quickstart.yaml', {});
+  const lengths = await measureLengths({ ...readConfig(), environment: server }, spec);
+  expect(lengths).toMatchObject({ trajectories: 10 });
+  expect(lengths!.mean / measuredTraining.tokensPerTrajectory).toBeGreaterThan(3 / 4);
+  expect(lengths!.mean / measuredTraining.tokensPerTrajectory).toBeLessThan(4 / 3);
+});
+
+test('prompts with functions of 20 kB count, and the estimate names the range', async () => {
+  const environment = { name: 'bfcl', trainTasks: 20, heldOutTasks: 10 };
+  const imported = { source: 'imported', model: 'm' };
+  const lengths = (await measure(environment, imported))!;
+  expect(lengths.min).toBeGreaterThan(2000);
+  const { training, tokens, attempts } = estimate(specOf(environment, imported), null, lengths);
+  expect(tokens).toBe(attempts * lengths.mean);
+  expect(training.assumptions).toContain(
+    `${lengths.mean} tokens a trajectory (10 of the environment's own have ${lengths.min} to ${lengths.max})`,
+  );
+});
+
+test.each([
+  ['no server', {}],
+  ['a server that does not answer', { url: 'http://127.0.0.1:9' }],
+])(
+  '%s measures nothing, and the estimate says what it assumes',
+  async (_name, environment) => {
+    const spec = specOf({ name: 'intercode-sql' });
+    const lengths = await measureLengths({ ...readConfig(), environment }, spec);
+    expect(lengths).toBeNull();
+    expect(estimate(spec, null, lengths).training.assumptions).toContain(
+      '170 tokens a trajectory (that of short SQL tasks',
+    );
+  },
+  60_000,
+);
