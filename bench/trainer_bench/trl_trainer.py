@@ -78,7 +78,7 @@ class _MeasuredTrainer:
         return loss
 
 
-class _StartClock(TrainerCallback):
+class _StartClock(TrainerCallback):  # type: ignore[misc]
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 

@@ -81,7 +81,7 @@ def encoder_tokenizer(name: str) -> Tokenizer:
 @cache
 def vendor_tokenizer(name: str) -> Any:
     """The vocabulary's tokenizer in transformers."""
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(vocabulary(name)),
         bos_token="<|begin_of_text|>" if name == "llama3" else None,
     )

@@ -38,7 +38,7 @@ MODES = pytest.mark.parametrize("padding_free", [False, True], ids=["padded rows
 def random_model(family: str, *, adapter: bool = False, **change: Any) -> Any:
     torch.manual_seed(3)
     config = AutoConfig.for_model(family, **SIZES | change)
-    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model: Any = AutoModelForCausalLM.from_config(config)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)
     if adapter:

@@ -27,7 +27,7 @@ def random_model(family: str = "qwen3") -> Any:
         num_key_value_heads=1,
         intermediate_size=24,
     )
-    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model: Any = AutoModelForCausalLM.from_config(config)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)
     model.lm_head.bias = nn.Parameter(torch.randn(40))

@@ -38,7 +38,7 @@ def write_model(folder: Path, family: Family, model_type: str, **settings: Any) 
     vocabulary = family.tokenizer().get_vocab_size()
     config = AutoConfig.for_model(model_type, **SIZES, vocab_size=vocabulary, **settings)
     torch.manual_seed(0)
-    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model: Any = AutoModelForCausalLM.from_config(config)
     family.write(folder)
     model.save_pretrained(folder)
     return folder

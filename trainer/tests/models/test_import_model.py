@@ -61,7 +61,7 @@ def create_folder(folder: Path) -> Path:
 
     torch.manual_seed(1)
     config = AutoConfig.for_model("llama", **SMALL_LLAMA)
-    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model: Any = AutoModelForCausalLM.from_config(config)
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "tokenizer.json").write_text(vocabulary("smollm2"))
     (folder / "chat_template.jinja").write_text(FORMATS["smollm2"].template)

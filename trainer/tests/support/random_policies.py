@@ -42,7 +42,7 @@ def random_policy(
     """Creates a whole policy in `store` under its hash, with the tokenizer of another policy if given."""
     config = AutoConfig.for_model(**ARCHITECTURES[family])
     torch.manual_seed(3)
-    model = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model = AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             # Norms are initially 1 and biases 0: a bug in them would have no effect

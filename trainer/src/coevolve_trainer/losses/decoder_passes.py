@@ -100,7 +100,7 @@ def _has_plain_head(decoder: PreTrainedModel) -> bool:
 
     Compared on a short row, because transformers has no common name for such steps.
     """
-    head: Any = decoder.get_output_embeddings()  # type: ignore[no-untyped-call]
+    head: Any = decoder.get_output_embeddings()
     ids = torch.arange(8, device=decoder.device)[None]
     was_training = decoder.training
     decoder.train(False)

@@ -71,7 +71,7 @@ class PolicyScorer(nn.Module):
             logp = logits.float().log_softmax(1).gather(1, packed.target_ids[:, None]).squeeze(1)
         else:
             assert states is not None
-            head: Any = self.decoder.get_output_embeddings()  # type: ignore[no-untyped-call]
+            head: Any = self.decoder.get_output_embeddings()
             logp = linear_logprobs(states.to(self.dtype), head.weight, head.bias, packed.target_ids)
         index = packed.prediction_index
         return Scores(logp[index], None if values is None else values[index])

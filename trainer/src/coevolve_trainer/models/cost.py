@@ -23,7 +23,7 @@ def flops_per_token(model: PreTrainedModel, length: float, action_share: float =
     arXiv:2001.08361, section 2.1.
     """
     config = model.config
-    head: Any = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    head: Any = model.get_output_embeddings()
     embeddings = {id(model.get_input_embeddings().weight), id(head.weight)}
     flops: float = 0.0
     for weight in model.parameters():
@@ -59,7 +59,7 @@ def needs_checkpointing(model: PreTrainedModel, micro_batch_tokens: int, device:
     cuda = device.type == "cuda"
     free = torch.cuda.mem_get_info(device)[0] if cuda else psutil.virtual_memory().available
     trained = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
-    return activation_bytes(model, micro_batch_tokens) > FREE_SHARE * (free - 3 * trained)
+    return bool(activation_bytes(model, micro_batch_tokens) > FREE_SHARE * (free - 3 * trained))
 
 
 def _attention_width(config: Any) -> int:

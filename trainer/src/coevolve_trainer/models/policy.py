@@ -148,7 +148,7 @@ def load_model(folder: Path, dtype: torch.dtype | str) -> PreTrainedModel:
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     config = AutoConfig.for_model(**json.loads((folder / CONFIG).read_bytes()))
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         folder,

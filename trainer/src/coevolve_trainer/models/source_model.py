@@ -60,7 +60,7 @@ def _read_gguf(source: Source) -> SourceModel:
 
     from .gguf_tokenizer import gguf_tokenizer
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     fields: dict[str, Any] = {
         name: field.contents() for name, field in GGUFReader(source.path).fields.items()
     }

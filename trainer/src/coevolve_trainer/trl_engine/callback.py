@@ -48,7 +48,7 @@ class JobContext:
         return self.job_dir / "checkpoints"
 
 
-class JobCallback(TrainerCallback):
+class JobCallback(TrainerCallback):  # type: ignore[misc]
     """Called on every process; rank zero writes. A failure raised here ends the training."""
 
     def __init__(

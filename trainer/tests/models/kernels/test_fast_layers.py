@@ -23,7 +23,7 @@ SHAPE = {
 def random_model(family: str, **change: Any) -> Any:
     torch.manual_seed(3)
     config = AutoConfig.for_model(family, **{**SHAPE, **change})
-    model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model: Any = AutoModelForCausalLM.from_config(config)
     model.config._attn_implementation = "sdpa"
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
