@@ -15,6 +15,10 @@ export type TurnRequest = {
 
 /** Limit for a server that is not ours; a line of ours has some hundred characters. */
 const maxLineLength = 2 ** 16;
+/** Type of an answer that is a turn. Other servers answer any route, or none, in other types. */
+const turnType = 'application/jsonl';
+const maxSilenceMs = 20_000;
+
 const turnLine = z.object({ state: z.enum(['waiting', 'granted', 'failed']), reason: z.string().default('') });
 const vllmHealth = z.object({ vllm: z.array(z.unknown()) });
 
@@ -44,20 +48,22 @@ export const policyTurns = ({ url, token }: PolicyEndpoint) => {
      */
     async duringTurn<T>({ policyId, path, signal, onWait }: TurnRequest, play: () => Promise<T>): Promise<T> {
       const turn = new AbortController();
+      const silence = silenceOf(turn);
       const either = AbortSignal.any([signal, turn.signal]);
       try {
         const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, either).catch(noAnswer);
-        if (response.ok) await granted(response, onWait);
-        else {
-          await response.body?.cancel();
-          if (response.status !== 404 && response.status !== 405)
-            throw new ModelError('unavailable', `${url}/v1/turns: found status ${response.status}, expected 200`);
-        }
+        if (response.headers.get('content-type')?.startsWith(turnType)) await granted(response, { onWait, silence });
+        else await response.body?.cancel(); // a server without turns, whose errors the first action reports
       } catch (error) {
-        turn.abort();
         if (signal.aborted) throw signal.reason;
-        if (error instanceof ModelError) throw error;
-        throw new ModelError('unavailable', `${url}/v1/turns: ${messageOf(error)}`, { cause: error });
+        // A server that accepts connections and says nothing: the limits of the attempts end them.
+        if (!turn.signal.aborted) {
+          turn.abort();
+          if (error instanceof ModelError) throw error;
+          throw new ModelError('unavailable', `${url}/v1/turns: ${messageOf(error)}`, { cause: error });
+        }
+      } finally {
+        silence.end();
       }
       try {
         return await play();
@@ -83,11 +89,20 @@ export const policyTurns = ({ url, token }: PolicyEndpoint) => {
   };
 };
 
+type Wait = Pick<TurnRequest, 'onWait'> & { silence: ReturnType<typeof silenceOf> };
+
+/** Aborts a turn when its server has sent nothing for several of its heartbeats. */
+function silenceOf(turn: AbortController): { restart(): void; end(): void } {
+  const timer = setTimeout(() => turn.abort(), maxSilenceMs);
+  return { restart: () => void timer.refresh(), end: () => clearTimeout(timer) };
+}
+
 /** Reads the lines of a turn until it is granted, and the later ones in the background, so that the connection stays open. */
-async function granted({ body }: Response, onWait: (reason: string) => void): Promise<void> {
+async function granted({ body }: Response, { onWait, silence }: Wait): Promise<void> {
   const lines = linesOf(body!);
   for (let state = 'waiting'; state !== 'granted';) {
     const { value, done } = await lines.next();
+    silence.restart();
     const line = turnLine.parse(done ? { state: 'failed', reason: 'the connection was closed' } : JSON.parse(value));
     if (line.state === 'failed') throw new ModelError('unavailable', `no turn on the policy server: ${line.reason}`);
     if (line.state === 'waiting') onWait(line.reason);

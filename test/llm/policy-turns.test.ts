@@ -113,6 +113,7 @@ test('a server that is down is named with the next command, and an endless line 
   });
 
   const endless = createHttpServer((_request, response) => {
+    response.setHeader('content-type', 'application/jsonl');
     const write = (): boolean => response.write('x'.repeat(2 ** 14));
     response.on('drain', write);
     write();

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { randomUUID } from 'node:crypto';
 import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
 import { seedTasks } from '../../../src/activities/plan/seed-tasks';
@@ -36,6 +38,7 @@ export async function startRollouts(): Promise<Rollouts> {
       return environmentData(environment);
     },
     openEnvironment: (...args) => openEnvClient(environment)(...args),
+    artifacts: artifactStore(tmpdir()), // only the paths of policies, which no scripted server reads
     policies: policyClient(policy),
   } as Dependencies;
   return {

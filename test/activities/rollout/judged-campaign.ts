@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { planCalibration } from '../../../src/activities/validate/plan-calibration';
@@ -46,6 +48,7 @@ export async function startJudging(): Promise<JudgedCampaigns> {
     store,
     environmentData: environmentData(environment),
     openEnvironment: openEnvClient(environment),
+    artifacts: artifactStore(tmpdir()), // only the paths of policies, which no scripted server reads
     policies: policyClient({ url: policy.url.replace(/\/v1$/, '') }),
     models: createModelService({ store, providers: providersAt(model.url) }),
   } as Dependencies;

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
 // Plays a batch of rollouts like a rollout worker. Run by `runProgram`.
 import type { Dependencies } from '../../../src/activities/base/dependencies';
 import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
@@ -22,6 +24,7 @@ async function main({ databaseUrl, environment, policyUrl, input }: RolloutInput
     store: createStore(createPool(databaseUrl)),
     environmentData: environmentData(environment),
     openEnvironment: openEnvClient(environment),
+    artifacts: artifactStore(tmpdir()), // only the paths of policies, which no scripted server reads
     policies: policyClient({ url: policyUrl }),
   } as Dependencies;
   await inActivity(() => collectRollouts(services)(input));

@@ -24,6 +24,7 @@ export async function startScriptedPolicy(): Promise<ScriptedPolicy> {
   const requests: ActionRequest[] = [];
   let script: { actions: readonly string[]; before: BeforeAnswer } = { actions: [], before: () => Promise.resolve() };
   const server = createServer((request, response) => {
+    if (request.url !== '/v1/chat/completions') return void response.writeHead(404).end();
     void json(request).then(async (body) => {
       const { messages, seed, model } = body as { messages: ChatMessage[]; seed: number; model: string };
       const turn = messages.filter(({ role }) => role === 'assistant').length;

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coevolve_trainer.engines import with_resolved_engine
 from coevolve_trainer.files.policy_files import verify_policy
 from coevolve_trainer.job import read_job
 from coevolve_trainer.process_group import ProcessGroup
@@ -51,7 +52,7 @@ def test_the_newest_intact_checkpoint_is_read_and_damaged_newer_ones_are_reporte
             if damage(file, *data.draw(damages)):
                 damaged.add(file.parent)
         reports: list[str] = []
-        key = read_job(job.folder).checkpoint_key()
+        key = with_resolved_engine(read_job(job.folder)).checkpoint_key()
         found = read_newest_checkpoint(folder, key, ProcessGroup(), reports.append)
         intact = [path for path in newest_first if path not in damaged]
         assert (found and found.cursor.step) == (int(intact[0].name[5:]) if intact else None)
