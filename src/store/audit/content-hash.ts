@@ -70,7 +70,8 @@ const parts = {
     from exploration_contexts where campaign_id = $1::integer`,
   explorationRuns: `select id, context_id, round, seed, outcome, opening, reward from exploration_runs
     where campaign_id = $1::integer`,
-  explorationTurns: `select run_id, ordinal, action, observation from exploration_turns where campaign_id = $1::integer`,
+  explorationTurns: `select run_id, ordinal, action, thinking, observation
+    from exploration_turns where campaign_id = $1::integer`,
   abstractions: `select id, context_id, candidates, failure from abstractions where campaign_id = $1::integer`,
   judgements: `select id, iteration, kind, task_id, judge_version, completed, reason, criteria, failure
     from judgements where campaign_id = $1::integer`,
