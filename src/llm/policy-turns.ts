@@ -27,16 +27,14 @@ const vllmHealth = z.object({ vllm: z.array(z.unknown()) });
  * servers have no such routes: nothing waits there.
  */
 export const policyTurns = ({ url, token }: PolicyEndpoint) => {
-  const post = (route: string, body: object, signal?: AbortSignal): Promise<Response> =>
-    patientFetch(`${url}${route}`, {
+  const post: Post = (route, body, signal) => {
+    const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
+    return patientFetch(`${url}${route}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+      headers,
       body: JSON.stringify(body),
-      ...(signal ? { signal } : {}),
+      signal: signal ?? null,
     });
-
-  const noAnswer = (cause: unknown): never => {
-    throw new ModelError('unavailable', policyServer(url).unavailable, { cause });
   };
 
   return {
@@ -46,26 +44,10 @@ export const policyTurns = ({ url, token }: PolicyEndpoint) => {
      *
      * @throws ModelError `unavailable` when the turn fails; errors of `play`; the signal's reason
      */
-    async duringTurn<T>({ policyId, path, signal, onWait }: TurnRequest, play: () => Promise<T>): Promise<T> {
+    async duringTurn<T>(request: TurnRequest, play: () => Promise<T>): Promise<T> {
       const turn = new AbortController();
-      const silence = silenceOf(turn);
-      const either = AbortSignal.any([signal, turn.signal]);
       try {
-        const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, either).catch(noAnswer);
-        if (response.headers.get('content-type')?.startsWith(turnType)) await granted(response, { onWait, silence });
-        else await response.body?.cancel(); // a server without turns, whose errors the first action reports
-      } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        // A server that accepts connections and says nothing: the limits of the attempts end them.
-        if (!turn.signal.aborted) {
-          turn.abort();
-          if (error instanceof ModelError) throw error;
-          throw new ModelError('unavailable', `${url}/v1/turns: ${messageOf(error)}`, { cause: error });
-        }
-      } finally {
-        silence.end();
-      }
-      try {
+        await take(post, url, request, turn);
         return await play();
       } finally {
         turn.abort();
@@ -88,6 +70,31 @@ export const policyTurns = ({ url, token }: PolicyEndpoint) => {
     },
   };
 };
+
+type Post = (route: string, body: object, signal?: AbortSignal) => Promise<Response>;
+
+/** Waits for a turn; not on a server without turns, nor longer than a silence of the server. */
+async function take(post: Post, url: string, request: TurnRequest, turn: AbortController): Promise<void> {
+  const { policyId, path, signal, onWait } = request;
+  const silence = silenceOf(turn);
+  const either = AbortSignal.any([signal, turn.signal]);
+  try {
+    const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, either).catch(
+      (cause: unknown) => {
+        throw new ModelError('unavailable', policyServer(url).unavailable, { cause });
+      },
+    );
+    if (response.headers.get('content-type')?.startsWith(turnType)) await granted(response, { onWait, silence });
+    else await response.body?.cancel(); // the first action reports the errors of such a server
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (turn.signal.aborted) return; // it accepts connections and says nothing: the limits of the attempts end them
+    if (error instanceof ModelError) throw error;
+    throw new ModelError('unavailable', `${url}/v1/turns: ${messageOf(error)}`, { cause: error });
+  } finally {
+    silence.end();
+  }
+}
 
 type Wait = Pick<TurnRequest, 'onWait'> & { silence: ReturnType<typeof silenceOf> };
 
