@@ -1,13 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { policyTurns, type TurnRequest } from '../../src/llm/policy-turns';
 import { readConfig } from '../../src/config';
+import { freePort } from '../support/environment-server';
 import { startScriptedServer } from '../support/scripted-server';
 
 const { python, projectRoot } = readConfig();
@@ -37,14 +38,6 @@ afterAll(async () => {
   if (server.exitCode === null) await once(server, 'exit');
   rmSync(root, { recursive: true });
 });
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  return port;
-}
 
 const requestOf = (name: string, onWait: (reason: string) => void = () => {}): TurnRequest => ({
   ...{ policyId: name.repeat(64), path: path.join(root, name), signal: new AbortController().signal, onWait },
@@ -112,7 +105,7 @@ test('a server that is down is named with the next command, and an endless line 
     ...{ kind: 'unavailable', message: expect.stringContaining(`no policy server answers at ${down}; start one`) },
   });
 
-  const endless = createHttpServer((_request, response) => {
+  const endless = createServer((_request, response) => {
     response.setHeader('content-type', 'application/jsonl');
     const write = (): boolean => response.write('x'.repeat(2 ** 14));
     response.on('drain', write);

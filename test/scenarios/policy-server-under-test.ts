@@ -1,11 +1,11 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../support/environment-server';
 import { readConfig } from '../../src/config';
 import type { ChatMessage } from '../../src/domain/rollout/turn';
 
@@ -88,14 +88,6 @@ async function score(store: string, answers: Served[]) {
       const { prompt_ids: promptIds, ...rest } = JSON.parse(line) as Record<string, unknown>;
       return { promptIds, ...rest } as { promptIds: number[]; text: string; logprobs: number[] };
     });
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  return port;
 }
 
 async function untilHealthy(url: string, server: ChildProcess): Promise<void> {

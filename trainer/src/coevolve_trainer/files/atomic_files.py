@@ -20,7 +20,7 @@ def write_atomically(path: Path, data: bytes, *, sync: bool = True, staging: str
     write_synced(staged, data) if sync else staged.write_bytes(data)
     os.replace(staged, path)
     if sync:
-        sync_directory(path.parent)
+        sync_path(path.parent)
 
 
 def write_synced(path: Path, data: bytes) -> None:
@@ -32,9 +32,9 @@ def write_synced(path: Path, data: bytes) -> None:
 
 def publish_directory(staging: Path, final: Path) -> None:
     """Renames a complete staging directory to its final name."""
-    sync_directory(staging)
+    sync_path(staging)
     os.rename(staging, final)
-    sync_directory(final.parent)
+    sync_path(final.parent)
 
 
 def create_empty_directory(path: Path) -> Path:
@@ -44,7 +44,8 @@ def create_empty_directory(path: Path) -> Path:
     return path
 
 
-def sync_directory(path: Path) -> None:
+def sync_path(path: Path) -> None:
+    """Flushes a file or a directory to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -7,13 +7,13 @@ A checkpoint is written into a staging folder, synced, completed by a manifest o
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from ..files.atomic_files import canonical_json, publish_directory, sha256_of_file, write_synced
+from ..files.atomic_files import canonical_json, publish_directory, sha256_of_file, sync_path, write_synced
 from ..updates.checkpoint import Cursor
+from ..updates.resume import newest_intact
 from ..updates.retention import remove_old_checkpoints
 
 STAGING = ".staging-trl"
@@ -26,7 +26,7 @@ def publish_checkpoint(folder: Path, key: str, cursor: Cursor) -> bool:
     write_synced(written / _CURSOR, canonical_json(vars(cursor)))
     files = sorted(path for path in written.rglob("*") if path.is_file())
     for path in files:
-        _sync(path)
+        sync_path(path)
     hashes = {str(path.relative_to(written)): sha256_of_file(path) for path in files}
     write_synced(written / _MANIFEST, canonical_json({"job": key, "files": hashes}))
     final = folder / f"step-{cursor.step:06d}"
@@ -39,13 +39,7 @@ def find_checkpoint(folder: Path, key: str, report: Callable[[str], None]) -> Pa
     """Returns the newest intact checkpoint of the job; `report` is called for each damaged newer one."""
     folder.mkdir(exist_ok=True)
     shutil.rmtree(folder / STAGING, ignore_errors=True)
-    for path in sorted(folder.glob("step-*"), reverse=True):
-        found = _key_of_intact(path)
-        if found == key:
-            return path
-        if found is None:
-            report(f"{path}: a file does not match the manifest; an earlier checkpoint is used")
-    return None
+    return newest_intact(folder, key, _key_of_intact, report)
 
 
 def read_cursor(checkpoint: Path) -> Cursor:
@@ -62,11 +56,3 @@ def _key_of_intact(path: Path) -> str | None:
         return str(manifest["job"]) if intact else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

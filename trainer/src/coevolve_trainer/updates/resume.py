@@ -122,8 +122,15 @@ def _find_newest_checkpoint(folder: Path, key: str, report: Callable[[str], None
 
     for staging in folder.glob(".staging-*"):
         shutil.rmtree(staging)
+    return newest_intact(folder, key, key_of_intact_checkpoint, report)
+
+
+def newest_intact(
+    folder: Path, key: str, key_of: Callable[[Path], str | None], report: Callable[[str], None]
+) -> Path | None:
+    """Returns the newest checkpoint of the job `key`; damaged ones, whose `key_of` is None, are reported."""
     for path in sorted(folder.glob("step-*"), reverse=True):
-        found = key_of_intact_checkpoint(path)
+        found = key_of(path)
         if found == key:
             return path
         if found is None:
