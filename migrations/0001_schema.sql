@@ -700,3 +700,77 @@ create index preference_pairs_by_chosen on preference_pairs (campaign_id, chosen
 create index preference_pairs_by_rejected on preference_pairs (campaign_id, rejected_id);
 create index training_examples_by_trajectory on training_examples (campaign_id, trajectory_id);
 create index training_examples_by_pair on training_examples (campaign_id, pair_id);
+
+-- Experiments ---------------------------------------------------------------------------------------------------------
+
+-- An experiment plays every arm with every seed. Each pair is a cell: a campaign named <experiment>-<arm>-s<seed>.
+create table experiments (
+  id          integer generated always as identity primary key,
+  name        text not null unique check (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
+  version     integer not null default 1,     -- the frozen version in force
+  status      text not null default 'frozen'
+              check (status in ('frozen', 'running', 'paused', 'finished', 'stopped')),
+  created_at  timestamptz not null default now(),
+  finished_at timestamptz
+);
+
+-- The promise made before the first score. A later version is an amendment: the report shows its differences.
+create table experiment_versions (
+  experiment_id integer not null references experiments (id) on delete cascade,
+  version       integer not null,
+  resolved      jsonb not null,    -- every value written out: src/domain/experiment/experiment.ts
+  hash          text not null,     -- sha256 of the canonical JSON of resolved
+  source        text not null,     -- the file as its author wrote it
+  profile       text,
+  manifest      jsonb not null,    -- code, locks, environment, base models, version of the analysis
+  differences   jsonb not null default '[]', -- to the version before
+  frozen_at     timestamptz not null default now(),
+  primary key (experiment_id, version)
+);
+
+create table experiment_cells (
+  experiment_id integer not null references experiments (id) on delete cascade,
+  arm           text not null,
+  seed          integer not null check (seed > 0),
+  campaign      text not null,     -- the name; the campaign itself may have been deleted since, or played elsewhere
+  version       integer not null,  -- the frozen version under which the cell began
+  exploratory   boolean not null default false,
+  imported      boolean not null default false,
+  status        text not null default 'running' check (status in ('running', 'finished', 'missing')),
+  reason        text,              -- why a cell is missing
+  manifest      jsonb,             -- when finished: spec hash, code, locks, hashes of policies and test set, machine
+  content_hash  text,              -- of the campaign (src/store/audit/content-hash.ts)
+  test_hash     text,              -- over the content keys of the tasks of the set test
+  leaked_tasks  integer,           -- content keys of test that are also train tasks
+  checkpoints   jsonb,             -- effort until each checkpoint: src/domain/experiment/analysis.ts
+  started_at    timestamptz not null default now(),
+  finished_at   timestamptz,
+  primary key (experiment_id, arm, seed),
+  check ((status = 'finished') = (content_hash is not null)),
+  check ((status = 'missing') = (reason is not null))
+);
+
+-- The long table: one row per task of the set test and checkpoint. Every number of a report comes from these rows.
+create table experiment_scores (
+  experiment_id integer not null,
+  arm           text not null,
+  seed          integer not null,
+  checkpoint    smallint not null, -- number of the iteration; 0 is the supervised start
+  task          text not null,     -- content key
+  features      jsonb not null,
+  reward        double precision not null check (reward between 0 and 1),
+  success       double precision not null check (success between 0 and 1),
+  primary key (experiment_id, arm, seed, checkpoint, task),
+  foreign key (experiment_id, arm, seed) references experiment_cells (experiment_id, arm, seed) on delete cascade
+);
+
+-- An analysis by the hash of its input: the same input is analysed once.
+create table experiment_analyses (
+  experiment_id integer not null references experiments (id) on delete cascade,
+  input_hash    text not null,
+  look          integer not null,  -- number of seeds that it reads
+  exploratory   boolean not null,  -- not at a declared look, or with exploratory cells
+  output        jsonb not null,
+  recorded_at   timestamptz not null default now(),
+  primary key (experiment_id, input_hash)
+);

@@ -154,6 +154,75 @@ create table events (
   key text,
   constraint events_pkey PRIMARY KEY (id)
 );
+create table experiment_analyses (
+  experiment_id integer not null,
+  input_hash text not null,
+  look integer not null,
+  exploratory boolean not null,
+  output jsonb not null,
+  recorded_at timestamp with time zone not null default now(),
+  constraint experiment_analyses_pkey PRIMARY KEY (experiment_id, input_hash)
+);
+create table experiment_cells (
+  experiment_id integer not null,
+  arm text not null,
+  seed integer not null,
+  campaign text not null,
+  version integer not null,
+  exploratory boolean not null default false,
+  imported boolean not null default false,
+  status text not null default 'running'::text,
+  reason text,
+  manifest jsonb,
+  content_hash text,
+  test_hash text,
+  leaked_tasks integer,
+  checkpoints jsonb,
+  started_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint experiment_cells_pkey PRIMARY KEY (experiment_id, arm, seed),
+  constraint experiment_cells_check CHECK ((status = 'finished'::text) = (content_hash IS NOT NULL)),
+  constraint experiment_cells_check1 CHECK ((status = 'missing'::text) = (reason IS NOT NULL)),
+  constraint experiment_cells_seed_check CHECK (seed > 0),
+  constraint experiment_cells_status_check CHECK (status = ANY (ARRAY['running'::text, 'finished'::text, 'missing'::text]))
+);
+create table experiment_scores (
+  experiment_id integer not null,
+  arm text not null,
+  seed integer not null,
+  checkpoint smallint not null,
+  task text not null,
+  features jsonb not null,
+  reward double precision not null,
+  success double precision not null,
+  constraint experiment_scores_pkey PRIMARY KEY (experiment_id, arm, seed, checkpoint, task),
+  constraint experiment_scores_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision),
+  constraint experiment_scores_success_check CHECK (success >= 0::double precision AND success <= 1::double precision)
+);
+create table experiment_versions (
+  experiment_id integer not null,
+  version integer not null,
+  resolved jsonb not null,
+  hash text not null,
+  source text not null,
+  profile text,
+  manifest jsonb not null,
+  differences jsonb not null default '[]'::jsonb,
+  frozen_at timestamp with time zone not null default now(),
+  constraint experiment_versions_pkey PRIMARY KEY (experiment_id, version)
+);
+create table experiments (
+  id integer not null generated always as identity,
+  name text not null,
+  version integer not null default 1,
+  status text not null default 'frozen'::text,
+  created_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint experiments_name_key UNIQUE (name),
+  constraint experiments_pkey PRIMARY KEY (id),
+  constraint experiments_name_check CHECK (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text),
+  constraint experiments_status_check CHECK (status = ANY (ARRAY['frozen'::text, 'running'::text, 'paused'::text, 'finished'::text, 'stopped'::text]))
+);
 create table exploration_contexts (
   campaign_id integer not null,
   id text not null,
@@ -651,6 +720,10 @@ alter table dropped_pairs add constraint dropped_pairs_campaign_id_fkey FOREIGN 
 alter table evaluations add constraint evaluations_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table evaluations add constraint evaluations_campaign_id_policy_id_fkey FOREIGN KEY (campaign_id, policy_id) REFERENCES policies(campaign_id, id);
 alter table events add constraint events_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table experiment_analyses add constraint experiment_analyses_experiment_id_fkey FOREIGN KEY (experiment_id) REFERENCES experiments(id) ON DELETE CASCADE;
+alter table experiment_cells add constraint experiment_cells_experiment_id_fkey FOREIGN KEY (experiment_id) REFERENCES experiments(id) ON DELETE CASCADE;
+alter table experiment_scores add constraint experiment_scores_experiment_id_arm_seed_fkey FOREIGN KEY (experiment_id, arm, seed) REFERENCES experiment_cells(experiment_id, arm, seed) ON DELETE CASCADE;
+alter table experiment_versions add constraint experiment_versions_experiment_id_fkey FOREIGN KEY (experiment_id) REFERENCES experiments(id) ON DELETE CASCADE;
 alter table exploration_contexts add constraint exploration_contexts_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table exploration_contexts add constraint exploration_contexts_campaign_id_iteration_fkey FOREIGN KEY (campaign_id, iteration) REFERENCES iterations(campaign_id, number);
 alter table exploration_contexts add constraint exploration_contexts_campaign_id_signal_id_fkey FOREIGN KEY (campaign_id, signal_id) REFERENCES feedback_signals(campaign_id, id);

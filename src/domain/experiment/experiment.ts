@@ -1,0 +1,81 @@
+/**
+ * Amounts that are counted for each cell. An amount is nominal, as if the cell had run alone, or paid: work that was found
+ * again by its content costs nothing a second time.
+ */
+export const effortMeasures = [
+  'environmentAttempts', // training attempts of all agents, without evaluations
+  'updates', // steps of the optimizer, over all jobs
+  'trainedTokens',
+  'rolloutTokens', // prompt and completion tokens of the training attempts
+  'modelTokens', // of language models
+  'usd',
+  'gpuSeconds',
+  'wallSeconds',
+] as const;
+export type EffortMeasure = (typeof effortMeasures)[number];
+
+/** An arm: a way to train, as the differences of one campaign spec from the base. */
+export type Arm = {
+  name: string;
+  /** The arm that this one repeats with other seeds (A/A); null: the only one of its spec. */
+  replicaOf: string | null;
+  /** Resolved campaign spec without `name` and `seed`. */
+  spec: Record<string, unknown>;
+  /** Keys whose values differ from those of the base, for tables. */
+  differences: readonly { key: string; base: unknown; arm: unknown }[];
+  /** The arm of the same seed whose admitted tasks this one must equal in number; null: none. */
+  matches: string | null;
+};
+
+/** A difference of two arms: `plus` minus `minus`. `name` is "plus - minus". */
+export type Contrast = { name: string; plus: string; minus: string };
+
+/** An experiment with every value written out. `coevolve experiment freeze` stores it and its hash. */
+export type Experiment = {
+  name: string;
+  /** Root of the seeds of all cells. */
+  seed: number;
+  question: string;
+  /** Arms in the order of the file; an arm stands behind the one that it matches. */
+  arms: readonly Arm[];
+  /** Numbers of seeds after which the scores may be analysed: one or two, ascending. The last is the size. */
+  looks: readonly number[];
+  /** Cells that run at the same time. */
+  concurrency: number;
+  match: {
+    /** Measures that must be the same for both arms of a contrast. */
+    equal: readonly EffortMeasure[];
+    /** Measures with the largest allowed relative difference. */
+    within: Partial<Record<EffortMeasure, number>>;
+    /** Measures that are shown and not checked. */
+    report: readonly EffortMeasure[];
+  };
+  analysis: {
+    /** `success`, `reward`, `success@<feature>=<value>`, `reward@...`, or `aulc(<measure>)`. */
+    metric: string;
+    primary: Contrast;
+    /** Level of the primary contrast, and of the family of the secondary ones. */
+    alpha: number;
+    secondary: readonly Contrast[];
+    /** Arms that the question expects in ascending order; null: no order is claimed. */
+    ordering: readonly string[] | null;
+    /** The smallest difference of the metric that matters. */
+    margin: number;
+    /** Features of tasks, for example `pattern`. */
+    breakdown: readonly string[];
+  };
+  /** Limits after which no further cell starts. futility: conditional power below which the first look ends it. */
+  stopping: { futility: number | null; usd: number | null; hours: number | null };
+};
+
+/** Name of a cell: an arm with a seed, numbered from 1. */
+export type CellName = { arm: string; seed: number };
+
+/** Returns the name of the campaign of a cell. */
+export const cellCampaign = (experiment: string, { arm, seed }: CellName): string => `${experiment}-${arm}-s${seed}`;
+
+/** Returns all cells in the order in which they start: all arms of seed 1, then those of seed 2. */
+export function cellsOf({ arms, looks }: Pick<Experiment, 'arms' | 'looks'>): CellName[] {
+  const seeds = Array.from({ length: looks.at(-1) ?? 0 }, (_, i) => i + 1);
+  return seeds.flatMap((seed) => arms.map(({ name }) => ({ arm: name, seed })));
+}
