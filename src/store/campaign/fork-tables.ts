@@ -61,9 +61,4 @@ export const skippedTables = {
   model_requests: 'reservations and payments of the source, which its ledger books',
   events: 'operator commands and events of the source only',
   providers: 'rate limits shared by all campaigns',
-  experiments: 'a fork is no cell of an experiment, nor are the next four its rows',
-  experiment_versions: 'see experiments',
-  experiment_cells: 'see experiments',
-  experiment_scores: 'see experiments',
-  experiment_analyses: 'see experiments',
 } as const;
