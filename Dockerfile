@@ -31,7 +31,8 @@ ARG WITH_TRL=
 RUN [ -z "${WITH_TRL}" ] || .venv/bin/pip install --no-cache-dir --no-deps -r requirements/trl.lock
 COPY environments environments
 COPY trainer trainer
-RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation ./environments ./trainer
+COPY statistics statistics
+RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation ./environments ./trainer ./statistics
 
 COPY package.json LICENSE ./
 COPY migrations migrations

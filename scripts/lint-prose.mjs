@@ -7,7 +7,18 @@ import { fileURLToPath } from 'node:url';
 
 const limit = 5;
 const root = fileURLToPath(new URL('..', import.meta.url));
-const parts = ['src', 'test', 'tools', 'scripts', 'bench', 'trainer', 'environments', 'examples', 'migrations'];
+const parts = [
+  'src',
+  'test',
+  'tools',
+  'scripts',
+  'bench',
+  'trainer',
+  'environments',
+  'statistics',
+  'examples',
+  'migrations',
+];
 const constructions = {
   'clause with "what" as a noun': /\bwhat (is|was|it|they|the|a|an|its|each|others|nobody|somebody|who|of)\b/gi,
   'of its own': /\bof (its|their|his) own\b/gi,

@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const python = join(root, '.venv', 'bin', 'python');
 const torch = 'torch==2.13.0';
+const projects = ['environments', 'trainer', 'statistics'];
 /** Promise of the last step by folder: steps of one folder run one after another. */
 const queues = new Map();
 const extras = {
@@ -47,12 +48,12 @@ step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () =>
 step(
   'Python packages',
   '.venv/.setup',
-  hashOf('requirements/product.lock', 'trainer/pyproject.toml', 'environments/pyproject.toml'),
+  hashOf('requirements/product.lock', ...projects.map((name) => `${name}/pyproject.toml`)),
   async () => {
     await run(findPython(), ['-m', 'venv', '.venv']);
     await pip(torch);
     await pip('--no-deps', '-r', lock('product'));
-    await pip('--no-deps', '--no-build-isolation', '-e', 'environments', '-e', 'trainer');
+    await pip('--no-deps', '--no-build-isolation', ...projects.flatMap((name) => ['-e', name]));
   },
 );
 for (const name of wanted) extras[name]();

@@ -27,12 +27,12 @@ async function others() {
   await check('structure', process.execPath, ['scripts/lint-structure.mjs']);
   await check('prose', process.execPath, ['scripts/lint-prose.mjs']);
   await check('format', bin('prettier'), ['--check', '--log-level=warn', '.']);
-  for (const name of ['environments', 'trainer', 'bench']) {
+  for (const name of ['environments', 'trainer', 'statistics', 'bench']) {
     await check(`${name}: lint`, python, ['-m', 'ruff', 'check', '--quiet', '.'], name);
     await check(`${name}: format`, python, ['-m', 'ruff', 'format', '--check', '--quiet', '.'], name);
     await check(`${name}: types`, python, ['-m', 'mypy', '--no-error-summary', sharedCache], name);
   }
-  for (const name of ['environments', 'trainer']) await pytest(name);
+  for (const name of ['environments', 'trainer', 'statistics']) await pytest(name);
 }
 
 /** Counts a whole command as one test. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const root = path.resolve(__dirname, '../../..');
-const packages = ['environments/src', 'trainer/src'];
+const packages = ['environments/src', 'trainer/src', 'statistics/src'];
 
 /** Readers and writers of formats that execute code; torch's are included although `weights_only` restricts them. */
 const unsafeFormats =
@@ -14,7 +14,7 @@ const sources = packages.flatMap((folder) =>
     .map((name) => path.join(folder, name)),
 );
 
-test('the two Python packages read and write no format that executes code', () => {
+test('the Python packages read and write no format that executes code', () => {
   expect(sources.length).toBeGreaterThan(100);
   const lines = sources.flatMap((file) =>
     readFileSync(path.join(root, file), 'utf8')

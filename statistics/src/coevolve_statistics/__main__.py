@@ -1,0 +1,44 @@
+"""`python -m coevolve_statistics [power] < input.json > output.json`. Equal inputs give equal bytes."""
+
+import json
+import math
+import sys
+
+from .analysis import analyze
+from .plan import plan_power
+from .reader import InputProblem
+
+COMMANDS = {(): analyze, ("power",): plan_power}
+
+
+def main() -> int:
+    command = COMMANDS.get(tuple(sys.argv[1:]))
+    if command is None:
+        return _fail(f"arguments: found {' '.join(sys.argv[1:])}, expected none or power")
+    try:
+        output = command(json.load(sys.stdin))
+    except json.JSONDecodeError as error:
+        return _fail(f"input: found no JSON ({error}), expected an object")
+    except InputProblem as problem:
+        return _fail(str(problem))
+    json.dump(_finite(output), sys.stdout, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    sys.stdout.write("\n")
+    return 0
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"coevolve_statistics: {' '.join(message.split())}\n")
+    return 2
+
+
+def _finite(value: object) -> object:
+    """Replaces numbers that JSON lacks by null."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""The rules that make two arms comparable. A broken one makes their contrast invalid."""
+
+from dataclasses import dataclass
+
+from .experiment import CellKey, Contrast, Experiment
+from .measured import values_of
+
+#: Amounts in dollars are sums of binary fractions.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class EffortCheck:
+    contrast: str
+    measure: str
+    rule: str
+    allowed: float
+    #: Largest difference over the seeds, relative to the larger amount.
+    found: float
+    seed: int
+    recorded: bool
+
+    @property
+    def holds(self) -> bool:
+        return self.recorded and self.found <= self.allowed + ROUNDING
+
+
+def effort_checks(experiment: Experiment, contrast: Contrast) -> list[EffortCheck]:
+    """Checks every rule on the nominal effort of whole cells, over the seeds that both arms have finished."""
+    rules = [(measure, "equal", 0.0) for measure in experiment.equal]
+    rules += [(measure, "within", allowed) for measure, allowed in experiment.within.items()]
+    pairs = {seed: pair for seed in experiment.seeds if (pair := _pair(experiment, contrast, seed))}
+    checks = []
+    for measure, rule, allowed in rules if pairs else []:
+        found = [(_difference(a.get(measure), b.get(measure)), -seed) for seed, (a, b) in pairs.items()]
+        recorded = all(measure in amounts for pair in pairs.values() for amounts in pair)
+        largest, seed = max(found)
+        checks.append(EffortCheck(contrast.name, measure, rule, allowed, largest, -seed, recorded))
+    return checks
+
+
+def _pair(
+    experiment: Experiment, contrast: Contrast, seed: int
+) -> tuple[dict[str, float], dict[str, float]] | None:
+    plus, minus = (experiment.cells.get((arm, seed)) for arm in (contrast.plus, contrast.minus))
+    if not (plus and minus and plus.finished and minus.finished):
+        return None
+    return plus.effort[plus.last], minus.effort[minus.last]
+
+
+def _difference(a: float | None, b: float | None) -> float:
+    """Relative to the larger. An amount without a record cannot be shown to be equal."""
+    if a is None or b is None:
+        return 1.0
+    return abs(a - b) / max(a, b) if max(a, b) > 0 else 0.0
+
+
+def problems_of(experiment: Experiment, contrast: Contrast) -> list[str]:
+    """Returns a sentence for each broken rule; empty: the arms can be compared."""
+    problems = []
+    if experiment.look not in experiment.looks:
+        declared = " and ".join(map(str, experiment.looks))
+        problems.append(f"{experiment.look} seeds are no declared look; declared: {declared}")
+    keys = [(arm, seed) for seed in experiment.seeds for arm in (contrast.plus, contrast.minus)]
+    problems += [problem for key in keys for problem in _problems_of_cell(experiment, key)]
+    if not problems:
+        problems += [
+            problem for seed in experiment.seeds for problem in _other_tests(experiment, contrast, seed)
+        ]
+        values = values_of(experiment, keys)
+        problems += [] if len(values) == len(keys) else [_without_values(experiment, keys, values)]
+    return problems + [_breach(check) for check in effort_checks(experiment, contrast) if not check.holds]
+
+
+def _problems_of_cell(experiment: Experiment, key: CellKey) -> list[str]:
+    name, cell = f"cell {key[0]}-s{key[1]}", experiment.cells.get(key)
+    if cell is None:
+        return [f"{name} is missing: it has not been played"]
+    if not cell.finished:
+        return [f"{name} is missing: {cell.reason or 'no reason recorded'}"]
+    problems = []
+    if cell.leaked_tasks:
+        problems.append(f"{name}: {cell.leaked_tasks} test tasks are also train tasks (leak)")
+    if not experiment.scores.get(key, {}).get(cell.last):
+        problems.append(f"{name} has no scores at its last checkpoint, {cell.last}")
+    return problems
+
+
+def _other_tests(experiment: Experiment, contrast: Contrast, seed: int) -> list[str]:
+    plus, minus = (contrast.plus, seed), (contrast.minus, seed)
+    if experiment.cells[plus].test_hash != experiment.cells[minus].test_hash:
+        return [f"seed {seed}: {contrast.plus} and {contrast.minus} have different test sets (testHash)"]
+    sets = [tasks for key in (plus, minus) for tasks in _scored_tasks(experiment, key)]
+    if any(tasks != sets[0] for tasks in sets):
+        return [f"seed {seed}: {contrast.plus} and {contrast.minus} were scored on different tasks"]
+    return []
+
+
+def _scored_tasks(experiment: Experiment, key: CellKey) -> list[set[str]]:
+    """The tasks of the last checkpoint; for an area of every checkpoint, except those without scores."""
+    cell, scores = experiment.cells[key], experiment.scores[key]
+    checkpoints = cell.effort if experiment.metric.effort else [cell.last]
+    return [set(scores[checkpoint]) for checkpoint in checkpoints if checkpoint in scores]
+
+
+def _without_values(experiment: Experiment, keys: list[CellKey], values: dict[CellKey, float]) -> str:
+    if (measure := experiment.metric.effort) and not values:
+        return f"the learning curves share no range of {measure}, or lack it"
+    arm, seed = next(key for key in keys if key not in values)
+    if where := experiment.metric.where:
+        return f"seed {seed}: no test task has {where[0]}={where[1]}"
+    return f"cell {arm}-s{seed}: a checkpoint lacks scores or its {experiment.metric.effort}"
+
+
+def _breach(check: EffortCheck) -> str:
+    if not check.recorded:
+        return f"effort: {check.measure} is not recorded for every cell, so that its rule cannot be checked"
+    return (
+        f"effort: {check.measure} differs by {check.found:.2%} at seed {check.seed},"
+        f" allowed {check.allowed:.2%} ({check.rule})"
+    )

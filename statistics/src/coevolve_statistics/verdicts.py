@@ -1,0 +1,154 @@
+"""Tests every contrast and gives its verdict."""
+
+from dataclasses import dataclass
+
+from .experiment import Contrast, Experiment
+from .levels import holm, look_level
+from .measured import values_of
+from .paired import effect_size, equivalence, is_zero, paired_t, sign_flip, t_interval, wins
+from .power import detectable, seeds_needed
+from .proportions import wilson
+from .sums import deviation, mean
+from .validity import problems_of
+
+#: Conventional level of an equivalence test, shared by the looks as alpha is.
+EQUIVALENCE_LEVEL = 0.05
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    contrast: Contrast
+    #: By seed; empty if the contrast is invalid.
+    differences: dict[int, float]
+    problems: list[str]
+    p: float | None
+
+    @property
+    def values(self) -> list[float]:
+        return list(self.differences.values())
+
+    @property
+    def sd(self) -> float | None:
+        return deviation(self.values) if len(self.values) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Levels of this look: of the tests, of equivalence, and of the strictest step of Holm's correction."""
+
+    test: float
+    equivalence: float
+    strictest: float
+
+
+def test_contrast(experiment: Experiment, contrast: Contrast) -> Tested:
+    problems = problems_of(experiment, contrast)
+    if problems:
+        return Tested(contrast, {}, problems, None)
+    keys = [(arm, seed) for seed in experiment.seeds for arm in (contrast.plus, contrast.minus)]
+    values = values_of(experiment, keys)
+    differences = {
+        seed: values[(contrast.plus, seed)] - values[(contrast.minus, seed)] for seed in experiment.seeds
+    }
+    return Tested(contrast, differences, [], paired_t(list(differences.values())))
+
+
+def contrast_results(experiment: Experiment) -> tuple[list[Tested], list[Json]]:
+    """Tests the primary contrast by itself, and the secondary ones as a family (Holm)."""
+    tested = [test_contrast(experiment, contrast) for contrast in experiment.contrasts]
+    adjusted = [tested[0].p, *holm([each.p for each in tested[1:]])]
+    level = look_level(experiment.alpha, experiment.looks)
+    equivalence_level = look_level(EQUIVALENCE_LEVEL, experiment.looks)
+    results = []
+    for index, (each, adjusted_p) in enumerate(zip(tested, adjusted, strict=True)):
+        family = max(1, len(experiment.secondary)) if index else 1
+        levels = Levels(level, equivalence_level, level / family)
+        kind = "secondary" if index else "primary"
+        results.append({"kind": kind, **_result(experiment, each, adjusted_p, levels)})
+    return tested, results
+
+
+def _result(experiment: Experiment, tested: Tested, adjusted_p: float | None, levels: Levels) -> Json:
+    values, sd = tested.values, tested.sd
+    count = len(values)
+    low, high = (t_interval(values, levels.test) if values else None) or (None, None)
+    inner_low, inner_high = (t_interval(values, 2 * levels.equivalence) if values else None) or (None, None)
+    share = wins(values) / count if values else None
+    share_low, share_high = wilson(wins(values), count) if values else (None, None)
+    equivalence_p = equivalence(values, experiment.margin) if values else None
+    found = detectable(sd, count, levels.strictest) if sd else None
+    needed = seeds_needed(experiment.margin, sd, levels.strictest) if sd else None
+    verdict, reasons = _verdict(experiment, tested, (adjusted_p, equivalence_p), levels)
+    if verdict == "inconclusive" and sd:
+        reasons.append(_plan(experiment, count, found, needed))
+    return {
+        "contrast": tested.contrast.name,
+        "plus": tested.contrast.plus,
+        "minus": tested.contrast.minus,
+        "differences": [{"seed": seed, "value": value} for seed, value in tested.differences.items()],
+        "difference": mean(values) if values else None,
+        "sd": sd,
+        "seeds": count,
+        "low": low,
+        "high": high,
+        "low90": inner_low,
+        "high90": inner_high,
+        "p": tested.p,
+        "adjustedP": adjusted_p,
+        "signFlipP": sign_flip(values) if values else None,
+        "equivalenceP": equivalence_p,
+        "effectSize": effect_size(values) if values else None,
+        "probability": share,
+        "probabilityLow": share_low,
+        "probabilityHigh": share_high,
+        "detectable": found,
+        "seedsNeeded": needed,
+        "verdict": verdict,
+        "reasons": reasons + _exploratory(experiment, tested.contrast),
+    }
+
+
+def _verdict(
+    experiment: Experiment, tested: Tested, ps: tuple[float | None, float | None], levels: Levels
+) -> tuple[str, list[str]]:
+    values, (p, equivalence_p) = tested.values, ps
+    if tested.problems:
+        return "invalid", list(tested.problems)
+    if len(values) == 1:
+        return "inconclusive", ["one seed has no deviation: no test is possible"]
+    if is_zero(values):
+        return "equivalent", ["identical: the difference is 0 at every seed"]
+    if p is None or equivalence_p is None:
+        return "inconclusive", [
+            f"the difference is {mean(values):.4g} at every seed: without deviation there is no p"
+        ]
+    equivalent = equivalence_p < levels.equivalence
+    if p < levels.test:
+        small = [f"the difference is significant and lies within the margin of {experiment.margin:g}"]
+        return "better" if mean(values) > 0 else "worse", small if equivalent else []
+    if equivalent:
+        return "equivalent", []
+    return "inconclusive", [
+        f"no difference shown (adjusted p {p:.3g}, level {levels.test:.3g}), nor equivalence within"
+        f" {experiment.margin:g} (p {equivalence_p:.3g}, level {levels.equivalence:.3g})"
+    ]
+
+
+def _plan(experiment: Experiment, seeds: int, found: float | None, needed: int | None) -> str:
+    detects = "nothing" if found is None else f"a difference of {found:.3g}"
+    return (
+        f"{seeds} seeds detect {detects} with 80 % power; a difference of {experiment.margin:g}"
+        f" needs {needed or 'more than 10,000'} seeds"
+    )
+
+
+def _exploratory(experiment: Experiment, contrast: Contrast) -> list[str]:
+    arms = {arm for (arm, _), cell in experiment.cells.items() if cell.exploratory}
+    named = [arm for arm in (contrast.plus, contrast.minus) if arm in arms]
+    if not named:
+        return []
+    return [
+        f"exploratory: cells of {' and '.join(named)} began before the freeze, or with an arm added later"
+    ]
