@@ -190,6 +190,7 @@ create table training_runs (
   policy_id        text,
   tokens           bigint,
   seconds          double precision,
+  updates          integer,            -- optimizer updates of a succeeded job; null for imports
   truncation       jsonb,              -- rows, tokens, actions, pairs and examples that lengths cut, when succeeded
   submitted_at     timestamptz not null default now(),
   finished_at      timestamptz,

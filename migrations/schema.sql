@@ -618,6 +618,7 @@ create table training_runs (
   policy_id text,
   tokens bigint,
   seconds double precision,
+  updates integer,
   truncation jsonb,
   submitted_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,

@@ -71,25 +71,33 @@ export function estimateJob(
   const { tasksPerStep, attempts } = spec.rollouts;
   const trajectories =
     'batchSize' in settings
-      ? settings.epochs * rows * (method === 'sft' || method === 'rft' ? 1 : 2)
+      ? passesOf(settings, rows) * rows * (method === 'sft' || method === 'rft' ? 1 : 2)
       : epochsOf(settings) * (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
   const { tokensPerS } = trainingRate(spec, parameters);
   return tokensPerS && (trajectories * tokensPerRow(spec, null)) / tokensPerS + measuredTraining.secondsToStart;
 }
 
+/** Settings that determine the length of a job with a dataset: one of `epochs` and `updates` is a number. */
+export type JobLength = { epochs: number | null; updates: number | null; batchSize: number };
+
+/** Returns the passes of a job over this number of rows; the last one can be incomplete. */
+export const passesOf = ({ epochs, updates, batchSize }: JobLength, rows: number): number =>
+  updates === null ? epochs! : updates / Math.max(1, Math.ceil(rows / batchSize));
+
 /** Passes of a job without a dataset over its rollouts. */
 const epochsOf = (settings: CampaignSpec['training'][keyof CampaignSpec['training']]): number =>
-  'epochs' in settings ? settings.epochs : 1;
+  'miniBatches' in settings ? settings.epochs : 1;
 
 type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; trajectories: number };
 
-/** Returns the trajectories to train on, counted once per epoch; a pair counts as two. */
+/** Returns the trajectories to train on, counted once per pass; a pair counts as two. */
 function trajectoriesByPhase(spec: CampaignSpec, played: readonly number[]): Work[] {
   const recipe = recipes[spec.recipe];
+  const { trainTasks } = spec.environment;
   const agents = spec.start === 'sft' ? recipe.agents.length : 0;
   const start: Work = {
     ...{ iteration: 0, phase: 'train', jobs: agents },
-    trajectories: agents * spec.environment.trainTasks * spec.training.sft.epochs,
+    trajectories: agents * trainTasks * passesOf(spec.training.sft, trainTasks),
   };
   const phase = isReinforcement(recipe) ? 'optimize' : 'train';
   const later = played.map((attempts, i): Work => {
@@ -107,7 +115,7 @@ function trajectoriesOf(spec: CampaignSpec, { role, method, data }: RecipeJob, a
   const pairs = data.startsWith('pairs') ? Math.min(attempts / 2, pairLimit(spec, role)) : 0;
   const successes = data === 'expert-and-successes' ? attempts / 2 : 0;
   const experts = data === 'pairs' ? 0 : trainTasks;
-  return settings.epochs * (2 * pairs + successes + experts);
+  return passesOf(settings, pairs + successes + experts) * (2 * pairs + successes + experts);
 }
 
 /** Returns the maximum number of pairs of a role. */

@@ -4,7 +4,8 @@ import { gpusOf } from './compute-settings';
 import { plannedSize } from './iteration-plan';
 import { evaluationSets } from './evaluation-settings';
 import { estimateModels, type ModelEstimate } from './estimate-models';
-import { estimateTraining, measuredTraining, type MeasuredLengths, type TrainingEstimate } from './estimate-training';
+import { estimateTraining, measuredTraining, passesOf } from './estimate-training';
+import type { JobLength, MeasuredLengths, TrainingEstimate } from './estimate-training';
 
 export type Estimate = {
   attempts: number;
@@ -90,5 +91,5 @@ function attemptsPerSecond({ policy, compute }: CampaignSpec, parameters: number
   return (measured.importedAttemptsPerSecond * measured.importedParameters) / parameters;
 }
 
-const updatesOf = (rows: number, { epochs, batchSize }: { epochs: number; batchSize: number }): number =>
-  (rows * epochs) / batchSize;
+const updatesOf = (rows: number, length: JobLength): number =>
+  length.updates ?? (rows * passesOf(length, rows)) / length.batchSize;

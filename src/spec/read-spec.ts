@@ -10,7 +10,7 @@ import { unusedKeys } from './unused-keys';
 import { fieldOf, parseYaml, strangeValues } from '../base/parse-yaml';
 import { mergeLayers, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
 import { withModelDefaults } from './learning-rates';
-import { withRecipeDefaults } from './recipe-defaults';
+import { withoutIdleEpochs, withRecipeDefaults } from './recipe-defaults';
 
 /**
  * Reads a spec from YAML (or JSON) text and fills in every default.
@@ -62,7 +62,7 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
 
 type Problems = { problems: string[] };
 
-const withDefaults = (input: unknown): unknown => withModelDefaults(withRecipeDefaults(input));
+const withDefaults = (input: unknown): unknown => withModelDefaults(withRecipeDefaults(withoutIdleEpochs(input)));
 
 function resolve(input: unknown): CampaignSpec | Problems {
   const parsed = campaignSpecSchema.safeParse(withDefaults(input), { reportInput: true });

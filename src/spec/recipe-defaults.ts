@@ -17,3 +17,16 @@ export function withRecipeDefaults(input: unknown): unknown {
   const initial = name === 'coevolve' ? { synthesis: { initialTasks: 100 } } : {}; // it trains on synthetic tasks only
   return merge({ ...reinforcementDefaults, ...initial }, input);
 }
+
+/** Sets `epochs: null` where an author has set `updates` alone, so that no default of `epochs` is added. */
+export function withoutIdleEpochs(input: unknown): unknown {
+  const training = isSection(input) ? input['training'] : undefined;
+  if (!isSection(input) || !isSection(training)) return input;
+  const methods = Object.entries(training).map(([method, settings]) => [
+    method,
+    isSection(settings) && typeof settings['updates'] === 'number' && !Object.hasOwn(settings, 'epochs')
+      ? { ...settings, epochs: null }
+      : settings,
+  ]);
+  return { ...input, training: Object.fromEntries(methods) as unknown };
+}

@@ -7,9 +7,15 @@ export type TrainerMethod = keyof CampaignSpec['training'];
  * and compute.
  */
 export function trainerSettings(spec: CampaignSpec, method: TrainerMethod, iteration: number): Record<string, unknown> {
-  const settings = inSnakeCase(settingsOf(spec.training[method], iteration));
+  const settings = inSnakeCase(withOneLength(settingsOf(spec.training[method], iteration)));
   return method === 'init' ? settings : { ...settings, ...lengthOf(spec, method), ...computeOf(spec) };
 }
+
+/** Removes the one of `epochs` and `updates` that is null: it determines nothing, and the trainer rejects both. */
+const withOneLength = (settings: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(settings).filter(([key, value]) => value !== null || !['epochs', 'updates'].includes(key)),
+  );
 
 /** The trainer reads the positions of an imported policy; those of a policy from scratch are settings. */
 function lengthOf(

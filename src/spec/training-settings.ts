@@ -25,7 +25,16 @@ const common = {
 
 /** Settings shared by all methods on datasets; the defaults differ by method. */
 const shared = (defaults: { epochs: number; learningRate: number; schedule: 'cosine' | 'constant' }) => ({
-  epochs: count.max(1000).default(defaults.epochs).describe('Passes over the data; imported models: 3.'),
+  epochs: count
+    .max(1000)
+    .nullable()
+    .default(defaults.epochs)
+    .describe('Passes over the data; imported models: 3; null: `updates` is set.'),
+  updates: count
+    .max(1_000_000)
+    .nullable()
+    .default(null)
+    .describe('Updates of a job whatever the number of rows, in as many passes as they need; null: `epochs` counts.'),
   batchSize: count.max(4096).default(8).describe('Trajectories (sft) or pairs per update.'),
   learningRate: z
     .number()
@@ -108,7 +117,7 @@ const reinforcement = (aggregation: 'group' | 'batch') => ({
 });
 
 /** Settings that stay those of the method in every iteration: they determine the data, on which estimates are based. */
-const constant = ['epochs', 'miniBatches', 'batchSize', 'maxLength'] as const;
+const constant = ['epochs', 'updates', 'miniBatches', 'batchSize', 'maxLength'] as const;
 
 type Setting = z.ZodDefault<z.ZodType>;
 type Scheduled<Settings> = {

@@ -32,6 +32,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['compute'], find: idleCompute },
   { reads: ['recipe', 'compute'], find: unusableEngine },
   { reads: ['training', 'iterations', 'recipe'], find: idleSchedules },
+  { reads: ['training'], find: unclearLengths },
   { reads: ['environment', 'evaluation'], find: wrongSets },
 ];
 
@@ -176,6 +177,20 @@ function idleStored({ policy: { source, id }, start, iterations, recipe }: Spec)
           `iterations: found ${iterations ?? recipes[recipe].iterations}, expected 0: a stored policy is only evaluated`,
         ]),
   ];
+}
+
+/** Returns a line per method with both lengths of a job, or with none. */
+function unclearLengths({ training }: Spec): string[] {
+  return Object.entries(training).flatMap(([method, settings]) => {
+    if (!('updates' in settings)) return [];
+    const { epochs, updates } = settings;
+    if ((epochs === null) !== (updates === null)) return [];
+    return updates === null
+      ? [`training.${method}.epochs: found null, expected a number: training.${method}.updates is null`]
+      : [
+          `training.${method}.updates: found ${updates}, expected null, because training.${method}.epochs is ${epochs}: set one of both to null`,
+        ];
+  });
 }
 
 function idleSchedules({ training, iterations, recipe }: Spec): string[] {

@@ -64,6 +64,8 @@ export type TrainingStatus =
       policyPath: string;
       tokens: number;
       seconds: number;
+      /** Optimizer updates that the job has made. */
+      updates: number;
       /** Policies of a grpo or ppo job by update, the last is the job's result; empty for other methods. */
       policies: TrainedPolicy[];
       trainerState: TrainerState | null;

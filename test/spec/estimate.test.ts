@@ -28,6 +28,22 @@ test('the estimate of the quickstart is within a factor of two of the measured s
   ]);
 });
 
+test('updates that are set are counted as they are, and their tokens do not grow with the pool', () => {
+  const training = { sft: { updates: 40 }, dpo: { updates: 25 } };
+  const small = estimate(specOf({ training, iterations: 2 }));
+  const large = estimate(specOf({ training, iterations: 2, environment: { ...base.environment, trainTasks: 1200 } }));
+  expect([small.updates, large.updates]).toEqual([40 + 2 * 25, 40 + 2 * 25]);
+  expect(large.training.tokens).toBe(small.training.tokens);
+  // rows of 170 tokens in batches of 8; a pair has two rows
+  expect(small.training.tokens).toBe(170 * 8 * (40 + 2 * 25 * 2));
+});
+
+test('updates of whole passes are estimated as the epochs that they are', () => {
+  const epochs = specOf({ training: { sft: { epochs: 2 } } });
+  const updates = specOf({ training: { sft: { updates: (2 * 600) / 8 } } });
+  expect(estimate(updates)).toEqual(estimate(epochs));
+});
+
 test('the parameter count of the embedded policy follows from its shape', () => {
   // 768 x 96 embeddings; 3 layers of 2 x (4 + 2) heads of size 32 and 3 x 96 x 256 feed-forward weights
   expect(scratchParameters(specOf({}))).toBe(768 * 96 + 3 * (2 * 96 * 6 * 32 + 3 * 96 * 256));

@@ -228,7 +228,7 @@ const unknownKeys = [
   more(
     'a key of another training method',
     'training: { sft: { beta: 0.1 } }',
-    'training.sft.beta: found an unknown key, expected one of epochs, batchSize',
+    'training.sft.beta: found an unknown key, expected one of epochs, updates, batchSize',
   ),
   more(
     'an unknown key of promotion',

@@ -53,7 +53,7 @@ test('spec and trainer have the same methods', () => {
 });
 
 test.each(methods)('a %s job gets exactly the settings that the trainer defines', (method) => {
-  const known = Object.keys(trainer[method]!).filter((name) => !operational.includes(name));
+  const known = Object.keys(trainer[method]!).filter((name) => ![...operational, 'updates'].includes(name));
   expect(new Set(Object.keys(trainerSettings(specOf(), method, 1)))).toEqual(new Set(known));
 });
 
@@ -104,10 +104,41 @@ test.each([
   ['a rate out of range', { dpo: { byIteration: [{ learningRate: 0 }] } }, 'training.dpo.byIteration.0.learningRate'],
   ['a key of another method', { grpo: { byIteration: [{ beta: 0.5 }] } }, 'training.grpo.byIteration.0'],
   ['a key that changes the data', { dpo: { byIteration: [{ epochs: 2 }] } }, 'training.dpo.byIteration.0'],
+  ['another number of updates', { dpo: { byIteration: [{ updates: 2 }] } }, 'training.dpo.byIteration.0'],
   ['more entries than iterations', { dpo: { byIteration: [...eto, ...eto] } }, 'training.dpo.byIteration: found 4'],
   ['a method of the start', { sft: { byIteration: eto } }, 'training.sft'],
 ])('a schedule with %s is rejected with its place', (_, training, place) => {
   expect(() => specOf({ iterations: 3, training })).toThrow(place);
+});
+
+const onDatasets = ['sft', 'rft', 'dpo', 'target'] as const;
+
+test.each(onDatasets)('training.%s.updates replaces the default of epochs, in the spec and in the job', (method) => {
+  const spec = specOf({ training: { [method]: { updates: 500 } } });
+  expect(spec.training[method]).toMatchObject({ updates: 500, epochs: null });
+  const { epochs, ...job } = trainerSettings(specOf(), method, 1);
+  expect(epochs).toBe(3);
+  expect(trainerSettings(spec, method, 1)).toEqual({ ...job, updates: 500 });
+  expect(specOf(spec)).toEqual(spec); // resolved again, as a fork does
+});
+
+test.each([
+  [
+    'both',
+    { updates: 500, epochs: 3 },
+    'training.target.updates: found 500, expected null, because training.target.epochs is 3',
+  ],
+  [
+    'neither',
+    { epochs: null },
+    'training.target.epochs: found null, expected a number: training.target.updates is null',
+  ],
+])('a method with %s of updates and epochs is rejected with the reason', (_, target, message) => {
+  expect(() => specOf({ training: { target } })).toThrow(message);
+});
+
+test('RL methods have no updates', () => {
+  expect(() => specOf({ training: { grpo: { updates: 5 } } })).toThrow('training.grpo.updates');
 });
 
 test('a schedule does not change an estimate', () => {

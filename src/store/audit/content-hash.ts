@@ -84,7 +84,7 @@ const parts = {
     from preference_pairs where campaign_id = $1::integer`,
   droppedPairs: `select iteration, for_role, kind, reason, count from dropped_pairs where campaign_id = $1::integer`,
   trainingRuns: `select ${job('job_key')} as job, iteration, role, method, base_policy, reference_policy, dataset_sha256,
-      dataset_rows, settings, seed, status, policy_id, truncation
+      dataset_rows, settings, seed, status, policy_id, updates, truncation
     from training_runs where campaign_id = $1::integer`,
   rlSteps: `select ${job('x.job_key')} as job, x.step, x.dataset_sha256, x.dataset_rows, x.policy_id
     from ${ofRuns('rl_steps')}`,

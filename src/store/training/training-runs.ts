@@ -102,19 +102,19 @@ export const trainingRunStore = (pool: Pool) => ({
   async succeed(
     job: JobKey,
     policyId: string,
-    spent: { tokens: number; seconds: number; finalState?: TrainerState | null; truncation?: object },
+    spent: { tokens: number; seconds: number; updates?: number; finalState?: TrainerState | null; truncation?: object },
   ): Promise<{ campaignId: number }> {
     const { rows } = await pool.query<{ campaignId: number }>(
       `update training_runs r
        set status = 'succeeded', policy_id = $2, tokens = $3::bigint, seconds = $4::float8, failure = null,
-         final_state = $5::jsonb, truncation = $6::jsonb, finished_at = coalesce(finished_at, now())
+         final_state = $5::jsonb, truncation = $6::jsonb, updates = $8::integer, finished_at = coalesce(finished_at, now())
        where r.job_key = $1
          and exists (select from iterations i
            where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $7::integer for share)
        returning campaign_id as "campaignId"`,
       [
         ...[job.jobKey, policyId, Math.round(spent.tokens), spent.seconds, spent.finalState ?? null],
-        ...[spent.truncation ?? null, job.epoch],
+        ...[spent.truncation ?? null, job.epoch, spent.updates ?? null],
       ],
     );
     if (!rows[0]) throw await jobEpochError(pool, job);

@@ -143,6 +143,7 @@ function toStatus(status: StatusFile, isRunning: boolean, folder: string, progre
       policyPath: join(folder, 'policy'),
       tokens: status.tokens,
       seconds: status.seconds,
+      updates: progress['step'] ?? 0,
       policies,
       trainerState: status.trainer_state_sha256
         ? { path: join(folder, 'trainer-state.safetensors'), sha256: status.trainer_state_sha256 }

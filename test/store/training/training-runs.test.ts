@@ -60,6 +60,14 @@ test.each([
   expect(await stored()).toEqual([]);
 });
 
+test('a succeeded run has the number of its updates', async () => {
+  const { trainingRuns } = campaign.store;
+  await trainingRuns.save(campaign.key, trainingRun(jobKey), examplesOf(trajectoryIds));
+  await trainingRuns.succeed({ jobKey, epoch: 1 }, hash('b'), { tokens: 12, seconds: 1.5, updates: 15 });
+  const { rows } = await database.pool.query('select updates from training_runs where job_key = $1', [jobKey]);
+  expect(rows).toEqual([{ updates: 15 }]);
+});
+
 test('a succeeded run stays succeeded when a failure is reported later', async () => {
   const { trainingRuns } = campaign.store;
   await trainingRuns.save(campaign.key, trainingRun(jobKey), examplesOf(trajectoryIds));

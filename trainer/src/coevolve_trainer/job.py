@@ -51,14 +51,20 @@ class Job:
         return self.settings.max_length or positions_of(self.base)
 
     def manifest_fields(self) -> dict[str, object]:
-        """Returns the inputs that determine the resulting policy; its manifest contains them."""
+        """Returns the inputs that determine the resulting policy; its manifest contains them.
+
+        `updates` is among them only if it is set, so that policies of other jobs keep their hashes.
+        """
+        settings = asdict(self.settings)
+        if settings.get("updates", 0) is None:
+            del settings["updates"]
         return {
             "method": self.method,
             "base_hash": self.base_hash,
             "reference_hash": self.reference_hash,
             "dataset_sha256": self.dataset_sha256,
             "seed": self.seed,
-            "settings": asdict(self.settings),
+            "settings": settings,
         }
 
     def checkpoint_key(self) -> str:
@@ -175,7 +181,7 @@ def _steps(given: dict[str, Any], is_rl: bool) -> int:
     steps = given.get("steps")
     if not is_rl:
         if steps is not None:
-            raise bad_input("steps", repr(steps), f"nothing: {given['method']} counts in epochs")
+            raise bad_input("steps", repr(steps), f"nothing: {given['method']} counts in epochs or updates")
         return 0
     if type(steps) is not int or steps < 1:
         raise bad_input("steps", repr(steps), "an integer of at least 1")

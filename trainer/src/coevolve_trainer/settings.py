@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, asdict, dataclass, field, fields
+from dataclasses import Field, asdict, dataclass, field, fields, replace
 from typing import Any
 
 from .failures import bad_input
@@ -83,7 +83,10 @@ class ComputeSettings:
 class TrainSettings(ComputeSettings):
     """Settings common to all methods with a dataset."""
 
-    epochs: int = setting(14, 1, 1000)
+    epochs: int | None = setting(14, 1, 1000)
+    """Passes over the data, each in another order. None with `updates`."""
+    updates: int | None = setting(None, 1, 1_000_000)
+    """Number of updates for any number of rows: as many passes as they need, the last one incomplete."""
     batch_size: int = setting(8, 1, 4096)
     """Trajectories (sft) or pairs (dpo, target) per update."""
     learning_rate: float = setting(3e-3, 1e-12, 1e6)
@@ -103,6 +106,13 @@ class TrainSettings(ComputeSettings):
     log_every: int = setting(10, 1, 10**9)
     """Updates between progress lines; the last update always has one."""
 
+    def total_updates(self, per_epoch: int) -> int:
+        """Returns the updates of a job whose pass over the data has `per_epoch` updates."""
+        if self.updates is not None:
+            return self.updates
+        assert self.epochs is not None
+        return self.epochs * per_epoch
+
 
 @dataclass(frozen=True)
 class SftSettings(TrainSettings):
@@ -121,7 +131,7 @@ class RftSettings(SftSettings):
 class DpoSettings(TrainSettings):
     """Eq. 7 over trajectory pairs. Three epochs as in the paper; the rate is for 0.1-0.6 M parameters."""
 
-    epochs: int = setting(3, 1, 1000)
+    epochs: int | None = setting(3, 1, 1000)
     learning_rate: float = setting(1e-4, 1e-12, 1e6)
     beta: float = setting(0.1, 1e-6, 1e3)
     """Strength of the penalty for leaving the reference; 0.1 as in ETO."""
@@ -219,6 +229,11 @@ def parse_settings(method: str, given: object) -> Settings:
     parsed = kind(**{name: _parse_value(known[name], value) for name, value in given.items()})
     if isinstance(parsed, InitSettings) and parsed.heads % parsed.kv_heads != 0:
         raise bad_input("settings.kv_heads", parsed.kv_heads, f"a divisor of heads ({parsed.heads})")
+    if isinstance(parsed, TrainSettings) and parsed.updates is not None:
+        if "epochs" in given:
+            expected = f"nothing: settings.updates is {parsed.updates} and determines the length of the job"
+            raise bad_input("settings.epochs", given["epochs"], expected)
+        return replace(parsed, epochs=None)
     return parsed
 
 

@@ -41,7 +41,7 @@ def trainer_arguments(
         "output_dir": str(staging),
         "per_device_train_batch_size": 1,  # an item of our dataset is a whole micro-batch
         "gradient_accumulation_steps": passes,
-        "num_train_epochs": 1,  # our dataset contains the updates of all epochs
+        "num_train_epochs": 1,  # our dataset contains all updates of the job
         "learning_rate": settings.learning_rate,
         "weight_decay": settings.weight_decay,
         "max_grad_norm": settings.max_grad_norm,

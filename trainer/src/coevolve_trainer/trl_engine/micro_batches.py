@@ -53,15 +53,18 @@ class Plan:
 
 
 def plan_updates(examples: Sequence[Example], settings: TrainSettings, seed: int) -> Plan:
-    """Returns the plan of all epochs; a pure function, so that a resumed job agrees."""
+    """Returns the plan of all updates; a pure function, so that a resumed job agrees."""
     longest = [example.longest_row for example in examples]
-    epochs = [
-        plan_epoch(longest, settings.batch_size, seed=seed, epoch=epoch) for epoch in range(settings.epochs)
-    ]
-    updates = [batch for epoch in epochs for batch in epoch]
+    per_epoch = math.ceil(len(examples) / settings.batch_size)
+    total = settings.total_updates(per_epoch)
+    updates = [
+        batch
+        for epoch in range(math.ceil(total / per_epoch))
+        for batch in plan_epoch(longest, settings.batch_size, seed=seed, epoch=epoch)
+    ][:total]
     micro_batches = [split_evenly(examples, batch, settings) for batch in updates]
     passes = max(math.ceil(len(parts) / settings.processes) for parts in micro_batches)
-    return Plan(examples, updates, micro_batches, len(epochs[0]), passes)
+    return Plan(examples, updates, micro_batches, per_epoch, passes)
 
 
 def split_evenly(

@@ -80,7 +80,7 @@ def _train(
         JobFailure: `diverged`, `out-of-memory`, `disk-full`; `cancelled` after SIGTERM.
     """
     per_epoch = math.ceil(len(lengths) / settings.batch_size)
-    total = per_epoch * settings.epochs
+    total = settings.total_updates(per_epoch)
     trainer.load(total)
     trainer.set_row_statistics(sum(lengths) / len(lengths), action_share)
     cursor, plan = trainer.cursor, list[list[int]]()
