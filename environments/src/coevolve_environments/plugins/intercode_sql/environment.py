@@ -14,9 +14,10 @@ from coevolve_environments.plugins.draws import sample
 from coevolve_environments.plugins.intercode_sql.compose import compose
 from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases, wheel_databases
-from coevolve_environments.plugins.intercode_sql.draw import draw_tasks
+from coevolve_environments.plugins.intercode_sql.draw import allowed_patterns, draw_tasks
 from coevolve_environments.plugins.intercode_sql.engine import Engine
 from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, SqlEpisode
+from coevolve_environments.plugins.intercode_sql.mix import require_drawn
 from coevolve_environments.plugins.intercode_sql.options import Options, read_options
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.published import PublishedTasks
@@ -135,6 +136,9 @@ class InterCodeSql(Environment):
             raise BadRequest(f"`options.source` file needs the setting hosted.{self.name}.questions")
         if chosen.source != "generated" and chosen.patterns:
             raise BadRequest("`options.patterns` applies only to `options.source` generated")
+        if chosen.source != "generated" and chosen.mix:
+            raise BadRequest("`options.mix` applies only to `options.source` generated")
+        require_drawn(chosen.mix, allowed_patterns(chosen))
         return chosen
 
     def _published_tasks(self, split: Split, count: int, seed: int, chosen: Options) -> list[TaskRecord]:

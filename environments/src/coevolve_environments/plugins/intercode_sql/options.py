@@ -1,9 +1,10 @@
 """Options of the data routes."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from coevolve_environments.plugins.intercode_sql.mix import Weights, read_mix
 from coevolve_environments.plugins.validation import (
     boolean_option,
     integer_in_range,
@@ -28,6 +29,8 @@ class Options:
     """Of drawn tasks. A variant that is harder than its parent may exceed it."""
     schema: bool = False
     """Lists the tables and columns in the first message."""
+    mix: Mapping[str, Weights] = field(default_factory=dict)
+    """Weights of the patterns by draw: `train`, `heldOut`, `proposal`. Absent means equal weights."""
 
 
 def read_options(
@@ -45,4 +48,5 @@ def read_options(
             options.get("max_difficulty", DEFAULT_DIFFICULTY), "options.max_difficulty", MAX_DIFFICULTY
         ),
         boolean_option(options, "schema", False),
+        read_mix(options, patterns),
     )

@@ -2,11 +2,16 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from coevolve_environments.plugins.intercode_sql.draw import allowed_patterns, draw_any, shuffled
+from coevolve_environments.plugins.intercode_sql.draw import (
+    allowed_patterns,
+    draw_any,
+    draw_by_weights,
+    shuffled,
+)
 from coevolve_environments.plugins.intercode_sql.options import MAX_DIFFICULTY, Options
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.select_text import count_clauses
@@ -39,15 +44,25 @@ def draw_variants(
     easier     same database, difficulty one lower
     harder     same database, more clauses than the parent, of the next difficulty first; it may exceed the
                difficulty of the options, so that tasks become harder with every generation
-    random     any task that the options allow, without parent
+    random     any task that the options allow, without parent; by the weights `mix.proposal`
     """
     rng = random.Random(f"{seed}/{relation}")
     taken = {parent.key for parent in parents}
     if relation == "random":
-        return list(_take(((draft, None) for draft in draw_any(space, rng, options)), count, taken))
+        drafts = _proposals(space, rng, options, frozenset(taken))
+        return list(_take(((draft, None) for draft in drafts), count, taken))
     candidates = _relation(space, parents, relation, rng, options)
     streams = {index: candidates(parent) for index, parent in enumerate(parents)}
     return list(_take(_round_robin(streams, space, taken), count, taken))
+
+
+def _proposals(space: Space, rng: random.Random, options: Options, parents: Set[str]) -> Iterator[Draft]:
+    weights = options.mix.get("proposal")
+    if weights is None:
+        return draw_any(space, rng, options)
+    return draw_by_weights(
+        space, weights, rng, options, lambda draft: draft.key not in parents and space.is_fit(draft)
+    )
 
 
 def _take(offers: Iterator[tuple[Draft, int | None]], count: int, taken: set[str]) -> Iterator[Related]:
