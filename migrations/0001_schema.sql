@@ -192,6 +192,8 @@ create table training_runs (
   seconds          double precision,
   updates          integer,            -- optimizer updates of a succeeded job; null for imports
   truncation       jsonb,              -- rows, tokens, actions, pairs and examples that lengths cut, when succeeded
+  content_key      text,               -- equal key, equal policy; null: the job is never found by others (compute.reuse)
+  found_from       text,               -- key of the equal job that trained the policy; its campaign may have been deleted
   submitted_at     timestamptz not null default now(),
   finished_at      timestamptz,
   foreign key (campaign_id, iteration) references iterations (campaign_id, number),
@@ -199,6 +201,7 @@ create table training_runs (
     (dataset_sha256 is null) = (method in ('grpo', 'ppo', 'import')) and (dataset_uri is null) = (dataset_sha256 is null))
 );
 create index training_runs_by_campaign on training_runs (campaign_id, iteration);
+create index training_runs_by_content on training_runs (content_key) where status = 'succeeded';
 
 -- A policy is its checkpoint: the id is the sha256 of the checkpoint's manifest, which holds the hash of every file.
 create table policies (
@@ -615,11 +618,12 @@ create table evaluations (
 
 -- Spending ------------------------------------------------------------------------------------------------------------
 
--- The costs by key and unit. An entry with the same key is stored once.
+-- The costs by key and unit. An entry with the same key is stored once. settle is paid; found is the cost of an equal job of
+-- another campaign, whose policy was used again: both together are the cost as if the campaign had run alone.
 create table ledger (
   campaign_id integer not null references campaigns (id) on delete cascade,
   key         text not null,    -- a training job, the attempts of a phase, or a model request
-  entry       text not null check (entry in ('reserve', 'settle', 'release')),
+  entry       text not null check (entry in ('reserve', 'settle', 'release', 'found')),
   unit        text not null check (unit in ('tokens', 'seconds', 'llm-tokens', 'usd', 'gpu-seconds')),
   amount      double precision not null check (amount >= 0),
   recorded_at timestamptz not null default now(),

@@ -359,7 +359,7 @@ create table ledger (
   recorded_at timestamp with time zone not null default now(),
   constraint ledger_pkey PRIMARY KEY (campaign_id, key, entry, unit),
   constraint ledger_amount_check CHECK (amount >= 0::double precision),
-  constraint ledger_entry_check CHECK (entry = ANY (ARRAY['reserve'::text, 'settle'::text, 'release'::text])),
+  constraint ledger_entry_check CHECK (entry = ANY (ARRAY['reserve'::text, 'settle'::text, 'release'::text, 'found'::text])),
   constraint ledger_unit_check CHECK (unit = ANY (ARRAY['tokens'::text, 'seconds'::text, 'llm-tokens'::text, 'usd'::text, 'gpu-seconds'::text]))
 );
 create table matches (
@@ -620,6 +620,8 @@ create table training_runs (
   seconds double precision,
   updates integer,
   truncation jsonb,
+  content_key text,
+  found_from text,
   submitted_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
   constraint training_runs_pkey PRIMARY KEY (job_key),
@@ -702,6 +704,7 @@ CREATE INDEX tasks_by_iteration ON tasks USING btree (campaign_id, created_itera
 CREATE INDEX training_examples_by_pair ON training_examples USING btree (campaign_id, pair_id);
 CREATE INDEX training_examples_by_trajectory ON training_examples USING btree (campaign_id, trajectory_id);
 CREATE INDEX training_runs_by_campaign ON training_runs USING btree (campaign_id, iteration);
+CREATE INDEX training_runs_by_content ON training_runs USING btree (content_key) WHERE status = 'succeeded'::text;
 CREATE INDEX trajectories_by_policy ON trajectories USING btree (campaign_id, policy_id, purpose);
 CREATE INDEX trajectories_by_task ON trajectories USING btree (campaign_id, task_id, iteration);
 

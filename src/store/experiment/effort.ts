@@ -1,0 +1,81 @@
+import type { Pool } from 'pg';
+import { effortMeasures, type EffortMeasure } from '../../domain/experiment/experiment';
+
+/** The nominal amount is that of a campaign that runs alone; the paid amount is without work found in other campaigns. */
+export type Amounts = { nominal: number; paid: number };
+
+/** Effort until the end of an iteration, of which every iteration before it is a part. */
+export type CheckpointEffort = { checkpoint: number; effort: Record<EffortMeasure, Amounts> };
+
+/**
+ * Returns the effort of a campaign until each of its iterations. It reads the campaign's own rows: in a fork, copied
+ * attempts and jobs count and their entries in the ledger of the source do not.
+ */
+export async function effortOf(pool: Pick<Pool, 'query'>, campaignId: number): Promise<CheckpointEffort[]> {
+  const { rows } = await pool.query<{ iteration: number; measure: EffortMeasure | null } & Amounts>(
+    `select i.number as iteration, a.measure, coalesce(a.nominal, 0)::float8 as nominal, coalesce(a.paid, 0)::float8 as paid
+     from iterations i
+     left join (${amounts.join(' union all ')}) a (iteration, measure, nominal, paid) on a.iteration = i.number
+     where i.campaign_id = $1::integer
+     order by i.number`,
+    [campaignId],
+  );
+  const checkpoints: CheckpointEffort[] = [];
+  for (const { iteration, measure, nominal, paid } of rows) {
+    const last = checkpoints.at(-1);
+    if (last?.checkpoint !== iteration)
+      checkpoints.push({ checkpoint: iteration, effort: last ? structuredClone(last.effort) : nothing() });
+    if (measure === null) continue; // an iteration without any amount
+    const sum = checkpoints.at(-1)!.effort[measure];
+    sum.nominal += nominal;
+    sum.paid += paid;
+  }
+  return checkpoints;
+}
+
+const nothing = (): Record<EffortMeasure, Amounts> =>
+  Object.fromEntries(effortMeasures.map((measure) => [measure, { nominal: 0, paid: 0 }])) as Record<
+    EffortMeasure,
+    Amounts
+  >;
+
+/** Queries for rows of (iteration, measure, nominal, paid) of campaign $1. */
+const amounts = [
+  `select t.iteration, m.measure, m.amount, m.amount
+   from (select iteration, count(*) as attempts, sum(prompt_tokens + completion_tokens) as tokens from trajectories
+     where campaign_id = $1::integer and purpose = 'train' group by iteration) t
+   cross join lateral (values ('environmentAttempts', t.attempts), ('rolloutTokens', t.tokens)) as m (measure, amount)`,
+
+  `select r.iteration, m.measure, sum(m.amount), sum(m.amount) filter (where r.found_from is null)
+   from training_runs r
+   cross join lateral (values ('updates', r.updates::bigint), ('trainedTokens', r.tokens)) as m (measure, amount)
+   where r.campaign_id = $1::integer and r.status = 'succeeded'
+   group by r.iteration, m.measure`,
+
+  // The entries of a job have its key, those of a model call the key of its request.
+  `select w.iteration, case l.unit when 'llm-tokens' then 'modelTokens' when 'usd' then 'usd' else 'gpuSeconds' end,
+     sum(l.amount), sum(l.amount) filter (where l.entry = 'settle')
+   from ledger l
+   join (select job_key as key, iteration from training_runs where campaign_id = $1::integer
+     union all
+     select 'call/' || call_id || '/' || ordinal, iteration from model_requests where campaign_id = $1::integer) w
+     using (key)
+   where l.campaign_id = $1::integer and l.entry in ('settle', 'found') and l.unit in ('llm-tokens', 'usd', 'gpu-seconds')
+   group by w.iteration, l.unit`,
+
+  // Without the time in which the campaign was paused or parked. Jobs of several agents may run at the same time, so the
+  // sum of the seconds of found jobs is the most that they would have added.
+  `select s.iteration, 'wallSeconds', s.seconds + s.found, s.seconds
+   from (select i.number as iteration,
+       extract(epoch from i.ended - i.started_at) - coalesce((select sum(extract(epoch from
+           least(w.until, i.ended) - greatest(w.since, i.started_at)))
+         from (select kind, recorded_at as since, lead(recorded_at, 1, 'infinity') over (order by id) as until
+           from events where campaign_id = $1::integer
+             and kind in ('paused', 'parked', 'resumed', 'retried', 'skipped', 'stopping', 'aborting')) w
+         where w.kind in ('paused', 'parked') and w.since < i.ended and w.until > i.started_at), 0) as seconds,
+       coalesce((select sum(l.amount) from training_runs r
+         join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'found' and l.unit = 'seconds'
+         where r.campaign_id = $1::integer and r.iteration = i.number), 0) as found
+     from (select i.number, i.started_at, coalesce(i.finished_at, c.finished_at, now()) as ended
+       from iterations i join campaigns c on c.id = i.campaign_id where c.id = $1::integer) i) s`,
+];

@@ -1,0 +1,50 @@
+import { effortOf } from '../../../src/store/experiment/effort';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { addPolicy, attempt, hash, newCampaign, task, trainingRun } from '../support/new-campaign';
+
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+const both = (amount: unknown) => ({ nominal: amount, paid: amount });
+
+test('effort adds up over the iterations, counts training attempts alone, and leaves waiting out', async () => {
+  const { pool } = database;
+  const campaign = await newCampaign(pool, 0);
+  const { store, campaignId, name, key: start } = campaign;
+  await store.tasks.seed(start, [task('seed')]);
+  await store.trajectories.save(attempt(start, { taskId: 'seed' })); // an expert: no training attempt
+  const jobKey = `campaign/${name}/iteration/0/train/target`;
+  await store.trainingRuns.save(start, trainingRun(jobKey, { gpus: 2 }), []);
+  await store.trainingRuns.succeed({ jobKey, epoch: 1 }, hash('a'), { tokens: 300, seconds: 4, updates: 7 });
+  await store.ledger.bookTraining({ jobKey, epoch: 1 }, { tokens: 300, seconds: 4 }, true);
+
+  const key = { ...start, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
+  const policyId = await addPolicy({ ...campaign, key }, { id: hash('b') });
+  for (const purpose of ['train', 'evaluation'] as const)
+    await store.trajectories.save(attempt(key, { taskId: 'seed', purpose, policyId }));
+  await pool.query(`update iterations set started_at = now() - interval '100 s', finished_at = now()
+    where campaign_id = ${campaignId}`);
+  await pool.query(`insert into events (campaign_id, kind, actor, recorded_at) values
+    (${campaignId}, 'paused', 'test', now() - interval '60 s'), (${campaignId}, 'resumed', 'test', now() - interval '30 s')`);
+
+  const wall = (seconds: number) => both(expect.closeTo(seconds, 0));
+  await expect(effortOf(pool, campaignId)).resolves.toEqual([
+    {
+      checkpoint: 0,
+      effort: {
+        ...{ environmentAttempts: both(0), rolloutTokens: both(0), updates: both(7), trainedTokens: both(300) },
+        ...{ modelTokens: both(0), usd: both(0), gpuSeconds: both(8), wallSeconds: wall(70) },
+      },
+    },
+    {
+      checkpoint: 1,
+      effort: {
+        ...{ environmentAttempts: both(1), rolloutTokens: both(5), updates: both(7), trainedTokens: both(310) },
+        ...{ modelTokens: both(0), usd: both(0), gpuSeconds: both(8), wallSeconds: wall(140) },
+      },
+    },
+  ]);
+});
