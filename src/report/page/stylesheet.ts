@@ -43,6 +43,8 @@ a { color: inherit; }
 .change .arrow { font-size: 0.7em; }
 .outcome .verdict { font-weight: 600; font-size: 16px; margin-top: 10px; }
 .line { display: block; }
+.checks { grid-column: 1 / -1; margin: 0; display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 6px 14px; font-size: 14px; }
+.checks dd { margin: 0; }
 nav { margin: 22px 0 0; font-size: 13.5px; }
 nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 18px; }
 nav a { color: var(--muted); text-decoration: none; border-bottom: 1px solid var(--rule); }
@@ -72,9 +74,9 @@ thead th { color: var(--muted); font-size: 12px; vertical-align: bottom; line-he
 td.number { white-space: nowrap; }
 tbody th, td code { white-space: nowrap; }
 .badge { display: inline-block; border-radius: 20px; padding: 0 9px; font-size: 12px; line-height: 1.65; white-space: nowrap; background: var(--code); color: var(--muted); font-weight: 550; }
-.badge.promote, .badge.success, .badge.finished { background: var(--good-soft); color: var(--good); }
-.badge.keep, .badge.partial, .badge.paused, .badge.parked { background: var(--warn-soft); color: var(--warn); }
-.badge.failed, .badge.aborted { background: var(--bad-soft); color: var(--bad); }
+.badge.promote, .badge.success, .badge.finished, .badge.better, .badge.equivalent, .badge.yes { background: var(--good-soft); color: var(--good); }
+.badge.keep, .badge.partial, .badge.paused, .badge.parked, .badge.inconclusive { background: var(--warn-soft); color: var(--warn); }
+.badge.failed, .badge.aborted, .badge.worse, .badge.invalid, .badge.no { background: var(--bad-soft); color: var(--bad); }
 .comparison { background: var(--card); border: 1px solid var(--rule); border-radius: 10px; padding: 16px 18px 8px; margin: 14px 0; }
 .goal { max-width: 80ch; }
 .sides { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 18px; }

@@ -1,0 +1,101 @@
+import type { CustomSeriesRenderItem, EChartsOption } from 'echarts';
+import { axisText, quantityAxis, type Scale } from './axes';
+import type { Chart } from './figure';
+
+export type Position = readonly [x: number, y: number];
+
+/** A mark at coordinates of the axes. */
+export type Mark =
+  | { kind: 'line'; points: readonly Position[]; colour: string; width?: number; dashed?: boolean; opacity?: number }
+  | { kind: 'area'; points: readonly Position[]; colour: string; opacity?: number }
+  | { kind: 'dot'; at: Position; colour: string; hollow?: boolean; radius?: number }
+  | {
+      kind: 'text';
+      at: Position;
+      text: string;
+      side: 'right' | 'left' | 'above' | 'below' | 'centre';
+      muted?: boolean;
+    };
+
+/** An axis of quantities, or of named slots at 0, 1, 2 and so on. */
+export type Axis =
+  { scale: Scale; format: (value: number) => string; name?: string } | { slots: readonly string[]; name?: string };
+
+export type MarksChart = {
+  title: string;
+  description: string;
+  x: Axis;
+  y: Axis;
+  marks: readonly Mark[];
+  height?: number;
+  /** Space for the labels of the y axis in px. */
+  left?: number;
+};
+
+/** Free marks on two axes: intervals, curves with bands, slots of seeds, cells of a heat map. */
+export function marksChart({ title, description, x, y, marks, height = 220, left = 46 }: MarksChart): Chart {
+  const data: [number, number][] = [[0, 0]]; // one item, which draws all marks
+  const renderItem: CustomSeriesRenderItem = (_, api) => ({
+    type: 'group',
+    children: marks.map((mark) => drawMark(mark, (at) => api.coord([...at]) as [number, number])),
+  });
+  return {
+    title,
+    description,
+    height,
+    option: {
+      grid: { left, right: 14, top: 14, bottom: x.name ? 40 : 24, outerBoundsMode: 'none' },
+      xAxis: { ...axis(x), ...axisName(x, 26) } as EChartsOption['xAxis'],
+      yAxis: { ...axis(y), ...('slots' in y ? { inverse: true } : {}) } as EChartsOption['yAxis'],
+      series: [{ type: 'custom', silent: true, clip: false, data, renderItem }],
+    } as EChartsOption,
+  };
+}
+
+const axisName = ({ name }: Axis, nameGap: number) =>
+  name ? { name, nameGap, nameLocation: 'middle' as const, nameTextStyle: { ...axisText } } : {};
+
+function axis(own: Axis) {
+  if (!('slots' in own)) return quantityAxis(own.scale, own.format);
+  const label = (value: number): string => (Number.isInteger(value) ? (own.slots[value] ?? '') : '');
+  return {
+    ...quantityAxis({ low: -0.5, high: own.slots.length - 0.5, step: 0.5 }, label),
+    splitLine: { show: false },
+  };
+}
+
+function drawMark(mark: Mark, at: (position: Position) => [number, number]) {
+  if (mark.kind === 'text') return drawText(mark, at(mark.at));
+  if (mark.kind === 'dot') {
+    const [cx, cy] = at(mark.at);
+    const fill = mark.hollow ? 'var(--card)' : mark.colour;
+    const shape = { cx, cy, r: mark.radius ?? 4 };
+    return { type: 'circle' as const, shape, style: { fill, stroke: mark.colour, lineWidth: 1.5 } };
+  }
+  const points = mark.points.map(at);
+  const opacity = mark.opacity ?? 1;
+  if (mark.kind === 'area')
+    return { type: 'polygon' as const, shape: { points }, style: { fill: mark.colour, opacity, stroke: 'none' } };
+  const style = {
+    ...{ fill: 'none', stroke: mark.colour, lineWidth: mark.width ?? 2, opacity },
+    ...(mark.dashed ? { lineDash: [4, 3] } : {}),
+  };
+  return { type: 'polyline' as const, shape: { points }, style };
+}
+
+const sides = {
+  right: { dx: 8, dy: 0, align: 'left', verticalAlign: 'middle' },
+  left: { dx: -8, dy: 0, align: 'right', verticalAlign: 'middle' },
+  above: { dx: 0, dy: -7, align: 'center', verticalAlign: 'bottom' },
+  below: { dx: 0, dy: 7, align: 'center', verticalAlign: 'top' },
+  centre: { dx: 0, dy: 0, align: 'center', verticalAlign: 'middle' },
+} as const;
+
+/** Text with a halo that keeps lines off it. */
+function drawText({ text, side, muted }: Extract<Mark, { kind: 'text' }>, [x, y]: [number, number]) {
+  const { dx, dy, align, verticalAlign } = sides[side];
+  const fill = muted ? 'var(--muted)' : 'var(--ink)';
+  const font = { fontSize: axisText.fontSize, fontFamily: axisText.fontFamily };
+  const style = { text, fill, stroke: 'var(--card)', lineWidth: 3, ...font, align, verticalAlign };
+  return { type: 'text' as const, style: { ...style, x: x + dx, y: y + dy } };
+}
