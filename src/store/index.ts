@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { analysisStore } from './experiment/analyses';
 import { admissionStore } from './tasks/admission';
 import { turnJournalStore } from './trajectories/turn-journal';
 import { budgetStore } from './spending/budgets';
@@ -52,6 +53,7 @@ export const createStore = (pool: Pool) => ({
   cleanup: cleanupStore(pool),
   phaseChecks: phaseCheckStore(pool),
   providers: providerStore(pool),
+  analyses: analysisStore(pool),
 });
 
 export type Store = ReturnType<typeof createStore>;

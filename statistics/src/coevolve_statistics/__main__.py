@@ -16,13 +16,15 @@ def main() -> int:
     if command is None:
         return _fail(f"arguments: found {' '.join(sys.argv[1:])}, expected none or power")
     try:
-        output = command(json.load(sys.stdin))
-    except json.JSONDecodeError as error:
+        value = json.loads(sys.stdin.buffer.read())  # UTF-8 in every locale
+    except ValueError as error:
         return _fail(f"input: found no JSON ({error}), expected an object")
+    try:
+        output = command(value)
     except InputProblem as problem:
         return _fail(str(problem))
-    json.dump(_finite(output), sys.stdout, sort_keys=True, allow_nan=False, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(_finite(output), sort_keys=True, allow_nan=False, ensure_ascii=False)
+    sys.stdout.buffer.write(f"{text}\n".encode())
     return 0
 
 

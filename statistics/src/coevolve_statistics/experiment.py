@@ -190,9 +190,7 @@ def _read_scores(
         if key[1] > look:
             continue
         if key not in cells:
-            raise InputProblem(
-                f"{item.path}: found arm {key[0]} and seed {key[1]}, expected a cell of the input"
-            )
+            raise InputProblem(f"{item.path}: found {key[0]}-s{key[1]}, expected a cell of the input")
         checkpoint, task = item.field("checkpoint").integer(), item.field("task").text()
         tasks = scores.setdefault(key, {}).setdefault(checkpoint, {})
         if task in tasks:

@@ -1,0 +1,91 @@
+"""Simulated experiments with known effects: the verdicts are right at the promised rates.
+
+Seeds are fixed, so a rate is always the same number; the bounds are those of the promise. Tests of the means
+are counted over a thousand experiments; whole analyses, with a JSON row per task, over a few dozen.
+"""
+
+import numpy as np
+import pytest
+
+from coevolve_statistics.analysis import analyze
+from coevolve_statistics.levels import look_level
+from coevolve_statistics.paired import equivalence, paired_t
+from tables import Input, analysis_input, effort, simulated
+
+DEVIATION = 0.025
+
+
+def differences(count: int, seeds: int, tasks: int, effect: float) -> list[list[float]]:
+    random = np.random.default_rng(20261125)
+    rows: list[list[float]] = []
+    while len(rows) < count:  # in parts, because 1,000 experiments of 500 tasks are 64 MB a field
+        control, treated = simulated(random, (250, seeds, tasks), DEVIATION, effect)
+        rows += (treated.mean(axis=2) - control.mean(axis=2)).tolist()
+    return rows
+
+
+def rejected(rows: list[list[float]], level: float) -> int:
+    return sum((paired_t(row) or 0) < level for row in rows)
+
+
+def test_a_thousand_nulls_of_eight_seeds_give_35_to_66_rejections() -> None:
+    rows = differences(1000, 8, 200, 0)
+    assert 35 <= rejected(rows, 0.05) <= 66
+
+
+def test_two_looks_at_the_level_of_pocock_reject_about_five_percent_of_nulls() -> None:
+    rows, level = differences(1000, 16, 200, 0), look_level(0.05, [8, 16])
+    found = [(paired_t(row[:8]) or 0) < level or (paired_t(row) or 0) < level for row in rows]
+    assert 35 <= sum(found) <= 66
+
+
+def test_eight_seeds_find_five_points_in_about_80_percent() -> None:
+    rows = differences(500, 8, 500, 0.05)
+    assert 0.75 <= rejected(rows, 0.05) / 500 <= 0.88  # the design computes .82
+
+
+def test_eight_seeds_show_equivalence_within_five_points_in_about_84_percent_of_nulls() -> None:
+    rows = differences(500, 8, 500, 0)
+    assert 0.78 <= sum((equivalence(row, 0.05) or 0) < 0.05 for row in rows) / 500 <= 0.90
+
+
+def test_a_true_difference_of_the_margin_is_called_equivalent_in_at_most_about_five_percent() -> None:
+    rows = differences(500, 8, 500, 0.05)
+    assert sum((equivalence(row, 0.05) or 0) < 0.05 for row in rows) / 500 <= 0.07
+
+
+def tables(effect: float) -> list[Input]:
+    control, treated = simulated(np.random.default_rng(7), (12, 8, 200), DEVIATION, effect)
+    return [
+        analysis_input({"none": a.tolist(), "oracle": b.tolist()}, margin=0.08)
+        for a, b in zip(control, treated, strict=True)
+    ]
+
+
+def verdict_counts(values: list[Input]) -> dict[str, int]:
+    found = [analyze(value)["contrasts"][0]["verdict"] for value in values]  # type: ignore[index]
+    return {name: found.count(name) for name in sorted(set(found))}
+
+
+def test_long_tables_without_a_difference_are_equivalent_and_seldom_anything_else() -> None:
+    found = verdict_counts(tables(0))
+    assert found.get("better", 0) + found.get("worse", 0) <= 2
+    assert found["equivalent"] >= 8
+
+
+def test_long_tables_with_fifteen_points_are_better() -> None:
+    assert verdict_counts(tables(0.15)) == {"better": 12}
+
+
+@pytest.mark.parametrize("fault", ["unmatched effort", "missing cell", "leak"])
+def test_a_fault_makes_a_long_table_invalid_however_large_its_difference(fault: str) -> None:
+    changes: dict[str, Input] = {
+        "unmatched effort": {
+            "checkpoints": [{"checkpoint": 2, "effort": effort(updates=501, trainedTokens=4e5)}]
+        },
+        "missing cell": {"status": "missing", "reason": "collapsed host"},
+        "leak": {"leakedTasks": 1},
+    }
+    value = tables(0.15)[0]
+    value["cells"][9] |= changes[fault]
+    assert verdict_counts([value]) == {"invalid": 1}

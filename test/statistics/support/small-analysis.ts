@@ -1,0 +1,40 @@
+import type { AnalysisInput } from '../../../src/domain/experiment/analysis';
+
+const arms = ['none', 'random', 'signals'];
+const seeds = [1, 2, 3];
+const effort = { updates: { nominal: 100, paid: 100 }, trainedTokens: { nominal: 5000, paid: 0 } };
+
+/** An experiment of three arms and three seeds with 20 tasks, in which one cell of `none` is missing. */
+export const smallAnalysis = (): AnalysisInput => ({
+  ...{ version: 1, look: 3, looks: [3] },
+  arms: arms.map((name) => ({ name, replicaOf: null })),
+  match: { equal: ['updates'], within: { trainedTokens: 0.05 } },
+  ...{ metric: 'success', alpha: 0.05, margin: 0.05, futility: null },
+  primary: { name: 'signals - random', plus: 'signals', minus: 'random' },
+  secondary: [{ name: 'signals - none', plus: 'signals', minus: 'none' }],
+  ordering: arms,
+  breakdown: ['pattern'],
+  cells: arms.flatMap((arm) =>
+    seeds.map((seed) => {
+      const missing = arm === 'none' && seed === 2;
+      return {
+        ...{ arm, seed, exploratory: false, leakedTasks: 0, testHash: missing ? null : `tests-${seed}` },
+        ...(missing
+          ? { status: 'missing' as const, reason: 'stopped' }
+          : { status: 'finished' as const, reason: null }),
+        checkpoints: missing ? [] : [{ checkpoint: 1, effort }],
+      };
+    }),
+  ),
+  scores: arms.flatMap((arm, a) =>
+    seeds
+      .filter((seed) => arm !== 'none' || seed !== 2)
+      .flatMap((seed) =>
+        Array.from({ length: 20 }, (_, task) => {
+          const solved = Number((task * 7 + seed * 3 + a * 5) % 20 < 6 + a + seed * (a - 1));
+          const features = { pattern: task % 2 === 0 ? 'join' : 'having' };
+          return { arm, seed, checkpoint: 1, task: `t${task}`, features, reward: solved, success: solved };
+        }),
+      ),
+  ),
+});
