@@ -1,0 +1,140 @@
+"""Metrics, curves, categories, orders and looks of whole analyses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coevolve_statistics.analysis import analyze
+from tables import Input, analysis_input, cell, constant, contrast, effort, score
+
+LOW = [0.40, 0.44, 0.38, 0.42, 0.46, 0.41, 0.43, 0.39]
+HIGH = [0.50, 0.55, 0.49, 0.52, 0.54, 0.52, 0.53, 0.50]
+TOP = [0.61, 0.64, 0.60, 0.66, 0.63, 0.65, 0.62, 0.60]
+
+
+def output(value: Input) -> Any:
+    return analyze(value)
+
+
+def curved(curves: dict[str, list[list[tuple[float, float]]]], **changes: Any) -> Input:
+    """An input from (trained tokens, success) by arm, seed and checkpoint, with 100 tasks each."""
+    empty: dict[str, list[list[float]]] = {arm: [[] for _ in seeds] for arm, seeds in curves.items()}
+    cells, scores = [], []
+    for arm, seeds in curves.items():
+        for seed, points in enumerate(seeds, start=1):
+            rows = [{"checkpoint": n, "effort": effort(trainedTokens=x)} for n, (x, _) in enumerate(points)]
+            cells.append(cell(arm, seed, checkpoints=rows))
+            for n, (_, y) in enumerate(points):
+                scores += [
+                    score(arm, seed, f"t{task:04}", float(task < round(100 * y)), n) for task in range(100)
+                ]
+    match = {"equal": [], "within": {"trainedTokens": 0.2}}
+    return {**analysis_input(empty), "cells": cells, "scores": scores, "match": match, **changes}
+
+
+def test_a_feature_in_the_metric_selects_tasks() -> None:
+    value = analysis_input({"a": constant(LOW), "b": constant(HIGH)}, metric="success@pattern=join")
+    found = output(value)
+    assert found["arms"][0]["tasks"] == 20  # tasks that end in 0 or 5
+    assert found["arms"][0]["values"][0]["value"] == pytest.approx(8 / 20)
+    missing = output({**value, "metric": "success@pattern=union"})["contrasts"][0]
+    assert missing["reasons"] == ["seed 1: no test task has pattern=union"]
+
+
+def test_a_number_as_a_feature_is_selected_by_its_digits() -> None:
+    value = analysis_input({"a": constant(LOW), "b": constant(HIGH)}, metric="reward@difficulty=2")
+    assert output(value)["arms"][0]["tasks"] == 100
+
+
+def test_an_area_uses_the_range_of_effort_that_both_arms_share() -> None:
+    rising = [(0, 0.42), (120e3, 0.47), (260e3, 0.52), (400e3, 0.54)]  # area 0.3 x .445 + .35 x (.495 + .53)
+    lines = [[(0, 0.40), (440e3, end)] for end in (0.62, 0.64)]  # the first has 0.60 at 400k
+    found = output(curved({"a": [rising] * 2, "b": lines}, metric="aulc(trainedTokens)"))
+    assert found["arms"][0]["values"][0]["value"] == pytest.approx(0.49225)
+    assert found["contrasts"][0]["differences"][0]["value"] == pytest.approx(0.5 - 0.49225)
+
+
+def test_an_area_over_effort_that_never_grows_is_invalid() -> None:
+    flat = [(0.0, 0.4), (0.0, 0.5)]
+    found = output(curved({"a": [flat] * 2, "b": [flat] * 2}, metric="aulc(trainedTokens)"))["contrasts"][0]
+    assert found["reasons"] == ["the learning curves share no range of trainedTokens, or lack it"]
+
+
+def test_a_curve_has_a_point_for_each_checkpoint_that_all_seeds_have() -> None:
+    long, short = [(1e3, 0.4), (2e3, 0.5), (3e3, 0.6)], [(1e3, 0.44), (3e3, 0.52)]
+    found = output(curved({"a": [long, short], "b": [short, short]}))["curves"]
+    points = [(row["arm"], row["checkpoint"], round(row["mean"], 3), row["effort"]) for row in found]
+    assert points == [
+        ("a", 0, 0.42, {"trainedTokens": 1000}),
+        ("a", 1, 0.51, {"trainedTokens": 2500}),
+        ("b", 0, 0.44, {"trainedTokens": 1000}),
+        ("b", 1, 0.52, {"trainedTokens": 3000}),
+    ]
+
+
+def test_a_breakdown_has_the_mean_difference_of_each_category() -> None:
+    value = analysis_input({"a": constant(LOW), "b": constant(HIGH)}, breakdown=["pattern"])
+    rows = output(value)["breakdown"]
+    assert [(row["value"], row["tasks"]) for row in rows] == [("having", 80), ("join", 20)]
+    whole = output(value)["contrasts"][0]["difference"]
+    assert 0.8 * rows[0]["difference"] + 0.2 * rows[1]["difference"] == pytest.approx(whole)
+
+
+def test_won_and_lost_tasks_are_counted_for_each_seed() -> None:
+    a = [[1.0] * 40 + [0.0] * 60, [1.0] * 50 + [0.0] * 50]
+    b = [[0.0] * 13 + [1.0] * 67 + [0.0] * 20, [1.0] * 50 + [0.0] * 50]
+    rows = output(analysis_input({"a": a, "b": b}))["wonAndLost"]
+    assert [(row["seed"], row["won"], row["lost"]) for row in rows] == [(1, 40, 13), (2, 0, 0)]
+    assert rows[0]["p"] == pytest.approx(0.0002685401188191605)
+    assert rows[1]["p"] == 1
+
+
+def test_a_chain_of_significant_steps_is_claimed_and_a_step_down_is_not() -> None:
+    arms = {"a": constant(LOW), "b": constant(HIGH), "c": constant(TOP)}
+    upwards = output(analysis_input(arms, ordering=["a", "b", "c"]))["ordering"]
+    assert upwards["chain"]
+    assert [step["contrast"] for step in upwards["adjacent"]] == ["b - a", "c - b"]
+    assert upwards["page"]["p"] == pytest.approx(6**-8, rel=1e-9)
+    downwards = output(analysis_input(arms, ordering=["a", "c", "b"]))["ordering"]
+    assert (downwards["chain"], downwards["page"]["p"] < 0.05) == (False, True)
+
+
+def test_an_order_with_a_missing_cell_has_no_trend() -> None:
+    value = analysis_input(
+        {"a": constant(LOW), "b": constant(HIGH), "c": constant(TOP)}, ordering=["a", "b", "c"]
+    )
+    value["cells"][-1] |= {"status": "missing", "reason": "stopped"}
+    found = output(value)["ordering"]
+    assert (found["chain"], found["page"], found["adjacent"][1]["p"]) == (False, None, None)
+
+
+def test_the_first_of_two_looks_has_a_lower_level_and_a_conditional_power() -> None:
+    random = np.random.default_rng(2)
+    control, better = random.normal(0.42, 0.02, 8), random.normal(0.45, 0.03, 8)
+    arms = {"a": constant(control.tolist()), "b": constant(better.tolist())}
+    once, first = output(analysis_input(arms)), output(analysis_input(arms, looks=[8, 16]))
+    widths = [each["contrasts"][0]["high"] - each["contrasts"][0]["low"] for each in (once, first)]
+    assert widths[1] > widths[0]
+    assert once["conditionalPower"] is None
+    assert 0 < first["conditionalPower"] < 1
+    assert (
+        output(analysis_input({"a": constant(LOW), "b": constant(TOP)}, looks=[8, 16]))["conditionalPower"]
+        == 1
+    )
+
+
+def test_power_is_given_for_differences_up_to_twice_the_margin() -> None:
+    rows = output(analysis_input({"a": constant(LOW), "b": constant(HIGH)}))["power"]
+    assert {row["seeds"] for row in rows} == {8, 16}
+    assert max(row["difference"] for row in rows) == pytest.approx(0.1)
+    eight = [row["power"] for row in rows if row["seeds"] == 8]
+    assert eight == sorted(eight)
+
+
+def test_secondary_contrasts_plan_with_the_strictest_step_of_their_family() -> None:
+    arms = {"a": constant(LOW), "b": constant(HIGH), "c": constant(LOW[::-1])}
+    alone = output(analysis_input(arms, secondary=[contrast("b", "a")]))["contrasts"]
+    family = output(analysis_input(arms, secondary=[contrast("b", "a"), contrast("c", "a")]))["contrasts"]
+    assert alone[0]["detectable"] == alone[1]["detectable"]
+    assert family[1]["detectable"] > alone[1]["detectable"]
