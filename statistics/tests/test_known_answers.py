@@ -107,6 +107,11 @@ def test_run_deviation_of_2_5_points_detects_the_known_differences(
     assert [detectable(sd, seeds, 0.05) for seeds in (5, 8, 16)] == pytest.approx(expected, abs=1.1e-3)
 
 
+def test_two_seeds_detect_nothing_at_a_strict_level() -> None:
+    assert detectable(0.05, 2, 0.05) == pytest.approx(0.577, abs=1e-3)  # simulated: 80.06 % of 200,000
+    assert detectable(0.05, 2, 0.0125) is None  # it would take 2.3, and 1 is the largest difference
+
+
 @pytest.mark.parametrize(("seeds", "deviations"), [(3, 10), (8, 10), (16, 3)])
 def test_power_is_a_number_where_scipy_gives_none(seeds: int, deviations: float) -> None:
     assert power(deviations, 1, seeds, 0.05) == pytest.approx(1, abs=1e-6)

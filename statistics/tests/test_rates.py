@@ -55,9 +55,9 @@ def test_a_true_difference_of_the_margin_is_called_equivalent_in_at_most_about_f
 
 
 def tables(effect: float) -> list[Input]:
-    control, treated = simulated(np.random.default_rng(7), (12, 8, 200), DEVIATION, effect)
+    control, treated = simulated(np.random.default_rng(7), (10, 8, 100), DEVIATION, effect)
     return [
-        analysis_input({"none": a.tolist(), "oracle": b.tolist()}, margin=0.08)
+        analysis_input({"none": a.tolist(), "oracle": b.tolist()}, margin=0.1)
         for a, b in zip(control, treated, strict=True)
     ]
 
@@ -74,7 +74,7 @@ def test_long_tables_without_a_difference_are_equivalent_and_seldom_anything_els
 
 
 def test_long_tables_with_fifteen_points_are_better() -> None:
-    assert verdict_counts(tables(0.15)) == {"better": 12}
+    assert verdict_counts(tables(0.15)) == {"better": 10}
 
 
 @pytest.mark.parametrize("fault", ["unmatched effort", "missing cell", "leak"])

@@ -73,7 +73,6 @@ class Experiment:
     ordering: list[str] | None
     margin: float
     breakdown: list[str]
-    futility: float | None
     cells: dict[CellKey, Cell]
     #: Scores of the tasks, by cell, checkpoint and task.
     scores: dict[CellKey, dict[int, dict[str, Score]]]
@@ -109,7 +108,6 @@ def read_experiment(value: object) -> Experiment:
         ordering=root.field("ordering").optional(lambda list_: [i.choice(*arms) for i in list_.items()]),
         margin=root.field("margin").share(),
         breakdown=[item.text() for item in root.field("breakdown").items()],
-        futility=root.field("futility").optional(Reader.share),
         cells=cells,
         scores=_read_scores(root.field("scores"), cells, look),
     )

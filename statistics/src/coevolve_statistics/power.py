@@ -39,13 +39,10 @@ def _integrated_power(critical: float, freedom: int, shift: float) -> float:
 
 
 def detectable(sd: float, seeds: int, level: float) -> float | None:
-    """Smallest difference with 80 % power; None for one seed or no deviation."""
-    if seeds < 2 or sd <= 0:
+    """Smallest difference with 80 % power; None if even the largest of all, 1, has less."""
+    if seeds < 2 or sd <= 0 or power(1, sd, seeds, level) < TARGET:
         return None
-    most = sd
-    while power(most, sd, seeds, level) < TARGET:
-        most *= 2
-    return float(optimize.brentq(lambda value: power(value, sd, seeds, level) - TARGET, 0, most, xtol=1e-12))
+    return float(optimize.brentq(lambda value: power(value, sd, seeds, level) - TARGET, 0, 1, xtol=1e-12))
 
 
 def seeds_needed(difference: float, sd: float, level: float) -> int | None:

@@ -1,4 +1,4 @@
-import type { AnalysisInput } from '../../../src/domain/experiment/analysis';
+import { analysisVersion, type AnalysisInput } from '../../../src/domain/experiment/analysis';
 
 const arms = ['none', 'random', 'signals'];
 const seeds = [1, 2, 3];
@@ -6,7 +6,7 @@ const effort = { updates: { nominal: 100, paid: 100 }, trainedTokens: { nominal:
 
 /** An experiment of three arms and three seeds with 20 tasks, in which one cell of `none` is missing. */
 export const smallAnalysis = (): AnalysisInput => ({
-  ...{ version: 1, look: 3, looks: [3] },
+  ...{ version: analysisVersion, look: 3, looks: [3] },
   arms: arms.map((name) => ({ name, replicaOf: null })),
   match: { equal: ['updates'], within: { trainedTokens: 0.05 } },
   ...{ metric: 'success', alpha: 0.05, margin: 0.05, futility: null },
