@@ -18,6 +18,7 @@ MODULES: Mapping[str, str] = {
     "bfcl": "coevolve_environments.plugins.bfcl.environment",
     "intercode-sql": "coevolve_environments.plugins.intercode_sql.environment",
     "intercode-mariadb": "coevolve_environments.plugins.intercode_mariadb.environment",
+    "warehouse": "coevolve_environments.plugins.warehouse.environment",
     "scienceworld": "coevolve_environments.plugins.scienceworld.environment",
     "env-service": "coevolve_environments.plugins.env_service.environment",
     "textworld-express": "coevolve_environments.plugins.textworld_express.environment",

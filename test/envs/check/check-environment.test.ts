@@ -13,7 +13,7 @@ beforeAll(async () => {
   const plugin = path.join(__dirname, 'flawed_environment.py');
   writeFileSync(path.join(folder, 'environments.yaml'), `hosted: { flawed: { plugin: ${plugin} } }`);
   const settings = ['--settings', path.join(folder, 'environments.yaml'), '--state', path.join(folder, 'state')];
-  server = await startEnvironmentServer('--environments', 'bfcl,intercode-sql,flawed', ...settings);
+  server = await startEnvironmentServer('--environments', 'bfcl,intercode-sql,warehouse,flawed', ...settings);
   environments = createEnvironments({ environment: server });
 });
 afterAll(async () => {
@@ -37,7 +37,7 @@ const check = (environment: string, settings: Partial<CheckSettings> = {}) =>
     () => undefined,
   );
 
-test.each(['bfcl', 'intercode-sql'])('%s passes every check', async (environment) => {
+test.each(['bfcl', 'intercode-sql', 'warehouse'])('%s passes every check', async (environment) => {
   const report = await check(environment);
   expect(report).toMatchObject({
     ...{ environment, tasks: 20, verdict: 'passed' },

@@ -1,0 +1,1 @@
+"""warehouse: pick the items of an order, with graded rewards."""

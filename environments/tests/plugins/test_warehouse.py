@@ -1,0 +1,103 @@
+"""warehouse through the server: graded rewards that change no task, no action and no success."""
+
+from typing import Any
+
+import pytest
+
+from conftest import Client
+
+NAME = "warehouse"
+
+
+def draw(client: Client, split: str, count: int, seed: int = 3, **options: Any) -> list[dict[str, Any]]:
+    return client.draw(NAME, split, count, seed, **options)
+
+
+def with_wrong_shelf(actions: list[str], step: int) -> list[str]:
+    """The gold with another shelf in one action, from which on nothing else is played."""
+    wrong = "H" if not actions[step].endswith("H") else "A"
+    return [*actions[:step], f"{actions[step][:-1]}{wrong}"]
+
+
+def rewards_of_failures(client: Client, task: dict[str, Any]) -> list[float]:
+    gold = task["reference_actions"]
+    with client.session(NAME) as session:
+        ended = [session.play(task["definition"], with_wrong_shelf(gold, step)) for step in range(len(gold))]
+    assert all(data["done"] and not data["metadata"]["success"] for data in ended)
+    return [data["reward"] for data in ended]
+
+
+@pytest.mark.parametrize("split", ["train", "held-out"])
+def test_gold_has_reward_1_in_hundreds_of_tasks(server: Client, split: str) -> None:
+    tasks = draw(server, split, 300)
+    assert len(tasks) == 300
+    assert {task["features"]["pattern"] for task in tasks} == {f"moved-{n}" for n in range(4)}
+    with server.session(NAME) as session:
+        for task in tasks:
+            data = session.play(task["definition"], task["reference_actions"])
+            assert (data["done"], data["reward"], data["metadata"]["success"]) == (True, 1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("subgoals", "expected"),
+    [
+        (1, [0, 0, 0, 0, 0]),
+        (2, [0, 0, 0, 0.5, 0.5]),
+        (3, [0, 0, 1 / 3, 1 / 3, 2 / 3]),
+        (5, [0, 0.2, 0.4, 0.6, 0.8]),
+    ],
+)
+def test_failures_outrank_each_other_from_two_sub_goals_on(
+    server: Client, subgoals: int, expected: list[float]
+) -> None:
+    task = draw(server, "train", 1, subgoals=subgoals)[0]
+    assert rewards_of_failures(server, task) == pytest.approx(expected)
+
+
+def test_the_number_of_sub_goals_changes_only_the_definition(server: Client) -> None:
+    binary, graded = (draw(server, "train", 200, subgoals=subgoals) for subgoals in (1, 5))
+    assert [task["content_key"] for task in binary] == [task["content_key"] for task in graded]
+    assert [{**task, "definition": None} for task in binary] == [
+        {**task, "definition": None} for task in graded
+    ]
+    assert {task["definition"]["subgoals"] for task in graded} == {5}
+
+
+def test_no_task_is_in_both_splits_and_a_seed_repeats_its_draw(server: Client) -> None:
+    train, held_out = draw(server, "train", 1500), draw(server, "held-out", 700)
+    assert (len(train), len(held_out)) == (1500, 700)
+    assert not {task["content_key"] for task in train} & {task["content_key"] for task in held_out}
+    assert draw(server, "train", 1500) == train
+    assert draw(server, "train", 100) == train[:100]
+    assert draw(server, "train", 100, seed=4) != train[:100]
+
+
+def test_an_unreadable_action_costs_a_turn_and_the_limit_ends_the_attempt(server: Client) -> None:
+    task = draw(server, "train", 1)[0]
+    gold = task["reference_actions"]
+    with server.session(NAME) as session:
+        slow = session.play(
+            task["definition"], ["look", gold[0], "Thought: hm.\nAction: " + gold[1], *gold[2:]]
+        )
+        assert slow["reward"] == 1.0
+        idle = session.play(task["definition"], [gold[0], *["look"] * 9])
+    assert (idle["done"], idle["reward"]) == (True, 0.2)
+    assert idle["metadata"]["stop_reason"] == "turn-limit"
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"subgoals": 6}, "options.subgoals"), ({"picks": 9}, "options.picks"), ({"items": 2}, "'items'")],
+)
+def test_an_invalid_option_is_refused_by_name(server: Client, options: dict[str, Any], named: str) -> None:
+    body = {"split": "train", "count": 1, "seed": 1, "options": options}
+    refused = server.http.post(f"/envs/{NAME}/data/tasks", json=body)
+    assert refused.status_code == 400
+    assert named in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("change", [{"order": ["unicorn"]}, {"subgoals": 0}, {"moved": []}, {"order": []}])
+def test_an_invalid_definition_is_refused(server: Client, change: dict[str, Any]) -> None:
+    definition = {**draw(server, "train", 1)[0]["definition"], **change}
+    with server.session(NAME) as session:
+        assert session.reset(task=definition)["data"]["code"] == "VALIDATION_ERROR"
