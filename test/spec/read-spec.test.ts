@@ -145,7 +145,10 @@ const someSpec = fc.record(
     environment: fc.record(
       {
         name: fc.constant('intercode-sql'),
-        options: fc.dictionary(fc.string(), fc.jsonValue()),
+        // Files with a key `__proto__` are rejected
+        options: fc
+          .dictionary(fc.string(), fc.jsonValue())
+          .filter((options) => !JSON.stringify(options).includes('"__proto__"')),
         trainTasks: fc.integer({ min: 1, max: 99 }),
       },
       { requiredKeys: ['name'] },
