@@ -15,10 +15,20 @@ const unit = z.number().min(0).max(1);
 const quota = z.number().int().min(1).nullable();
 const weight = z.number().min(0);
 
+/** A range with an absent end is open there: every rejected reward is at least 0 and below 1. */
+const rewardRange = z
+  .strictObject({
+    low: unit.default(0).describe('Minimum reward of the rejected side.'),
+    high: unit.default(1).describe('The reward of the rejected side is below this value; 1 is no limit.'),
+  })
+  .refine(({ low, high }) => low < high, { path: ['low'], error: 'less than high' })
+  .describe('Rewards of rejected trajectories: from low to below high; default: all.');
+
 /** Settings of one kind of pair. Absent keys have the defaults of the recipe. */
 const kind = z
   .strictObject({
     enabled: z.boolean().describe('Whether such pairs are built; default: that of the recipe.'),
+    reward: rewardRange,
     maxPairs: quota.describe('Maximum pairs of one training set; the excess is dropped at random with the seed.'),
     maxPairsPerTask: quota.describe('Maximum pairs of one task.'),
     lambdaDpo: weight.describe("Weight of the pair's DPO term."),

@@ -218,7 +218,7 @@ const unknownKeys = [
   more(
     'an unknown key of a kind of pair',
     'pairs: { target: { expert-target: { quota: 3 } } }',
-    'pairs.target.expert-target.quota: found an unknown key, expected one of enabled, maxPairs',
+    'pairs.target.expert-target.quota: found an unknown key, expected one of enabled, reward, maxPairs',
   ),
   more(
     'an unknown training method',
@@ -299,6 +299,11 @@ const wrongValues = [
     'an unknown policy source',
     'policy: { source: hub }',
     'policy.source: found "hub", expected one of scratch, imported',
+  ),
+  more(
+    'an empty range of rewards',
+    'pairs: { target: { expert-target: { reward: { low: 0.5, high: 0.5 } } } }',
+    'pairs.target.expert-target.reward.low: found 0.5, expected less than high',
   ),
   more('no epochs', 'training: { sft: { epochs: 0 } }', 'training.sft.epochs: found 0, expected at least 1'),
   more(

@@ -5,8 +5,13 @@ export type PairKind = 'failure-failure' | 'expert-target' | 'expert-failure' | 
 
 export const pairKinds: readonly PairKind[] = ['failure-failure', 'expert-target', 'expert-failure', 'expert-positive'];
 
+/** Rewards r with low <= r < high. A rejected reward is always below 1, so `high` 1 has no upper limit. */
+export type RewardRange = { low: number; high: number };
+
 export type PairKindSettings = {
   enabled: boolean;
+  /** Rewards of rejected trajectories. Arms with other ranges and an equal `maxPairs` differ only in hardness. */
+  reward: RewardRange;
   /** Quota: maximum pairs of this kind in one training set, null for no limit. A seeded draw decides which pairs are dropped. */
   maxPairs: number | null;
   /** Maximum pairs of this kind from one task, null for no limit. */
@@ -42,8 +47,11 @@ export type FailurePairSettings = PairKindSettings &
     candidates: 'cross-only' | 'union';
   };
 
+const anyReward: RewardRange = { low: 0, high: 1 };
+
 export const defaultFailurePairSettings: FailurePairSettings = {
   enabled: true,
+  reward: anyReward,
   maxPairs: null,
   maxPairsPerTask: null,
   lambdaDpo: 1, // eq. 7 is DPO alone
@@ -66,6 +74,7 @@ export type TargetPairSettings = SharedPairSettings & {
 
 const kind = (enabled: boolean, lambdaDpo: number, lambdaSft: number): PairKindSettings => ({
   enabled,
+  reward: anyReward,
   maxPairs: null,
   maxPairsPerTask: null,
   lambdaDpo,

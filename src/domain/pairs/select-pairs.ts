@@ -4,7 +4,13 @@ import { groupBy } from '../base/group-by';
 import type { AgentRole } from '../base/roles';
 import { deriveSeed } from '../base/seed-tree';
 import { isSuccess, type ScoredAttempt } from '../rollout/trajectory';
-import { pairKinds, type PairKind, type PairKindSettings, type TargetPairSettings } from './pair-settings';
+import {
+  pairKinds,
+  type PairKind,
+  type PairKindSettings,
+  type RewardRange,
+  type TargetPairSettings,
+} from './pair-settings';
 
 /** One side of a candidate: an attempt or an expert trajectory. */
 export type PairSide = Pick<ScoredAttempt, 'trajectoryId' | 'taskId' | 'reward' | 'actions'>;
@@ -48,6 +54,7 @@ export type PreferencePair = {
  * - `tie`: both sides have the same reward
  * - `no-expert`: the attempt's task has no expert trajectory (counted once per attempt)
  * - `expert-not-better`: the attempt has the higher reward and the settings drop such pairs
+ * - `reward-range`: the reward of the rejected side is outside of the kind's range
  * - `same-actions`: both sides have the same actions, or another candidate of the task and kind has the same two sequences
  * - `other-kind`: an earlier kind of `pairKinds` has kept a pair of the task with the same two sequences of actions, so a
  *   mistake that both agents make is counted once, as the target's
@@ -55,7 +62,7 @@ export type PreferencePair = {
  * - `quota`: the kind has the maximum number of pairs
  */
 export type DropReason =
-  'tie' | 'no-expert' | 'expert-not-better' | 'same-actions' | 'other-kind' | 'task-cap' | 'quota';
+  'tie' | 'no-expert' | 'expert-not-better' | 'reward-range' | 'same-actions' | 'other-kind' | 'task-cap' | 'quota';
 
 /** Every candidate is either in `pairs` or counted in `dropped`, which has no zero counts. */
 export type PairingResult = {
@@ -66,7 +73,7 @@ export type PairingResult = {
 /**
  * Turns candidates into pairs, oriented by reward, and counts the dropped candidates by reason.
  *
- * The rules apply in this order: expert present, no tie, expert better, no repeated actions, no pair of another kind, cap
+ * The rules apply in this order: expert present, no tie, expert better, reward in range, no repeated actions, no pair of another kind, cap
  * per task, quota. Cap and quota keep the candidates with the smallest derived seeds: a uniform choice that depends only
  * on ids and seed, and a smaller quota keeps a subset of the kind's pairs under a larger quota.
  *
@@ -93,7 +100,7 @@ export function selectPairs(candidates: readonly PairCandidate[], selection: Pai
 
     const oriented = candidates
       .filter((candidate) => candidate.kind === kind)
-      .flatMap((candidate) => orient(candidate, selection, drop))
+      .flatMap((candidate) => orient(candidate, { ...selection, range: settings.reward }, drop))
       .sort(compareIds);
     const distinct = selection.dropSameActions ? dropRepeats(oriented, keptActions, drop) : oriented;
     const kept = applyLimits(distinct, kind, { ...settings, seed: selection.seed, drop });
@@ -107,14 +114,24 @@ export function selectPairs(candidates: readonly PairCandidate[], selection: Pai
 type Drop = (reason: DropReason, count?: number) => void;
 type OrientedPair = { chosen: PairSide; rejected: PairSide };
 
-function orient({ kind, first, second }: PairCandidate, { expertBeaten }: PairSelection, drop: Drop): OrientedPair[] {
+function orient(
+  { kind, first, second }: PairCandidate,
+  { expertBeaten, range }: PairSelection & { range: RewardRange },
+  drop: Drop,
+): OrientedPair[] {
   if (!first) drop('no-expert');
   else if (first.reward === second.reward) drop('tie');
-  else if (first.reward > second.reward) return [{ chosen: first, rejected: second }];
-  else if (kind !== 'failure-failure' && expertBeaten === 'drop') drop('expert-not-better');
-  else return [{ chosen: second, rejected: first }];
+  else {
+    const isFirstBetter = first.reward > second.reward;
+    const [chosen, rejected] = isFirstBetter ? [first, second] : [second, first];
+    if (!isFirstBetter && kind !== 'failure-failure' && expertBeaten === 'drop') drop('expert-not-better');
+    else if (!isInRange(rejected.reward, range)) drop('reward-range');
+    else return [{ chosen, rejected }];
+  }
   return [];
 }
+
+const isInRange = (reward: number, { low, high }: RewardRange): boolean => low <= reward && reward < high;
 
 function compareIds(a: OrientedPair, b: OrientedPair): number {
   return (
@@ -191,8 +208,14 @@ export function isHardNegative(reward: number, threshold: number): boolean {
 
 function requireKindSettings(
   kind: PairKind,
-  { maxPairs, maxPairsPerTask, lambdaDpo, lambdaSft }: PairKindSettings,
+  { reward, maxPairs, maxPairsPerTask, lambdaDpo, lambdaSft }: PairKindSettings,
 ): void {
+  requireSetting(
+    reward.low >= 0 && reward.low < reward.high && reward.high <= 1,
+    `${kind}.reward`,
+    '0 <= low < high <= 1',
+    `${reward.low} to ${reward.high}`,
+  );
   for (const [name, limit] of Object.entries({ maxPairs, maxPairsPerTask }))
     requireSetting(
       limit === null || (Number.isInteger(limit) && limit >= 0),

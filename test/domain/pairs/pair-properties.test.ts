@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { pairForFailureAgent, pairForTarget, type ExpertTrajectory } from '../../../src/domain/pairs/pair-rules';
 import {
   defaultFailurePairSettings,
+  defaultTargetPairSettings,
   pairKinds,
   type FailurePairSettings,
   type PairKind,
@@ -16,8 +17,10 @@ const numRuns = 1_000;
 
 const limit = fc.option(fc.integer({ min: 0, max: 6 }));
 const weights = fc.constantFrom(0, 0.5, 1);
+const ranges = fc.constantFrom({ low: 0, high: 1 }, { low: 0, high: 0.5 }, { low: 0.5, high: 1 });
 const kindSettings: fc.Arbitrary<PairKindSettings> = fc.record({
   enabled: fc.boolean(),
+  reward: ranges,
   maxPairs: limit,
   maxPairsPerTask: limit,
   lambdaDpo: weights,
@@ -90,6 +93,21 @@ test("the failure agent's pairs are sound and complete, independent of the order
   fc.assert(property, { numRuns });
 });
 
+test('ranges of the rejected reward that share an end divide the pairs of both, and the whole range keeps all', () => {
+  const cuts = fc.constantFrom(0.25, 0.5, 0.6, 0.75);
+  fc.assert(
+    fc.property(attemptLists, experts, cuts, seeds, (played, known, cut, seed) => {
+      const within = (low: number, high: number): string[] => {
+        const kinds = mapKinds((settings) => ({ ...settings, enabled: true, reward: { low, high } }));
+        const settings = { ...defaultTargetPairSettings, dropSameActions: false, kinds };
+        const { pairs } = pairForTarget({ attempts: played, experts: known, seed }, settings);
+        return pairs.map((pair) => JSON.stringify(pair));
+      };
+      expect([...within(0, cut), ...within(cut, 1)].sort()).toEqual(within(0, 1).sort());
+    }),
+  );
+});
+
 test('with rewards of 0 and 1 there are no failure-failure pairs: every candidate is a tie', () => {
   fc.assert(
     fc.property(attemptLists, fc.constantFrom('cross-only' as const, 'union' as const), (list, candidates) => {
@@ -101,6 +119,11 @@ test('with rewards of 0 and 1 there are no failure-failure pairs: every candidat
     }),
   );
 });
+
+const mapKinds = (change: (settings: PairKindSettings) => PairKindSettings): TargetPairSettings['kinds'] =>
+  Object.fromEntries(
+    pairKinds.map((kind) => [kind, change(defaultTargetPairSettings.kinds[kind])]),
+  ) as TargetPairSettings['kinds'];
 
 type Side = Pick<ScoredAttempt, 'trajectoryId' | 'taskId' | 'reward'>;
 
@@ -148,6 +171,10 @@ function expectWithinLimits(
   const perTask = new Map<string, number>();
   for (const { taskId } of pairs) perTask.set(taskId, (perTask.get(taskId) ?? 0) + 1);
   expect(Math.max(0, ...perTask.values())).toBeLessThanOrEqual(settings.maxPairsPerTask ?? Infinity);
+  for (const { rejectedReward } of pairs) {
+    expect(rejectedReward).toBeGreaterThanOrEqual(settings.reward.low);
+    expect(rejectedReward).toBeLessThan(settings.reward.high);
+  }
   for (const { lambdaDpo, lambdaSft } of pairs)
     expect({ lambdaDpo, lambdaSft }).toEqual({ lambdaDpo: settings.lambdaDpo, lambdaSft: settings.lambdaSft });
 }

@@ -36,6 +36,25 @@ test('the cap per task is applied before the quota of the kind', () => {
   ]);
 });
 
+test('easy and hard pairs can be held at one number by their ranges and a quota', () => {
+  const graded = Array.from({ length: 20 }, (_, n) => `task-${n}`).flatMap((taskId) =>
+    [0, 0.2, 0.6, 0.8].map((reward, attempt) => ({
+      kind: 'expert-failure' as const,
+      first: attemptOf({ taskId, reward: 1, attempt: 9 }),
+      second: attemptOf({ taskId, reward, attempt, role: 'failure' }),
+    })),
+  );
+  const within = (low: number, high: number) => {
+    const settings = { ...selection.kinds['expert-failure'], reward: { low, high }, maxPairs: 15 };
+    return selectPairs(graded, { ...selection, kinds: { ...selection.kinds, 'expert-failure': settings } });
+  };
+  const [easy, hard] = [within(0, 0.3), within(0.6, 1)];
+  expect([easy.pairs.length, hard.pairs.length]).toEqual([15, 15]);
+  expect(new Set(easy.pairs.map(({ rejectedReward }) => rejectedReward))).toEqual(new Set([0, 0.2]));
+  expect(new Set(hard.pairs.map(({ rejectedReward }) => rejectedReward))).toEqual(new Set([0.6, 0.8]));
+  expect(easy.dropped).toContainEqual({ kind: 'expert-failure', reason: 'reward-range', count: 40 });
+});
+
 test('a quota of 0 keeps no pair, and without a quota all pairs are kept', () => {
   expect(selectPairs(candidatesOf(2, 2), limited({ maxPairs: 0 })).pairs).toEqual([]);
   expect(selectPairs(candidatesOf(2, 2), selection)).toMatchObject({ pairs: { length: 4 }, dropped: [] });
@@ -83,6 +102,8 @@ test.each([
   { maxPairsPerTask: -1 },
   { lambdaDpo: -0.1 },
   { lambdaSft: Number.NaN },
+  { reward: { low: 0.5, high: 0.5 } },
+  { reward: { low: 0, high: 1.5 } },
 ])('the settings %p are rejected with the name of the setting', (wrong) => {
   const kinds = { ...selection.kinds, 'expert-target': { ...selection.kinds['expert-target'], ...wrong } };
   expect(() => selectPairs([], { ...selection, kinds })).toThrow(
