@@ -1,4 +1,4 @@
-import { recipes } from '../domain/campaign/recipe';
+import { playsAttempts, recipes } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { gpusOf } from './compute-settings';
 import { plannedSize } from './iteration-plan';
@@ -46,6 +46,7 @@ export function estimate(
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
   const agents = recipe.agents.length;
 
+  const isPlaying = playsAttempts(recipe);
   let attempts = trainTasks + heldOutTasks;
   let updates = spec.start === 'sft' ? agents * updatesOf(trainTasks, spec.training.sft) : 0;
   const played: number[] = [];
@@ -54,15 +55,15 @@ export function estimate(
     const growth = plannedSize(spec, iteration).candidates;
     const inSteps = (tasksPerStep ?? 0) * (stepsPerIteration ?? 0);
     const tasks = inSteps || Math.min(pool, tasksPerIteration ?? pool);
-    const rollouts = tasks * spec.rollouts.attempts * agents;
+    const rollouts = isPlaying ? tasks * spec.rollouts.attempts * agents : 0;
     played.push(rollouts);
     attempts += rollouts + heldOutTasks + growth;
     pool += growth;
-    for (const { method } of recipe.training) {
+    for (const { method, data } of recipe.training) {
       const settings = spec.training[method];
       updates +=
         'batchSize' in settings
-          ? updatesOf(rollouts / 2, settings)
+          ? updatesOf(data === 'expert' ? trainTasks : rollouts / 2, settings)
           : (stepsPerIteration ?? 0) * ('miniBatches' in settings ? settings.epochs * settings.miniBatches : 1);
     }
   }

@@ -44,6 +44,16 @@ test('updates of whole passes are estimated as the epochs that they are', () => 
   expect(estimate(updates)).toEqual(estimate(epochs));
 });
 
+test('further updates on experts alone are estimated without attempts at train tasks', () => {
+  const training = { sft: { updates: 40 }, target: { updates: 25 } };
+  const spec = specOf({ recipe: 'sft-continued', iterations: 3, training });
+  const { attempts, updates, training: ofTraining } = estimate(spec);
+  const { trainTasks, heldOutTasks } = spec.environment;
+  expect(attempts).toBe(trainTasks + (1 + 3) * heldOutTasks); // expert trajectories and evaluations
+  expect(updates).toBe(40 + 3 * 25);
+  expect(ofTraining.tokens).toBe(170 * 8 * (40 + 3 * 25));
+});
+
 test('the parameter count of the embedded policy follows from its shape', () => {
   // 768 x 96 embeddings; 3 layers of 2 x (4 + 2) heads of size 32 and 3 x 96 x 256 feed-forward weights
   expect(scratchParameters(specOf({}))).toBe(768 * 96 + 3 * (2 * 96 * 6 * 32 + 3 * 96 * 256));

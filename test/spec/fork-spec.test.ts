@@ -50,7 +50,7 @@ test.each([
   { change: 'seed=9', problem: '--set seed: a fork can change only' },
   {
     change: 'recipe=combined',
-    problem: '--set recipe: found combined, expected one of sft, rft, eto, grpo, ppo, coevolve',
+    problem: '--set recipe: found combined, expected one of sft, sft-continued, rft, eto, grpo, ppo, coevolve',
   },
   { change: 'environment.trainTasks=3', problem: '--set environment.trainTasks: a fork can change only' },
   { change: 'training.init.layers=2', problem: '--set training.init.layers: a fork can change only' },

@@ -73,8 +73,18 @@ const strange = [
   more('a merge of sections', 'rollouts: { <<: { attempts: 2 } }', 'rollouts.<<: found an unknown key'),
   more('a number beyond all numbers', 'iterations: 1e999', 'iterations: found Infinity, expected a number'),
   more('minutes and seconds', 'iterations: 1:30', 'iterations: found "1:30", expected a number'),
-  top('a recipe of every object', 'combined', 'constructor', 'recipe: found "constructor", expected one of sft, rft'),
-  top('a prototype as a recipe', 'combined', '__proto__', 'recipe: found "__proto__", expected one of sft, rft'),
+  top(
+    'a recipe of every object',
+    'combined',
+    'constructor',
+    'recipe: found "constructor", expected one of sft, sft-continued, rft',
+  ),
+  top(
+    'a prototype as a recipe',
+    'combined',
+    '__proto__',
+    'recipe: found "__proto__", expected one of sft, sft-continued, rft',
+  ),
   top(
     'an option in a prototype',
     'sql }',
@@ -110,7 +120,7 @@ const firstFour = [
     'no recipe',
     'recipe: combined\n',
     '',
-    'recipe: found nothing, expected one of sft, rft, eto, co-evolving-agents',
+    'recipe: found nothing, expected one of sft, sft-continued, rft, eto, co-evolving-agents',
   ),
   top('a name in capitals', 'tidy', 'Tidy', 'name: found "Tidy", expected lower-case letters, digits and hyphens'),
   top(
@@ -174,10 +184,20 @@ const firstFour = [
     'an unknown recipe',
     'combined',
     'magic',
-    'recipe: found "magic", expected one of sft, rft, eto, co-evolving-agents',
+    'recipe: found "magic", expected one of sft, sft-continued, rft, eto, co-evolving-agents',
   ),
-  top('a recipe in capitals', 'combined', 'Combined', 'recipe: found "Combined", expected one of sft, rft'),
-  top('a list of recipes', 'combined', '[sft, eto]', 'recipe: found ["sft","eto"], expected one of sft, rft'),
+  top(
+    'a recipe in capitals',
+    'combined',
+    'Combined',
+    'recipe: found "Combined", expected one of sft, sft-continued, rft',
+  ),
+  top(
+    'a list of recipes',
+    'combined',
+    '[sft, eto]',
+    'recipe: found ["sft","eto"], expected one of sft, sft-continued, rft',
+  ),
 ];
 
 const unknownKeys = [

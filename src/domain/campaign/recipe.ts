@@ -79,6 +79,16 @@ export const recipes = {
     training: [],
     pairs: {},
   },
+  /** The control of the recipes with pairs: the second term of eq. 9 alone, with the settings of their target. */
+  'sft-continued': {
+    name: 'sft-continued',
+    summary: 'control: further updates on the expert trajectories alone, without attempts',
+    agents: ['target'],
+    iterations: 2,
+    phases: ['plan', 'train', 'evaluate', 'report'],
+    training: [{ ...target('target'), data: 'expert' }],
+    pairs: {},
+  },
   rft: {
     name: 'rft',
     summary: 'rejection-sampling fine-tuning: experts plus the attempts that succeeded',
@@ -153,3 +163,6 @@ export const growsPool = (recipe: Recipe): boolean => recipe.phases.includes('sy
 
 /** True if a recipe trains on rewards in RL steps, not on pairs or demonstrations. */
 export const isReinforcement = (recipe: Recipe): boolean => recipe.phases.includes('optimize');
+
+/** True if the agents attempt tasks of the pool in each iteration. */
+export const playsAttempts = ({ phases }: Recipe): boolean => phases.includes('rollout') || phases.includes('optimize');

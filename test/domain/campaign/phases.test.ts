@@ -1,5 +1,5 @@
 import { isSkippable, phases } from '../../../src/domain/campaign/phases';
-import { growsPool, recipeNames, recipes, isReinforcement } from '../../../src/domain/campaign/recipe';
+import { growsPool, playsAttempts, recipeNames, recipes, isReinforcement } from '../../../src/domain/campaign/recipe';
 
 test('an iteration can continue without every phase but the plan and the rollout', () => {
   expect(phases.filter((phase) => !isSkippable(phase, 1))).toEqual(['plan', 'rollout']);
@@ -25,6 +25,15 @@ test.each(recipeNames)('the recipe %s validates what it synthesizes, and trains 
 
 test('the pool grows in the recipes that need controls', () => {
   expect(recipeNames.filter((name) => growsPool(recipes[name]))).toEqual(['combined', 'coevolve']);
+});
+
+test('only the supervised recipes play no attempts at the tasks of the pool', () => {
+  expect(recipeNames.filter((name) => !playsAttempts(recipes[name]))).toEqual(['sft', 'sft-continued']);
+});
+
+test('the control on experts alone has the target job of the recipes with pairs, but for its data', () => {
+  const ofTarget = recipes['co-evolving-agents'].training.find(({ role }) => role === 'target');
+  expect(recipes['sft-continued'].training).toEqual([{ ...ofTarget, data: 'expert' }]);
 });
 
 test('the recipes of reinforcement learning are those on rewards', () => {
