@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { analysisStore } from './experiment/analyses';
 import { admissionStore } from './tasks/admission';
+import { experimentRecordStore } from './experiment/records';
 import { turnJournalStore } from './trajectories/turn-journal';
 import { budgetStore } from './spending/budgets';
 import { campaignStore } from './campaign/campaigns';
@@ -54,6 +55,7 @@ export const createStore = (pool: Pool) => ({
   phaseChecks: phaseCheckStore(pool),
   providers: providerStore(pool),
   analyses: analysisStore(pool),
+  experimentRecords: experimentRecordStore(pool),
 });
 
 export type Store = ReturnType<typeof createStore>;

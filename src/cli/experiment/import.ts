@@ -1,0 +1,25 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { importCells } from '../../client/experiments/import-cells';
+import { withSession } from '../../client/session';
+import { printResult } from '../base/output';
+
+/** `coevolve experiment import <name> <file>` */
+export function addImport(group: Command): void {
+  group
+    .command('import <name> <file>')
+    .description('store finished cells of an exported .jsonl file')
+    .option('--json', 'print the result as JSON')
+    .action((name: string, file: string, { json }: { json?: true }) =>
+      withSession(async (session) => {
+        const result = await importCells(session, name, resolve(file));
+        printResult(
+          json,
+          result,
+          () =>
+            `${result.imported.length} cells imported with ${result.scores} scores, ` +
+            `${result.present.length} already present, ${result.skipped.length} without a result`,
+        );
+      }),
+    );
+}

@@ -1,0 +1,79 @@
+import { UsageError } from '../../base/errors';
+import type { RecordedCell } from '../../domain/experiment/record';
+import type { Session } from '../session';
+import { readTable } from './read-table';
+
+export type ImportedCells = { imported: string[]; present: string[]; skipped: string[]; scores: number };
+
+const nameOf = ({ arm, seed }: RecordedCell): string => `${arm}-s${seed}`;
+
+/**
+ * Stores the finished cells of an exported table. The whole file is read and checked first; then all cells are stored, or
+ * none. A cell that is present with the same content is left as it is, so that a second call changes nothing.
+ *
+ * @throws DomainError `UnknownExperiment`
+ * @throws UsageError  the file is of another frozen experiment, or a cell is present with other content
+ */
+export async function importCells(
+  { store }: Pick<Session, 'store'>,
+  name: string,
+  file: string,
+): Promise<ImportedCells> {
+  const table = await readTable(file);
+  const { id, hash, experiment, cells: present } = await store.experimentRecords.get(name);
+  if (table.hash !== hash)
+    throw new UsageError(
+      `${file}: hash: found ${table.hash}, expected ${hash}, that of ${name}; ` +
+        `freeze the same file first, or import into the experiment that was exported`,
+    );
+  const finished = table.cells.filter(({ status }) => status === 'finished');
+  const news = finished.filter((cell) => {
+    requireDeclared(cell, experiment.arms.map((arm) => arm.name), experiment.looks.at(-1)!, file); // prettier-ignore
+    requireScores(cell, table.scores, file);
+    return !isPresent(cell, present, file);
+  });
+  const names = new Set(news.map(nameOf));
+  const scores = table.scores.filter(({ arm, seed }) => names.has(`${arm}-s${seed}`));
+  await store.experimentRecords.saveImported(id, news, scores);
+  return {
+    imported: [...names],
+    present: finished.map(nameOf).filter((each) => !names.has(each)),
+    skipped: table.cells.filter(({ status }) => status === 'missing').map(nameOf),
+    scores: scores.length,
+  };
+}
+
+function requireDeclared(cell: RecordedCell, arms: readonly string[], size: number, file: string): void {
+  if (!arms.includes(cell.arm))
+    throw new UsageError(`${file}: arm of ${nameOf(cell)}: found ${cell.arm}, expected one of ${arms.join(', ')}`);
+  if (cell.seed > size)
+    throw new UsageError(`${file}: seed of ${nameOf(cell)}: found ${cell.seed}, expected at most ${size}`);
+}
+
+/** A cell without scores at its last checkpoint would make its contrasts invalid for ever. */
+function requireScores(
+  cell: RecordedCell,
+  scores: readonly { arm: string; seed: number; checkpoint: number }[],
+  file: string,
+): void {
+  // prettier-ignore
+  const last = cell.checkpoints.at(-1)?.checkpoint;
+  const has = scores.some(({ arm, seed, checkpoint }) => arm === cell.arm && seed === cell.seed && checkpoint === last);
+  if (!has)
+    throw new UsageError(
+      `${file}: scores of ${nameOf(cell)}: found none at checkpoint ${last ?? 'none'}, expected a row per test task; ` +
+        `export the cell again with \`coevolve experiment export\``,
+    );
+}
+
+/** Returns whether the cell is stored already; another content under its name is refused. */
+function isPresent(cell: RecordedCell, present: readonly RecordedCell[], file: string): boolean {
+  const stored = present.find(({ arm, seed }) => arm === cell.arm && seed === cell.seed);
+  if (stored === undefined) return false;
+  if (stored.status === 'finished' && stored.contentHash === cell.contentHash) return true;
+  const found = stored.status === 'finished' ? stored.contentHash : `a cell without a result (${stored.reason})`;
+  throw new UsageError(
+    `${file}: ${nameOf(cell)}: found ${found} in the database, expected ${cell.contentHash} or no cell; ` +
+      `leave the cell out of the file, or import into a new database`,
+  );
+}

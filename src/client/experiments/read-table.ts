@@ -1,0 +1,83 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { z } from 'zod';
+import { describeIssue } from '../../base/describe-issue';
+import { UsageError } from '../../base/errors';
+import { parseJson } from '../../base/parse-json';
+import { sha256 } from '../../base/sha256';
+import { canonicalJson } from '../../domain/base/canonical-json';
+import type { ExperimentRecord } from '../../domain/experiment/record';
+import { cellLine, experimentLine, scoreLine } from './table-lines';
+
+/** More rows than 80 cells with 13 checkpoints of 1,000 tasks. */
+const maxLines = 2_000_000;
+
+/**
+ * Reads an exported table: the experiment, its cells, its scores.
+ *
+ * @throws UsageError with the line, the field, the value found and the value expected
+ */
+export async function readTable(file: string): Promise<ExperimentRecord> {
+  const cells: ExperimentRecord['cells'][number][] = [];
+  const scores: ExperimentRecord['scores'][number][] = [];
+  let frozen: Omit<ExperimentRecord, 'cells' | 'scores'> | undefined;
+  let number = 0;
+  for await (const text of linesOf(file)) {
+    const at = `${file}:${++number}`;
+    if (number > maxLines) throw new UsageError(`${at}: found more lines, expected at most ${maxLines}`);
+    const value = parseJson(text);
+    if (frozen === undefined) frozen = withoutKind(read(experimentLine, value, at));
+    else if (isKind(value, 'cell')) cells.push(withoutKind(read(cellLine, value, at)));
+    else scores.push(withoutKind(read(scoreLine, value, at)));
+  }
+  if (frozen === undefined)
+    throw new UsageError(`${file}: found no line, expected an experiment; \`coevolve experiment export\` writes one`);
+  return checked({ ...frozen, cells, scores }, file);
+}
+
+async function* linesOf(file: string): AsyncGenerator<string> {
+  const input = createReadStream(file);
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Infinity })) if (line.trim() !== '') yield line;
+  } catch (error) {
+    throw new UsageError(`${file}: cannot be read (${error instanceof Error ? error.message : String(error)})`);
+  }
+}
+
+const isKind = (value: unknown, kind: string): boolean =>
+  value instanceof Object && 'kind' in value && value.kind === kind;
+
+function read<T>(schema: z.ZodType<T>, value: unknown, at: string): T {
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  throw new UsageError(`${at}: ${describeIssue(error.issues[0]!, schema, value).join('; ')}`);
+}
+
+function withoutKind<T extends { kind: string }>({ kind: _, ...rest }: T): Omit<T, 'kind'> {
+  return rest;
+}
+
+/** Cells and scores must agree, and the experiment must have its hash. */
+function checked(record: ExperimentRecord, file: string): ExperimentRecord {
+  const hash = sha256(canonicalJson(record.experiment));
+  if (hash !== record.hash)
+    throw new UsageError(
+      `${file}: hash: found ${record.hash}, expected ${hash}, the hash of the experiment in the file`,
+    );
+  const names = new Set<string>();
+  for (const { arm, seed } of record.cells) {
+    if (names.has(`${arm}-s${seed}`)) throw new UsageError(`${file}: cell ${arm}-s${seed}: found twice, expected once`);
+    names.add(`${arm}-s${seed}`);
+  }
+  const rows = new Set<string>();
+  for (const { arm, seed, checkpoint, task } of record.scores) {
+    if (!names.has(`${arm}-s${seed}`))
+      throw new UsageError(
+        `${file}: score of ${arm}-s${seed}: found no cell of this name, expected a line of kind cell`,
+      );
+    const row = `${arm}-s${seed}, checkpoint ${checkpoint}, task ${task}`;
+    if (rows.has(row)) throw new UsageError(`${file}: score of ${row}: found twice, expected once`);
+    rows.add(row);
+  }
+  return record;
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { effortMeasures } from '../../domain/experiment/experiment';
+import { tableFormat } from '../../report/experiment/formats/json-lines';
+
+const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/);
+const feature = z.string().max(200);
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+const seed = z.int().min(1);
+const share = z.number().min(0).max(1);
+const measure = z.enum(effortMeasures);
+const contrast = z.strictObject({ name: z.string(), plus: name, minus: name });
+const record = z.record(z.string(), z.unknown());
+const amount = z.number().min(0);
+
+const arm = z.strictObject({
+  ...{ name, replicaOf: name.nullable(), matches: name.nullable(), spec: record },
+  differences: z.array(z.strictObject({ key: z.string(), base: z.unknown(), arm: z.unknown() })),
+});
+
+const experiment = z.strictObject({
+  ...{ name, seed: z.int().min(0), question: z.string(), arms: z.array(arm).min(1) },
+  ...{ looks: z.array(seed).min(1).max(2), concurrency: z.int().min(1) },
+  match: z.strictObject({
+    ...{ equal: z.array(measure), within: z.partialRecord(measure, amount), report: z.array(measure) },
+  }),
+  analysis: z.strictObject({
+    ...{ metric: z.string(), primary: contrast, secondary: z.array(contrast), margin: share, alpha: share },
+    ...{ ordering: z.array(name).nullable(), breakdown: z.array(feature) },
+  }),
+  stopping: z.strictObject({ futility: share.nullable(), usd: amount.nullable(), hours: amount.nullable() }),
+});
+
+/** First line of an exported table. */
+export const experimentLine = z.strictObject({
+  kind: z.literal('experiment'),
+  format: z.literal(tableFormat),
+  ...{ experiment, hash, version: z.int().min(1), frozenAt: z.string().nullable(), profile: z.string().nullable() },
+  manifest: record,
+  amendments: z.array(
+    z.strictObject({ version: z.int().min(1), frozenAt: z.string(), differences: z.array(z.unknown()) }),
+  ),
+});
+
+const effort = z.partialRecord(measure, z.strictObject({ nominal: amount, paid: amount }));
+
+/** Line of a cell. */
+export const cellLine = z
+  .strictObject({
+    ...{
+      kind: z.literal('cell'),
+      arm: name,
+      seed,
+      status: z.enum(['finished', 'missing']),
+      reason: z.string().nullable(),
+    },
+    ...{ exploratory: z.boolean(), imported: z.boolean(), campaign: z.string(), version: z.int().min(1) },
+    ...{ testHash: z.string().nullable(), leakedTasks: z.int().min(0), contentHash: hash.nullable() },
+    manifest: record.nullable(),
+    checkpoints: z.array(z.strictObject({ checkpoint: z.int().min(0), effort })),
+  })
+  .refine((cell) => (cell.status === 'finished') === (cell.contentHash !== null), {
+    path: ['contentHash'],
+    message: 'expected a hash for a finished cell and null for a missing one',
+  });
+
+/** Line of a score. */
+export const scoreLine = z.strictObject({
+  ...{ kind: z.literal('score'), arm: name, seed, checkpoint: z.int().min(0), task: z.string().max(200) },
+  features: z.record(feature, z.union([z.string().max(1000), z.number()])),
+  ...{ reward: share, success: share },
+});

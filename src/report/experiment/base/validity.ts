@@ -1,0 +1,75 @@
+import { count, counted } from '../../page/format';
+import { percentText } from './measures';
+import { completeness, type ExperimentReport, isExploratory } from './report';
+
+export type ValidityCheck = { name: string; holds: boolean; finding: string };
+
+/** Returns the rules of a fair comparison and whether each holds, with the first breaches. */
+export function validityChecks(report: ExperimentReport): ValidityCheck[] {
+  return [matched(report), complete(report), unleaked(report), frozen(report), looks(report)];
+}
+
+/** Longer lists of breaches end with the number of the others. */
+const maxShown = 3;
+
+const listed = (findings: readonly string[]): string =>
+  [
+    ...findings.slice(0, maxShown),
+    ...(findings.length > maxShown ? [`and ${count(findings.length - maxShown)} more`] : []),
+  ].join('; ');
+
+function matched({ analysis, record }: ExperimentReport): ValidityCheck {
+  const broken = analysis.effort.filter(({ holds }) => !holds);
+  const rules = [...record.experiment.match.equal, ...Object.keys(record.experiment.match.within)];
+  const findings = broken.map(
+    ({ contrast, measure, rule, allowed, found }) =>
+      `${contrast}: ${measure} differs by ${percentText(found)}, allowed ${percentText(allowed)} (${rule})`,
+  );
+  const held =
+    rules.length === 0 ? 'the experiment declares no rule of effort' : `every rule holds: ${rules.join(', ')}`;
+  return { name: 'matched', holds: broken.length === 0, finding: broken.length > 0 ? listed(findings) : held };
+}
+
+function complete(report: ExperimentReport): ValidityCheck {
+  const { expected, finished, missing } = completeness(report);
+  const findings = missing.map(({ arm, seed, reason }) => `${arm}-s${seed} is missing (${reason})`);
+  const all = `all ${counted(expected, 'cell')} have finished`;
+  return { name: 'complete', holds: finished === expected, finding: missing.length > 0 ? listed(findings) : all };
+}
+
+function unleaked({ record, analysis }: ExperimentReport): ValidityCheck {
+  const leaks = record.cells.filter(({ seed, leakedTasks }) => seed <= analysis.look && leakedTasks > 0);
+  const findings = leaks.map(({ arm, seed, leakedTasks }) => `${arm}-s${seed}: ${counted(leakedTasks, 'task')}`);
+  return {
+    name: 'test set unseen',
+    holds: leaks.length === 0,
+    finding: leaks.length > 0 ? `test tasks are also train tasks: ${listed(findings)}` : 'no test task was trained on',
+  };
+}
+
+function frozen(report: ExperimentReport): ValidityCheck {
+  const { record, analysis } = report;
+  const early = record.cells.filter(({ seed, exploratory }) => seed <= analysis.look && exploratory);
+  const holds = record.frozenAt !== null && early.length === 0;
+  if (record.frozenAt === null) return { name: 'frozen', holds, finding: 'the file was never frozen' };
+  const amended = record.amendments.length === 0 ? 'without amendment' : counted(record.amendments.length, 'amendment');
+  const since = `version ${record.version} since ${record.frozenAt}, ${amended}`;
+  const finding = `${counted(early.length, 'cell')} began before the freeze or with an arm added later`;
+  return { name: 'frozen', holds, finding: early.length > 0 ? finding : since };
+}
+
+function looks(report: ExperimentReport): ValidityCheck {
+  const { record, analysis } = report;
+  const declared = record.experiment.looks.join(' and ');
+  const taken = report.looks.filter(({ exploratory }) => !exploratory).map(({ look }) => look);
+  const undeclared = report.looks.filter(({ exploratory }) => exploratory).length;
+  return {
+    name: 'declared look',
+    holds: record.experiment.looks.includes(analysis.look),
+    finding:
+      `analysed at ${counted(analysis.look, 'seed')}; declared: ${declared}; ` +
+      `taken: ${[...new Set(taken)].join(' and ') || 'none recorded'}` +
+      (undeclared > 0 ? `, and ${counted(undeclared, 'exploratory look')}` : '') +
+      (isExploratory(report) ? '; this analysis is exploratory' : ''),
+  };
+}

@@ -1,0 +1,28 @@
+import type { AnalysisOutput, ContrastResult } from '../../../domain/experiment/analysis';
+import type { Experiment } from '../../../domain/experiment/experiment';
+import { counted } from '../../page/format';
+import { intervalName, points, pointsRange, signedPoints } from './points';
+
+/**
+ * Returns the finding of a contrast as one sentence, for example "signals against random: inconclusive, +1.2 points,
+ * 95 % −2.1 to +4.5, 8 seeds, 500 tasks; detectable 4.8; equivalence within 5 not shown".
+ */
+export function verdictSentence(experiment: Experiment, analysis: AnalysisOutput, result: ContrastResult): string {
+  const { plus, minus, verdict, difference, low, high, seeds, reasons } = result;
+  const name = `${plus} against ${minus}: ${verdict}`;
+  if (verdict === 'invalid' || difference === null) return [name, ...reasons.slice(0, 1)].join(', ');
+  const tasks = taskCount(analysis, result);
+  const interval = low === null ? [] : [`${intervalName(experiment)} ${pointsRange(low, high)}`];
+  const size = [counted(seeds, 'seed'), counted(tasks, 'task')];
+  return [
+    [name, `${signedPoints(difference)} points`, ...interval, ...size].join(', '),
+    ...(result.detectable === null ? [] : [`detectable ${points(result.detectable)}`]),
+    `equivalence within ${Number((100 * experiment.analysis.margin).toFixed(2))} ${verdict === 'equivalent' ? '' : 'not '}shown`,
+  ].join('; ');
+}
+
+/** Returns the number of test tasks of a cell; the smaller of the two arms. */
+export function taskCount({ arms }: AnalysisOutput, { plus, minus }: Pick<ContrastResult, 'plus' | 'minus'>): number {
+  const counts = arms.filter(({ arm }) => arm === plus || arm === minus).map(({ tasks }) => tasks);
+  return counts.length === 0 ? 0 : Math.min(...counts);
+}

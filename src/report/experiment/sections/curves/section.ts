@@ -1,0 +1,70 @@
+import type { EffortMeasure } from '../../../../domain/experiment/experiment';
+import { scaleAround } from '../../../charts/axes';
+import { type Chart, figure } from '../../../charts/figure';
+import { type Mark, marksChart, type Position } from '../../../charts/marks-chart';
+import { key, note } from '../../../page/blocks';
+import { count } from '../../../page/format';
+import { html } from '../../../page/html';
+import { table } from '../../../page/table';
+import { armColours } from '../../base/arm-colours';
+import { measureAxis, measureNames } from '../../base/measures';
+import { points } from '../../base/points';
+import type { ExperimentReport } from '../../base/report';
+import { defineSection } from '../../base/section';
+
+const horizontal = ['trainedTokens', 'wallSeconds', 'usd'] as const;
+
+/** Learning curves against nominal effort (figure 3). */
+export const curvesSection = defineSection({
+  id: 'curves',
+  title: 'Learning curves',
+  render({ record, analysis }) {
+    const { curves } = analysis;
+    if (curves.length === 0) return null;
+    const colours = armColours(record.experiment);
+    const measures = horizontal.filter((measure) => new Set(curves.map(({ effort }) => effort[measure])).size > 1);
+    return [
+      note('Means over the seeds at each checkpoint against mean nominal effort. Bands: pointwise 95 % intervals.'),
+      html`<div class="panels">${measures.map((measure) => figure(curveChart(curves, measure, colours), 340))}</div>`,
+      key([...colours].map(([arm, colour]) => [colour, arm])),
+      table({
+        caption: 'Learning curves',
+        head: ['arm', 'checkpoint', 'mean', '95 % low', 'high', ...measures.map((measure) => measureNames[measure])],
+        rows: curves.map(({ arm, checkpoint, mean, low, high, effort }) => [
+          ...[arm, String(checkpoint), points(mean), points(low), points(high)],
+          ...measures.map((measure) =>
+            measure === 'usd' ? (effort.usd ?? 0).toFixed(2) : count(effort[measure] ?? null),
+          ),
+        ]),
+      }),
+    ];
+  },
+});
+
+type Curves = ExperimentReport['analysis']['curves'];
+
+/** Figure 3: one panel per measure of effort. */
+function curveChart(curves: Curves, measure: EffortMeasure, colours: ReadonlyMap<string, string>): Chart {
+  const values = curves.flatMap(({ mean, low, high }) => [mean, low ?? mean, high ?? mean]);
+  return marksChart({
+    title: `Figure 3. Success against ${measureNames[measure]}`,
+    description: curves
+      .map(({ arm, checkpoint, mean }) => `${arm} at checkpoint ${checkpoint}: ${points(mean)}`)
+      .join(', '),
+    x: measureAxis(measure, curves.map(({ effort }) => effort[measure] ?? 0)), // prettier-ignore
+    y: { scale: scaleAround(values.map((value) => 100 * value)), format: String },
+    marks: [...colours].flatMap(([arm, colour]) => curveOf(curves, arm, { measure, colour })),
+  });
+}
+
+function curveOf(curves: Curves, arm: string, { measure, colour }: { measure: EffortMeasure; colour: string }): Mark[] {
+  const own = curves.filter((curve) => curve.arm === arm && curve.effort[measure] !== undefined);
+  const at = (value: (curve: Curves[number]) => number): Position[] =>
+    own.map((curve) => [curve.effort[measure]!, 100 * value(curve)]);
+  const band = [...at(({ low, mean }) => low ?? mean), ...at(({ high, mean }) => high ?? mean).reverse()];
+  return [
+    { kind: 'area', points: band, colour, opacity: 0.1 },
+    { kind: 'line', points: at(({ mean }) => mean), colour },
+    ...at(({ mean }) => mean).map((position): Mark => ({ kind: 'dot', at: position, colour, radius: 3 })),
+  ];
+}

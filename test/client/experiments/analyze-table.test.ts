@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { analyzeTable } from '../../../src/client/experiments/analyze-table';
+import { readConfig } from '../../../src/config';
+import type { ExperimentRecord } from '../../../src/domain/experiment/record';
+import { verdictSentence } from '../../../src/report/experiment';
+import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
+import { simulateRecord } from '../../support/long-table';
+
+const config = readConfig({ PATH: process.env['PATH'] });
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-table-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function written(record: ExperimentRecord): string {
+  const file = path.join(folder, 'table.jsonl');
+  writeFileSync(file, [...jsonLines(record)].join(''));
+  return file;
+}
+
+const verdictsOf = async (record: ExperimentRecord): Promise<Record<string, string>> => {
+  const { analysis } = await analyzeTable(config, written(record), null);
+  return Object.fromEntries(analysis.contrasts.map(({ contrast, verdict }) => [contrast, verdict]));
+};
+
+const base = simulateRecord({ effects: { none: 0, signals: 0.15, random: 0 } });
+
+test('an effect of 15 points is better, and its sentence has size and interval', async () => {
+  const { analysis, record } = await analyzeTable(config, written(base), null);
+  const primary = analysis.contrasts.find(({ kind }) => kind === 'primary')!;
+  expect(primary).toMatchObject({ contrast: 'signals - none', verdict: 'better', seeds: 8 });
+  expect(verdictSentence(record.experiment, analysis, primary)).toMatch(
+    /^signals against none: better, \+\d+\.\d points, 95 % \+\d+\.\d to \+\d+\.\d, 8 seeds, 100 tasks; detectable \d+\.\d; equivalence within 5 not shown$/,
+  );
+});
+
+test('an arm against itself is equivalent', async () => {
+  const scores = [
+    ...base.scores.filter(({ arm }) => arm !== 'signals'),
+    ...base.scores.filter(({ arm }) => arm === 'none').map((row) => ({ ...row, arm: 'signals' })),
+  ];
+  expect(await verdictsOf({ ...base, scores })).toMatchObject({ 'signals - none': 'equivalent' });
+});
+
+test('a missing cell, a leak and unmatched effort each make the contrasts of that arm invalid, and no other', async () => {
+  const withCell = (change: Partial<ExperimentRecord['cells'][number]>): ExperimentRecord => ({
+    ...base,
+    cells: base.cells.map((cell) => (cell.arm === 'random' && cell.seed === 3 ? { ...cell, ...change } : cell)),
+  });
+  const missing = withCell({ status: 'missing', reason: 'the trainer failed', contentHash: null });
+  const leaked = withCell({ leakedTasks: 2 });
+  const more = base.cells[0]!.checkpoints.map(({ checkpoint }) => ({
+    checkpoint,
+    effort: { updates: { nominal: 999, paid: 999 }, trainedTokens: { nominal: 1, paid: 1 } },
+  }));
+  for (const record of [missing, leaked, withCell({ checkpoints: more })])
+    expect(await verdictsOf(record)).toMatchObject({ 'signals - none': 'better', 'random - none': 'invalid' });
+});
+
+test('a line with a wrong value is refused with file, line, field, value found and value expected', async () => {
+  const file = written(base);
+  const lines = [...jsonLines(base)];
+  const score = lines.findIndex((line) => line.includes('"kind":"score"'));
+  lines[score] = lines[score]!.replace(/"reward":[\d.]+/, '"reward":2');
+  writeFileSync(file, lines.join(''));
+  await expect(analyzeTable(config, file, null)).rejects.toThrow(
+    new RegExp(`table.jsonl:${score + 1}: reward: found 2, expected `),
+  );
+});
+
+test('a table whose experiment was changed after the freeze is refused', async () => {
+  const changed = { ...base, experiment: { ...base.experiment, question: 'Another?' } };
+  await expect(analyzeTable(config, written(changed), null)).rejects.toThrow(/hash: found .*, expected .*/);
+});

@@ -1,0 +1,99 @@
+import { readConfig } from '../../../src/config';
+import { analysisInput, type ExperimentRecord } from '../../../src/domain/experiment/record';
+import { type ExperimentReport, exportFiles, renderExperiment } from '../../../src/report/experiment';
+import { analysisKey, runStatistics } from '../../../src/statistics/run-statistics';
+import { simulateRecord } from '../../support/long-table';
+
+const config = readConfig({ PATH: process.env['PATH'] });
+const base = simulateRecord({ effects: { none: 0, signals: 0.15, random: 0 } });
+
+async function reportOf(record: ExperimentRecord): Promise<ExperimentReport> {
+  const input = analysisInput(record, record.experiment.looks.at(-1)!);
+  const analysis = await runStatistics(config, input);
+  const pool = ['join', 'having'].map((category, i) => ({ arm: 'signals', iteration: i, category, tasks: 10 + i }));
+  return { record, analysis, inputHash: analysisKey(input), looks: [], pool, flips: [] };
+}
+
+let report: ExperimentReport;
+let page: string;
+beforeAll(async () => {
+  report = await reportOf(base);
+  page = renderExperiment(report);
+});
+
+/** The long table as numbers, read from the exported file alone. */
+function longTable(): Record<string, string>[] {
+  const csv = exportFiles('csv', report.record, report).find(({ name }) => name === 'toy-scores.csv')!
+    .content as string;
+  const [head, ...rows] = csv.trimEnd().split('\r\n').map((line) => line.split(',')); // prettier-ignore
+  return rows.map((row) => Object.fromEntries(head!.map((name, i) => [name, row[i]!])));
+}
+
+const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+test('the means of the page, of Markdown and of LaTeX are those of the exported long table', () => {
+  const table = longTable();
+  expect(table).toHaveLength(3 * 8 * 3 * 100);
+  const [markdown, latex] = (['md', 'latex'] as const).map(
+    (format) => exportFiles(format, report.record, report)[0]!.content,
+  );
+  for (const arm of ['none', 'signals', 'random']) {
+    const own = table.filter((row) => row['arm'] === arm && row['checkpoint'] === '2');
+    const bySeed = [...new Set(own.map((row) => row['seed']))].map((seed) =>
+      mean(own.filter((row) => row['seed'] === seed).map((row) => Number(row['success']))),
+    );
+    const shown = (100 * mean(bySeed)).toFixed(1);
+    expect(report.analysis.arms.find((each) => each.arm === arm)!.mean).toBeCloseTo(mean(bySeed), 12);
+    expect(page).toMatch(new RegExp(`>${arm}</th>(?:\\s*<td[^>]*>\\d+</td>){2}\\s*<td[^>]*>${shown}</td>`));
+    expect(markdown).toContain(`| ${arm} | 8 | 100 | ${shown} |`);
+    expect(latex).toMatch(new RegExp(`^${arm} & \\$(\\\\mathbf\\{)?${shown}`, 'm'));
+  }
+});
+
+test('the page has the verdict, the rules, the tables and figures 1 to 9 in this order', () => {
+  const parts = ['signals against none: better', 'aria-label="Validity"', 'id="arms"', 'id="contrasts"', 'Figure 2'];
+  const rest = ['Figure 1', 'Figure 3', 'Figure 5', 'Figure 7', 'Figure 8', 'Figure 9', 'Figure 4', 'Figure 6'];
+  const last = ['id="amendments"', 'id="differences"', 'id="manifest"', report.record.hash, report.inputHash];
+  const positions = [...parts, ...rest, ...last].map((part) => page.indexOf(part));
+  expect(positions).not.toContain(-1);
+  expect(positions.slice(0, -2)).toEqual(positions.slice(0, -2).toSorted((a, b) => a - b));
+});
+
+test('the page runs no script, requests nothing, and is equal for equal reports', () => {
+  expect(page).toContain('default-src &#39;none&#39;');
+  expect(page).not.toMatch(/<script|https?:\/\/(?!www\.w3\.org)|(?:fill|stroke)="#/);
+  expect(renderExperiment(report)).toBe(page);
+});
+
+test('only an arm that a corrected contrast found better is bold in LaTeX, and the footnote names test and correction', () => {
+  const latex = exportFiles('latex', report.record, report)[0]!.content as string;
+  expect([...latex.matchAll(/^(\w+) & \$\\mathbf/gm)].map(([, arm]) => arm)).toEqual(['signals']);
+  expect(latex).toMatch(/\\toprule[^]*\\midrule[^]*\\bottomrule/);
+  expect(latex).toContain('$S = 8$ seeds, $n = 100$ test tasks');
+  expect(latex).toMatch(/paired \$t\$ test[^]*Holm/);
+});
+
+test('a missing cell is named in the box, and its contrasts have no number', async () => {
+  const cells = base.cells.map((cell) =>
+    cell.arm === 'random' && cell.seed === 3
+      ? { ...cell, status: 'missing' as const, reason: 'the trainer <failed>', contentHash: null }
+      : cell,
+  );
+  const shown = renderExperiment(await reportOf({ ...base, cells }));
+  expect(shown).toMatch(/complete: no<[^]*random-s3 is missing \(the trainer &lt;failed&gt;\)/);
+  expect(shown).toMatch(/random against none: invalid, cell random-s3 is missing/);
+  expect(shown).not.toContain('<failed>');
+});
+
+test('names, features and questions of other people do not become markup, formulas or commands', () => {
+  const evil = '=HYPERLINK("x")<img src=x onerror=1>|`\\input{x}&\n# y';
+  const experiment = { ...base.experiment, question: evil };
+  const scores = base.scores.map((row) => ({ ...row, features: { pattern: evil, difficulty: 1 } }));
+  const hostile = { ...report, record: { ...base, experiment, scores } };
+  expect(renderExperiment(hostile)).not.toContain('<img');
+  const content = (format: 'csv' | 'md' | 'latex'): string =>
+    exportFiles(format, hostile.record, hostile)[0]!.content as string;
+  expect(content('md')).not.toMatch(/<img|\n# y|[^\\]`\\input/);
+  expect(content('latex')).not.toContain('\\input');
+  expect(content('csv')).toContain('"\'=HYPERLINK(""x"")');
+});
