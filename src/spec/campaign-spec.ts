@@ -34,6 +34,12 @@ export const campaignSpecSchema = z
       )
       .describe('Name of the campaign in every list, id and path: lower-case letters, digits and hyphens.'),
     seed: whole.max(2 ** 31 - 1).describe('Root of the seed tree: every sampled value derives its seed from it.'),
+    replica: whole
+      .max(1000)
+      .default(0)
+      .describe(
+        'Number of a repetition with the same tasks and start, and other seeds after the start. 0: the original.',
+      ),
     weight: z
       .number()
       .positive()

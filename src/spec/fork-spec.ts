@@ -52,7 +52,7 @@ function apply(spec: Record<string, unknown>, change: string): void {
 /** Keys that iterations after the start read; all other keys determined the copied rows. */
 const readLater = [
   ...['iterations', 'rollouts', 'signals', 'llm', 'budget', 'synthesis', 'admission', 'judge', 'pool', 'pairs'],
-  ...['training', 'promotion', 'weight'],
+  ...['training', 'promotion', 'weight', 'replica'],
 ];
 
 /** Exceptions: keys that only the start reads, or that it has fixed. */

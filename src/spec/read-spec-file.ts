@@ -25,9 +25,12 @@ export async function readSpecFile(
   { overlays = [], changes = [] }: Additions = {},
 ): Promise<CampaignSpec> {
   const layers: SpecLayer[] = [];
-  for (const each of [file, ...overlays]) layers.push(...(await layersOf(each, [])));
+  for (const each of [file, ...overlays]) layers.push(...(await specLayers(each)));
   return readLayers(layers, file, changes);
 }
+
+/** Returns the layers of a spec file, from the lowest. */
+export const specLayers = (file: string): Promise<SpecLayer[]> => layersOf(file, []);
 
 /**
  * Returns the layers of a file: first those of the files that it extends, then its own.
@@ -65,7 +68,7 @@ const isFile = async (file: string): Promise<boolean> =>
     () => false,
   );
 
-async function readText(file: string): Promise<string> {
+export async function readText(file: string): Promise<string> {
   return readStart(file, maxYamlBytes + 1).catch((error: unknown) => {
     throw new UsageError(`${file}: ${problems[codeOf(error) ?? ''] ?? messageOf(error)}`, { cause: error });
   });

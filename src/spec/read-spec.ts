@@ -60,11 +60,12 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
   return resolved;
 }
 
-type Problems = { problems: string[] };
+export type Problems = { problems: string[] };
 
 const withDefaults = (input: unknown): unknown => withModelDefaults(withRecipeDefaults(withoutIdleEpochs(input)));
 
-function resolve(input: unknown): CampaignSpec | Problems {
+/** Fills in every default; returns one line per mistake, without positions. */
+export function resolve(input: unknown): CampaignSpec | Problems {
   const parsed = campaignSpecSchema.safeParse(withDefaults(input), { reportInput: true });
   const idle = parsed.success
     ? [...secretsIn(parsed.data), ...unusedKeys(parsed.data)]

@@ -33,6 +33,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['recipe', 'compute'], find: unusableEngine },
   { reads: ['training', 'iterations', 'recipe'], find: idleSchedules },
   { reads: ['training'], find: unclearLengths },
+  { reads: ['replica', 'iterations', 'recipe'], find: idleReplica },
   { reads: ['environment', 'evaluation'], find: wrongSets },
 ];
 
@@ -202,6 +203,11 @@ function idleSchedules({ training, iterations, recipe }: Spec): string[] {
         ]
       : [],
   );
+}
+
+function idleReplica({ replica, iterations, recipe }: Spec): string[] {
+  if (replica === 0 || (iterations ?? recipes[recipe].iterations) > 0) return [];
+  return [`replica: found ${replica}, expected 0: nothing is sampled after the start`];
 }
 
 function idleCompute({ compute }: Spec): string[] {

@@ -25,6 +25,7 @@ function unreadSections(spec: CampaignSpec): Set<string> {
     judge: spec.llm !== null,
     pool: spec.iterations > 0,
     promotion: spec.iterations > 0,
+    replica: spec.replica > 0,
   };
   return new Set(Object.keys(reads).filter((section) => !reads[section]));
 }

@@ -22,7 +22,7 @@ const more = (mistake: string, lines: string, problem: string): MalformedSpec =>
 const whole = (mistake: string, text: string, problem: string): MalformedSpec => ({ mistake, text, problem });
 
 const allKeys =
-  'name, seed, weight, environment, recipe, iterations, rollouts, signals, llm, budget, synthesis, admission, judge, pool, pairs, policy, start, compute, training, evaluation, promotion';
+  'name, seed, replica, weight, environment, recipe, iterations, rollouts, signals, llm, budget, synthesis, admission, judge, pool, pairs, policy, start, compute, training, evaluation, promotion';
 
 const notOneMapping = [
   whole('an empty file', '', `the whole file: found nothing, expected keys with values: ${allKeys}`),

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { createRandom } from '../../domain/base/seeded-random';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { detectSignals as detect } from '../../domain/signals/detect-signals';
 import { rateSignals, type SignalRate } from '../../domain/signals/unchanged-policy';
 import type { IterationKey } from '../../store/campaign/iterations';
@@ -17,7 +17,7 @@ export const detectSignals =
     const history = await deps.store.trajectories.listScored(key.campaignId, key.iteration);
     const current = history.filter(({ iteration }) => iteration === key.iteration);
     await deps.store.feedbackSignals.save(key, detect(current, history, spec.signals));
-    const random = createRandom(deriveSeed(spec.seed, key.iteration, 'unchanged-policy'));
+    const random = createRandom(iterationSeed(spec, key.iteration, 'unchanged-policy'));
     await deps.store.feedbackSignals.saveRates(
       key,
       await completed(rateSignals(current, history, spec.signals, random)),

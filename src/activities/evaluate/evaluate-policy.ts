@@ -1,7 +1,7 @@
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { SuccessInterval } from '../../domain/campaign/progress';
 import { decidePromotion } from '../../domain/evaluation/promotion';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { exactMcNemar, pairedBootstrap } from '../../domain/evaluation/statistics';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../spec/campaign-spec';
@@ -33,7 +33,7 @@ export const evaluatePolicy =
     const incumbent = decided ? decided.incumbentId : active;
     const rewards = await store.evaluations.listDevRewards(key.campaignId, candidate);
     const baseline = incumbent ? await store.evaluations.listDevRewards(key.campaignId, incumbent) : null;
-    const seed = deriveSeed(spec.seed, key.iteration, 'evaluate');
+    const seed = iterationSeed(spec, key.iteration, 'evaluate');
     await store.evaluations.save(key, {
       ...{ policyId: candidate, incumbentId: incumbent },
       ...summarize([...rewards.values()], spec.evaluation.confidence),

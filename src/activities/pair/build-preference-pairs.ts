@@ -1,6 +1,6 @@
 import { pairForFailureAgent, pairForTarget } from '../../domain/pairs/pair-rules';
 import { recipes } from '../../domain/campaign/recipe';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { failurePairSettings, targetPairSettings } from '../../spec/pair-settings';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -15,7 +15,7 @@ export const buildPreferencePairs =
     const experts = await store.trajectories.listExperts(key.campaignId);
 
     for (const { role } of recipes[spec.recipe].training.filter(({ data }) => data.startsWith('pairs'))) {
-      const seed = deriveSeed(spec.seed, key.iteration, 'pairs', role);
+      const seed = iterationSeed(spec, key.iteration, 'pairs', role);
       const result =
         role === 'failure'
           ? pairForFailureAgent({ attempts, seed }, failurePairSettings(spec.pairs))

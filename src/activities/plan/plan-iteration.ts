@@ -1,6 +1,7 @@
 import { DomainError } from '../../domain/base/errors';
 import { createRandom } from '../../domain/base/seeded-random';
 import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
@@ -51,7 +52,7 @@ async function planTraining(
   spec: CampaignSpec,
   pool: readonly Standing[],
 ): Promise<void> {
-  const seed = deriveSeed(spec.seed, key.iteration, 'plan');
+  const seed = iterationSeed(spec, key.iteration, 'plan');
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
   if (tasksPerStep === null || stepsPerIteration === null)
     // a recipe without RL steps plays one batch per iteration

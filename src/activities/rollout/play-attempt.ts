@@ -1,4 +1,5 @@
 import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { promptOf, readingOf } from '../../domain/rollout/reading';
 import { isMeasurement, type Outcome } from '../../domain/rollout/trajectory';
@@ -103,7 +104,7 @@ const recordFault = ({ store }: Dependencies, planned: PlannedAttempt, { message
 function attemptSeed(spec: CampaignSpec, { purpose, iteration, taskId, attempt }: AttemptKey): number {
   return isMeasurement(purpose)
     ? deriveSeed(spec.seed, 'evaluation', taskId, attempt)
-    : deriveSeed(spec.seed, iteration, taskId, attempt);
+    : iterationSeed(spec, iteration, taskId, attempt);
 }
 
 async function playOnce(

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { cancellationSignal } from '@temporalio/activity';
 import { abstractionCallId, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { abstractionPrompt } from '../../llm/prompts/abstraction';
 import { promptId } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../spec/campaign-spec';
@@ -46,7 +46,7 @@ export const abstractTasks =
           observationCharacters: spec.synthesis.exploration.observationCharacters,
           knownGoals: await knownGoals(deps, key, context, task),
         }),
-        seed: deriveSeed(spec.seed, key.iteration, 'abstract', context.aim, context.ordinal),
+        seed: iterationSeed(spec, key.iteration, 'abstract', context.aim, context.ordinal),
         signal: cancellationSignal(),
       },
       abstractionPrompt.schema,

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { DomainError } from '../../domain/base/errors';
 import type { ExplorationOutcome } from '../../domain/tasks/exploration';
 import { explorationRunId } from '../../domain/campaign/ids';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { knownGoals } from './known-goals';
 import { playRun } from './play-run';
@@ -35,7 +35,7 @@ export const explore =
 
     const { spec } = await getCampaign(deps, key.campaignId);
     const task = await tasks.get(key.campaignId, context.taskId);
-    const seed = deriveSeed(spec.seed, key.iteration, 'explore', context.aim, context.ordinal, round);
+    const seed = iterationSeed(spec, key.iteration, 'explore', context.aim, context.ordinal, round);
     const signal = cancellationSignal();
     const run = await playRun(deps, {
       ...{ key, spec, aim: context.aim, reflection: context.context, task, runId, round, seed, signal },

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { DomainError } from '../../domain/base/errors';
 import { reflectionCallId } from '../../domain/tasks/exploration';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { promptId } from '../../llm/prompts/prompt';
 import { reflectionPrompt } from '../../llm/prompts/reflection';
 import type { ChatMessage } from '../../domain/rollout/turn';
@@ -30,7 +30,7 @@ export const reflect =
       spec,
       {
         ...{ key, callId: reflectionCallId(contextId), purpose: 'reflector', prompt: promptId(reflectionPrompt) },
-        ...{ messages, seed: deriveSeed(spec.seed, key.iteration, 'reflect', context.aim, context.ordinal) },
+        ...{ messages, seed: iterationSeed(spec, key.iteration, 'reflect', context.aim, context.ordinal) },
         signal: cancellationSignal(),
       },
       reflectionPrompt.schema,

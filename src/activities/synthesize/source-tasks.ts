@@ -1,6 +1,7 @@
 import { groupBy } from '../../domain/base/group-by';
 import { createRandom } from '../../domain/base/seeded-random';
 import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { explorationSize, type ExplorationSize } from '../../domain/tasks/exploration';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import type { CampaignSpec } from '../../spec/campaign-spec';
@@ -31,7 +32,7 @@ export async function sourceTasks(
   spec: CampaignSpec,
   aim: SynthesisAim,
 ): Promise<SourceTask[]> {
-  const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim);
+  const seed = iterationSeed(spec, key.iteration, 'synthesize', aim);
   if (aim === 'random') {
     const tasks = key.iteration === 0 ? await seedTasks(deps, key) : (await playedTasks(deps, key)).map((p) => p.task);
     return createRandom(seed)

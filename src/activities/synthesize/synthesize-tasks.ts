@@ -3,6 +3,7 @@ import { shareOf } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { VariantRelation } from '../../envs/server/environment-data';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
@@ -45,7 +46,7 @@ async function candidatesFor(
 ): Promise<NewTask[]> {
   const { spec } = await getCampaign(deps, key.campaignId);
   const { name, options, form } = spec.environment;
-  const seed = deriveSeed(spec.seed, key.iteration, 'synthesize', aim, ...(refill > 0 ? [refill] : []));
+  const seed = iterationSeed(spec, key.iteration, 'synthesize', aim, ...(refill > 0 ? [refill] : []));
   const { candidates: wanted } = await refillSizeOf(deps, key, spec, { aim, refill });
   const parents = (await parentsFor(deps, key, spec, aim)).slice(0, maxParents);
   if (parents.length === 0 || wanted === 0) return [];

@@ -1,7 +1,7 @@
 import { requirePolicy } from '../../artifacts/require-policy';
 import { getModel } from '../../artifacts/imported-models';
 import { DomainError } from '../../domain/base/errors';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingRequest } from './training-data';
@@ -30,7 +30,7 @@ export async function importPolicy(
     {
       ...{ jobKey, role, method: 'import', basePolicy: base, settings: {}, backend: spec.compute.backend },
       ...{ datasetSha256: null, datasetUri: null, datasetRows: 0 },
-      seed: deriveSeed(spec.seed, iteration, 'train', role),
+      seed: iterationSeed(spec, iteration, 'train', role),
     },
     [],
   );

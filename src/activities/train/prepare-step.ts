@@ -2,7 +2,7 @@ import { DomainError } from '../../domain/base/errors';
 import { groupAdvantages } from '../../domain/training/group-advantage';
 import { groupBy } from '../../domain/base/group-by';
 import { trainingJobKey } from '../../domain/campaign/ids';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { gpusOf } from '../../spec/compute-settings';
 import { trainerSettings } from '../../spec/trainer-settings';
@@ -79,7 +79,7 @@ async function openRun(
       steps: spec.rollouts.stepsPerIteration,
     },
     ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method, iteration) },
-    seed: deriveSeed(spec.seed, iteration, 'train', role),
+    seed: iterationSeed(spec, iteration, 'train', role),
     backend: spec.compute.backend,
     gpus: gpusOf(spec.compute),
     initialState: before?.policyId === base ? before.finalState : null,

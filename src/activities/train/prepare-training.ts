@@ -1,6 +1,6 @@
 import { readingOf } from '../../domain/rollout/reading';
 import { trainingJobKey } from '../../domain/campaign/ids';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { gpusOf } from '../../spec/compute-settings';
 import { trainerSettings } from '../../spec/trainer-settings';
 import { importPolicy } from './import-policy';
@@ -43,7 +43,7 @@ export const prepareTraining =
         datasetUri: `file://${dataset.path}`,
         datasetRows: lines.length,
         settings: trainerSettings(spec, method, iteration),
-        seed: deriveSeed(spec.seed, iteration, 'train', role),
+        seed: iterationSeed(spec, iteration, 'train', role),
         backend: spec.compute.backend,
         gpus: method === 'init' ? 0 : gpusOf(spec.compute),
       },

@@ -1,4 +1,4 @@
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { AdmissionRules } from '../../domain/tasks/admission/candidate';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { enabledSignals, timesOf } from '../../spec/iteration-plan';
@@ -18,7 +18,7 @@ export function admissionRulesOf(
   const { synthesis, admission } = spec;
   const quota = iteration === 0 ? null : synthesis.quotaPerSignal;
   return {
-    seed: deriveSeed(spec.seed, iteration, 'admission'),
+    seed: iterationSeed(spec, iteration, 'admission'),
     validation: synthesis.validation,
     rule: synthesis.rule,
     maxActions: spec.environment.maxTurns ?? Number.POSITIVE_INFINITY,

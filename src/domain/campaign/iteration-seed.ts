@@ -1,0 +1,14 @@
+import { deriveSeed } from '../base/seed-tree';
+
+/**
+ * Returns the seed at a path below an iteration. Those of the supervised start are the same for all replicas of a campaign,
+ * as are its tasks and the seeds of evaluations; every later seed differs.
+ */
+export function iterationSeed(
+  { seed, replica }: { seed: number; replica: number },
+  iteration: number,
+  ...path: readonly (string | number)[]
+): number {
+  const parent = iteration === 0 || replica === 0 ? seed : deriveSeed(seed, 'replica', replica);
+  return deriveSeed(parent, iteration, ...path);
+}

@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { cellsOf } from '../../../src/domain/experiment/experiment';
+import { cellSpec } from '../../../src/spec/experiment/cell-spec';
+import { readExperiment } from '../../../src/spec/experiment/read-experiment';
+
+const folder = path.resolve(__dirname, '../../../examples/experiments');
+const profilesOf = (file: string): string[] =>
+  Object.keys((parse(readFileSync(path.join(folder, file), 'utf8')) as { profiles?: object }).profiles ?? {});
+
+const all = readdirSync(folder)
+  .filter((name) => name.endsWith('.yaml'))
+  .flatMap((file) => ['default', ...profilesOf(file)].map((profile) => ({ file, profile })));
+
+test.each(all)(
+  '$file with the profile $profile is an experiment, and all of its cells are campaigns',
+  async ({ file, profile }) => {
+    const experiment = await readExperiment(path.join(folder, file), { profile });
+    const first = cellsOf(experiment).slice(0, experiment.arms.length);
+    expect(first.map((cell) => cellSpec(experiment, cell).name)).toEqual(
+      experiment.arms.map(({ name }) => `${experiment.name}-${name}-s1`),
+    );
+  },
+);
