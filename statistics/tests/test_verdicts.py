@@ -52,6 +52,7 @@ def test_equal_differences_other_than_zero_have_no_p() -> None:
     shifted = [value + 0.05 for value in LOW]
     found = primary(analysis_input({"none": constant(LOW), "shifted": constant(shifted)}))
     assert (found["verdict"], found["p"], found["sd"]) == ("inconclusive", None, 0)
+    assert (found["low"], found["high"]) == (None, None)  # an interval of width 0 would claim certainty
     assert found["reasons"] == ["the difference is 0.05 at every seed: without deviation there is no p"]
 
 

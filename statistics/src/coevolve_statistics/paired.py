@@ -23,9 +23,9 @@ def paired_t(differences: Sequence[float]) -> float | None:
 
 
 def t_interval(values: Sequence[float], level: float) -> tuple[float, float] | None:
-    """Interval of the mean at confidence `1 - level`; None for one value."""
+    """Interval of the mean at confidence `1 - level`; None for one value, or without deviation."""
     error = standard_error(values)
-    if error is None:
+    if not error:
         return None
     center = mean(values)
     width = float(stats.t.ppf(1 - level / 2, len(values) - 1)) * error
