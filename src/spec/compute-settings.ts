@@ -95,6 +95,12 @@ export const computeSettingsSchema = z.strictObject({
     .enum(['off', 'on'])
     .default('off')
     .describe('Compiles every decoder layer with torch.compile; a job starts a minute later; not with kernels cpu.'),
+  reuse: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Uses the policy of an equal job of another campaign with this key instead of training it again; only for jobs on CPUs of this machine.',
+    ),
   pricePerGpuHour: z
     .number()
     .min(0)

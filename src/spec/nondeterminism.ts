@@ -16,13 +16,27 @@ export type Serving = {
  */
 export function nondeterminismReasons(spec: CampaignSpec, { policyServer, replay }: Serving): string[] {
   const { compute, environment, llm } = spec;
-  const reasons: [boolean, string][] = [
+  return holding([
     [llm !== null, 'llm: language models do not repeat their answers'],
     [policyServer === 'vllm', 'policy server: with vLLM, a result depends on the other rows of its batch'],
     [policyServer === 'other', 'policy server: it was not started by `coevolve up`, so its batching is unknown'],
-    [compute.backend === 'kubernetes', 'compute.backend: the machines of a cluster may differ'],
-    [gpusOf(compute) > 0, 'compute: sums on a GPU depend on the order of its threads'],
+    ...trainingReasons(compute),
     [replay !== 'observations', `environment.name: ${environment.name} may return other observations on a replay`],
-  ];
-  return reasons.filter(([holds]) => holds).map(([, reason]) => reason);
+  ]);
 }
+
+/** Returns a line if the spec wants to reuse policies, which only repeatable training allows. */
+export const uselessReuse = ({ compute }: Pick<CampaignSpec, 'compute'>): string[] =>
+  compute.reuse
+    ? holding(trainingReasons(compute)).map((reason) => `compute.reuse: found true, expected false: ${reason}`)
+    : [];
+
+type Reason = [holds: boolean, reason: string];
+
+const trainingReasons = (compute: CampaignSpec['compute']): Reason[] => [
+  [compute.backend === 'kubernetes', 'compute.backend: the machines of a cluster may differ'],
+  [gpusOf(compute) > 0, 'compute: sums on a GPU depend on the order of its threads'],
+];
+
+const holding = (reasons: readonly Reason[]): string[] =>
+  reasons.filter(([holds]) => holds).map(([, reason]) => reason);

@@ -4,6 +4,7 @@ import { growsPool, isReinforcement, recipes } from '../domain/campaign/recipe';
 import type { campaignSpecSchema } from './campaign-spec';
 import { synthesizes } from './iteration-plan';
 import { absurdRates } from './learning-rates';
+import { uselessReuse } from './nondeterminism';
 import { wrongSets } from './evaluation-settings';
 import { defaultRefills } from './synthesis-settings';
 
@@ -29,7 +30,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['policy', 'start'], find: idlePolicy },
   { reads: ['policy', 'start', 'iterations', 'recipe'], find: idleStored },
   { reads: ['policy', 'training'], find: ({ policy, training }) => absurdRates(policy, training, policy.parameters) },
-  { reads: ['compute'], find: idleCompute },
+  { reads: ['compute'], find: (spec) => [...idleCompute(spec), ...uselessReuse(spec)] },
   { reads: ['recipe', 'compute'], find: unusableEngine },
   { reads: ['training', 'iterations', 'recipe'], find: idleSchedules },
   { reads: ['training'], find: unclearLengths },

@@ -8,6 +8,7 @@ import { campaignStore } from './campaign/campaigns';
 import { cleanupStore } from './campaign/cleanup';
 import { evaluationStore } from './training/evaluations';
 import { explorationStore } from './tasks/exploration';
+import { foundRunStore } from './training/found-runs';
 import { feedbackSignalStore } from './trajectories/feedback-signals';
 import { iterationStore } from './campaign/iterations';
 import { judgeCalibrationStore } from './tasks/judge-calibrations';
@@ -42,6 +43,7 @@ export const createStore = (pool: Pool) => ({
   preferencePairs: preferencePairStore(pool),
   trainingRuns: trainingRunStore(pool),
   trainingProgress: trainingProgressStore(pool),
+  foundRuns: foundRunStore(pool),
   rlSteps: rlStepStore(pool),
   policies: policyStore(pool),
   promotionApprovals: promotionApprovalStore(pool),

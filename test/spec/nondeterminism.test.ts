@@ -28,3 +28,13 @@ test.each([
 ])('%s is a reason why two runs may differ', (_title, more, serving, reason) => {
   expect(nondeterminismReasons(spec(more), serving)).toEqual([expect.stringMatching(reason)]);
 });
+
+test.each([
+  ['GPUs', { device: 'cuda' }],
+  ['a priced machine', { pricePerGpuHour: 1 }],
+  ['a cluster', { backend: 'kubernetes' }],
+])('policies of %s cannot be used again by other campaigns', (_title, compute) => {
+  expect(() => spec({ compute: { ...compute, reuse: true } })).toThrow(
+    /compute\.reuse: found true, expected false: compute/,
+  );
+});

@@ -21,6 +21,8 @@ export type Dependencies = {
   policies: PolicyClient;
   models: ModelService;
   training: TrainingService;
+  /** Returns the sha256 of code, packages and CPU of the trainer on this machine. */
+  trainerVersion(): Promise<string>;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;
   /** Notifies the operators of a campaign; never fails. Absent: none is configured. */

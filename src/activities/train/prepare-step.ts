@@ -9,7 +9,7 @@ import { trainerSettings } from '../../spec/trainer-settings';
 import type { AgentRole } from '../../domain/base/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { RolloutRow } from '../../store/trajectories/rollouts';
-import type { TrainingRunRow } from '../../store/training/training-runs';
+import type { NewTrainingRun } from '../../store/training/training-runs';
 import { rolloutRow } from '../../training/dataset-rows';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 
@@ -69,7 +69,7 @@ async function openRun(
   if (!base) throw new DomainError('NoPolicy', `no ${role} policy is active yet`);
   const before = await store.trainingRuns.find(trainingJobKey(spec.name, iteration - 1, role));
   const first = await store.trainingRuns.get(trainingJobKey(spec.name, 0, role));
-  const run: Omit<TrainingRunRow, 'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState'> = {
+  const run: NewTrainingRun = {
     ...{
       jobKey,
       role,

@@ -1,20 +1,26 @@
 import { readingOf } from '../../domain/rollout/reading';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
+import type { CampaignSpec } from '../../spec/campaign-spec';
 import { gpusOf } from '../../spec/compute-settings';
-import { trainerSettings } from '../../spec/trainer-settings';
+import { trainerSettings, type TrainerMethod } from '../../spec/trainer-settings';
+import type { NewTrainingRun, TrainingRunRow } from '../../store/training/training-runs';
+import { contentKeyOf, findPolicy } from './find-policy';
 import { importPolicy } from './import-policy';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { trainingData, type TrainingRequest } from './training-data';
 
-/** `policyId`: there is no job to run, because the policy was trained elsewhere. */
+/** `policyId`: there is no job to run, because the policy was imported, or trained by an equal job. */
 export type PreparedTraining = { jobKey: string; rows: number; policyId?: string };
 
-/** Writes the dataset of a training job and stores its run. Returns null if there is no data to train on. */
+/**
+ * Writes the dataset of a training job and stores its run. With `compute.reuse` it looks for the policy of an equal job.
+ * Returns null if there is no data to train on.
+ */
 export const prepareTraining =
   (deps: Dependencies) =>
   async (request: TrainingRequest): Promise<PreparedTraining | null> => {
-    const { campaignId, iteration, role, method, from } = request;
+    const { campaignId, iteration, role, method } = request;
     const { name, spec } = await getCampaign(deps, campaignId);
     const jobKey = trainingJobKey(name, iteration, role);
     const stored = await deps.store.trainingRuns.find(jobKey);
@@ -22,32 +28,39 @@ export const prepareTraining =
       const policyId = stored?.policyId ?? (await importPolicy(deps, request, spec, jobKey)).policyId;
       return { jobKey, rows: 0, ...(policyId ? { policyId } : {}) };
     }
-    if (stored) return { jobKey, rows: stored.datasetRows };
-
-    const { lines, examples } = await trainingData(deps, {
-      ...request,
-      successReward: spec.training.rft.successReward,
-      reading: readingOf(spec),
-    });
-    if (lines.length === 0) return null;
-    const dataset = await deps.artifacts.saveDataset(lines);
-    const active = await deps.store.policies.listActive(campaignId);
-    const run = await deps.store.trainingRuns.save(
-      request,
-      {
-        jobKey,
-        role,
-        method,
-        basePolicy: method === 'init' ? null : (active[from === 'base' ? 'base' : role] ?? null),
-        datasetSha256: dataset.sha256,
-        datasetUri: `file://${dataset.path}`,
-        datasetRows: lines.length,
-        settings: trainerSettings(spec, method, iteration),
-        seed: iterationSeed(spec, iteration, 'train', role),
-        backend: spec.compute.backend,
-        gpus: method === 'init' ? 0 : gpusOf(spec.compute),
-      },
-      examples,
-    );
-    return { jobKey, rows: run.datasetRows };
+    const run = stored ?? (await saveRun(deps, { ...request, method }, jobKey, spec));
+    if (!run) return null;
+    const found = await findPolicy(deps, run, request.epoch);
+    return { jobKey, rows: run.datasetRows, ...(found ? { policyId: found } : {}) };
   };
+
+async function saveRun(
+  deps: Dependencies,
+  request: TrainingRequest & { method: TrainerMethod },
+  jobKey: string,
+  spec: CampaignSpec,
+): Promise<TrainingRunRow | null> {
+  const { campaignId, iteration, role, method, from } = request;
+  const { lines, examples } = await trainingData(deps, {
+    ...request,
+    successReward: spec.training.rft.successReward,
+    reading: readingOf(spec),
+  });
+  if (lines.length === 0) return null;
+  const dataset = await deps.artifacts.saveDataset(lines);
+  const active = await deps.store.policies.listActive(campaignId);
+  const content = {
+    method,
+    basePolicy: method === 'init' ? null : (active[from === 'base' ? 'base' : role] ?? null),
+    datasetSha256: dataset.sha256,
+    settings: trainerSettings(spec, method, iteration),
+    seed: iterationSeed(spec, iteration, 'train', role),
+  };
+  const run: NewTrainingRun = {
+    ...content,
+    ...{ jobKey, role, datasetUri: `file://${dataset.path}`, datasetRows: lines.length },
+    ...{ backend: spec.compute.backend, gpus: method === 'init' ? 0 : gpusOf(spec.compute) },
+    contentKey: spec.compute.reuse ? await contentKeyOf(deps, content) : null,
+  };
+  return deps.store.trainingRuns.save(request, run, examples);
+}

@@ -40,9 +40,18 @@ export const ledgerInvariants = [
     name: 'a succeeded training run is booked with at least its tokens',
     breaks: 'lost',
     rows: `select r.job_key as example from training_runs r
-      left join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle' and l.unit = 'tokens'
+      left join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.unit = 'tokens'
+        and l.entry = case when r.found_from is null then 'settle' else 'found' end
       where r.campaign_id = $1::integer and r.iteration > ${lastCopied} and r.status = 'succeeded' and r.method <> 'import'
         and (l.amount >= r.tokens) is not true`,
+  },
+  {
+    name: 'a found policy costs its campaign nothing',
+    breaks: 'duplicated',
+    rows: `select r.job_key || ' was found and has paid ' || l.amount || ' ' || l.unit as example
+      from training_runs r
+      join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry <> 'found' and l.amount > 0
+      where r.campaign_id = $1::integer and r.found_from is not null`,
   },
   {
     name: 'an ended campaign has no open reservation',

@@ -20,7 +20,7 @@ export type Lineage = ForkOrigin & {
 
 /**
  * Traces a checkpoint: policy, training run, pairs or expert trajectories, tasks, and the signals that they come from.
- * Among a campaign and its forks it uses the one that trained the policy, otherwise the newest; a campaign that only
+ * Among the campaigns with this policy it uses the one that trained it, otherwise the newest; a campaign that only
  * evaluates the policy comes last.
  *
  * @param checkpoint hash of the policy, or its first characters
@@ -31,8 +31,11 @@ export async function getLineage(pool: Pool, checkpoint: string): Promise<Lineag
     `select p.campaign_id as "campaignId", c.name as campaign, p.id as "policyId", source.name as "forkedFrom",
        c.fork_iteration as "forkIteration"
      from policies p join campaigns c on c.id = p.campaign_id left join campaigns source on source.id = c.forked_from
+     join training_runs r on r.job_key = p.training_run
      where starts_with(p.id, $1)
-     order by c.spec #>> '{policy,source}' is not distinct from 'stored', p.iteration <= coalesce(c.fork_iteration, -1), p.campaign_id desc limit 1`,
+     order by c.spec #>> '{policy,source}' is not distinct from 'stored', r.found_from is not null,
+       p.iteration <= coalesce(c.fork_iteration, -1), p.campaign_id desc
+     limit 1`,
     [checkpoint],
   );
   const found = rows[0];

@@ -30,15 +30,19 @@ export type TrainingRunRow = {
   finalState: TrainerState | null;
   /** GPUs of the job, multiplied by its seconds in the ledger. */
   gpus: number;
+  /** Hash of everything that determines the policy; null: no other campaign finds it. */
+  contentKey: string | null;
+  /** Key of the equal job that trained the policy; null: this job trained it. */
+  foundFrom: string | null;
   status: 'submitted' | 'succeeded' | 'failed';
   policyId: string | null;
 };
 
-type DefaultedFields = 'referencePolicy' | 'steps' | 'initialState' | 'gpus';
+type DefaultedFields = 'referencePolicy' | 'steps' | 'initialState' | 'gpus' | 'contentKey';
 
 export type NewTrainingRun = Omit<
   TrainingRunRow,
-  'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState' | DefaultedFields
+  'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState' | 'foundFrom' | DefaultedFields
 > &
   Partial<Pick<TrainingRunRow, DefaultedFields>>;
 
@@ -48,7 +52,7 @@ const columns = `job_key as "jobKey", campaign_id as "campaignId", iteration, ro
   base_policy as "basePolicy", dataset_sha256 as "datasetSha256", dataset_uri as "datasetUri",
   dataset_rows as "datasetRows", settings, seed, backend, status, policy_id as "policyId",
   reference_policy as "referencePolicy", steps, initial_state as "initialState", final_state as "finalState",
-  gpus`;
+  gpus, content_key as "contentKey", found_from as "foundFrom"`;
 
 export const trainingRunStore = (pool: Pool) => ({
   /**
@@ -60,9 +64,9 @@ export const trainingRunStore = (pool: Pool) => ({
     await pool.query(
       `with run as (
          insert into training_runs (job_key, campaign_id, iteration, epoch, role, method, base_policy, dataset_sha256,
-           dataset_uri, dataset_rows, settings, seed, backend, reference_policy, steps, initial_state, gpus)
+           dataset_uri, dataset_rows, settings, seed, backend, reference_policy, steps, initial_state, gpus, content_key)
          select $1, $2::integer, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::integer, $11::jsonb, $12::bigint,
-           $13, $15, $16::smallint, $17::jsonb, $18::smallint
+           $13, $15, $16::smallint, $17::jsonb, $18::smallint, $19
          from iterations i
          where i.campaign_id = $2::integer and i.number = $3::smallint and i.epoch = $4::integer
          for share
@@ -77,7 +81,7 @@ export const trainingRunStore = (pool: Pool) => ({
         ...[run.jobKey, key.campaignId, key.iteration, key.epoch, run.role, run.method, run.basePolicy],
         ...[run.datasetSha256, run.datasetUri, run.datasetRows, run.settings, run.seed, run.backend],
         JSON.stringify(examples),
-        ...[run.referencePolicy ?? null, run.steps ?? null, run.initialState ?? null, run.gpus ?? 0],
+        ...[run.referencePolicy ?? null, run.steps ?? null, run.initialState ?? null, run.gpus ?? 0, run.contentKey ?? null],
       ],
     );
     await assertEpoch(pool, key);

@@ -12,10 +12,11 @@ export async function train(input: TrainingRequest): Promise<void> {
   const prepared = await store.prepareTraining(input);
   if (!prepared) return setCurrentDetails('No data to train on: the active policy stays.');
 
-  const { jobKey, policyId: importedId } = prepared;
-  if (importedId) {
-    await store.registerPolicy({ ...input, jobKey, policyId: importedId });
-    return setCurrentDetails(`Imported policy ${importedId.slice(0, 12)}`);
+  const { jobKey, policyId: existingId } = prepared;
+  if (existingId) {
+    await store.registerPolicy({ ...input, jobKey, policyId: existingId });
+    const origin = input.method === 'import' ? 'Imported policy' : 'Policy of an equal job:';
+    return setCurrentDetails(`${origin} ${existingId.slice(0, 12)}`);
   }
   const work = `${input.method} on ${prepared.rows} rows`;
   setCurrentDetails(work);

@@ -1,4 +1,4 @@
-"""Command line of the trainer: runs a job, pins a checkpoint, prints the default settings."""
+"""Command line of the trainer: runs a job, pins a checkpoint, prints the default settings or the version."""
 
 from __future__ import annotations
 
@@ -26,8 +26,14 @@ def main() -> int:
         command.add_argument("job_dir", type=Path)
         command.add_argument("step", type=int)
     commands.add_parser("settings", help="print every method's default settings as JSON")
+    commands.add_parser("version", help="print the sha256 of code, packages and CPU model")
     arguments = parser.parse_args()
 
+    if arguments.command == "version":
+        from .version import trainer_version
+
+        print(trainer_version())
+        return 0
     if arguments.command == "settings":
         from .settings import defaults
 

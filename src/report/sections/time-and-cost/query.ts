@@ -76,7 +76,7 @@ export async function listLedgerGroups(client: pg.ClientBase, campaignId: number
        from ledger
       where campaign_id = $1::int
       group by unit, entry
-      order by unit, array_position(array['reserve', 'settle', 'release'], entry)`,
+      order by unit, array_position(array['reserve', 'settle', 'release', 'found'], entry)`,
     [campaignId],
   );
   return rows;

@@ -145,7 +145,7 @@ const ledgerTable = ({ ledger }: Rows): Html =>
     head: ['entry', 'unit', 'entries', 'amount'],
     textColumns: 2,
     rows: ledger.map(({ entry, unit, entries, amount }) => [
-      { reserve: 'reserved', settle: 'settled', release: 'released' }[entry] ?? entry,
+      { reserve: 'reserved', settle: 'settled', release: 'released', found: 'found elsewhere' }[entry] ?? entry,
       unit,
       count(entries),
       unit === 'usd' ? dollars(amount) : unit.endsWith('seconds') ? duration(amount) : count(amount),
