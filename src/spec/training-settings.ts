@@ -223,3 +223,17 @@ export const trainingSettingsSchema = z.strictObject({
     .prefault({})
     .describe('Reinforcement learning by PPO.'),
 });
+
+/** Returns one line per method that has both a number of passes and one of updates, or neither. */
+export function unclearLengths(training: z.output<typeof trainingSettingsSchema>): string[] {
+  return Object.entries(training).flatMap(([method, settings]) => {
+    if (!('updates' in settings)) return [];
+    const { epochs, updates } = settings;
+    if ((epochs === null) !== (updates === null)) return [];
+    return updates === null
+      ? [`training.${method}.epochs: found null, expected a number: training.${method}.updates is null`]
+      : [
+          `training.${method}.updates: found ${updates}, expected null, because training.${method}.epochs is ${epochs}: set one of both to null`,
+        ];
+  });
+}

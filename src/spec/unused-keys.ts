@@ -5,6 +5,7 @@ import type { campaignSpecSchema } from './campaign-spec';
 import { synthesizes } from './iteration-plan';
 import { absurdRates } from './learning-rates';
 import { uselessReuse } from './nondeterminism';
+import { unclearLengths } from './training-settings';
 import { wrongSets } from './evaluation-settings';
 import { defaultRefills } from './synthesis-settings';
 
@@ -33,7 +34,7 @@ const checks: readonly { reads: readonly (keyof Spec)[]; find: (spec: Spec) => s
   { reads: ['compute'], find: (spec) => [...idleCompute(spec), ...uselessReuse(spec)] },
   { reads: ['recipe', 'compute'], find: unusableEngine },
   { reads: ['training', 'iterations', 'recipe'], find: idleSchedules },
-  { reads: ['training'], find: unclearLengths },
+  { reads: ['training'], find: ({ training }) => unclearLengths(training) },
   { reads: ['replica', 'iterations', 'recipe'], find: idleReplica },
   { reads: ['environment', 'evaluation'], find: wrongSets },
 ];
@@ -182,19 +183,6 @@ function idleStored({ policy: { source, id }, start, iterations, recipe }: Spec)
 }
 
 /** Returns a line per method with both lengths of a job, or with none. */
-function unclearLengths({ training }: Spec): string[] {
-  return Object.entries(training).flatMap(([method, settings]) => {
-    if (!('updates' in settings)) return [];
-    const { epochs, updates } = settings;
-    if ((epochs === null) !== (updates === null)) return [];
-    return updates === null
-      ? [`training.${method}.epochs: found null, expected a number: training.${method}.updates is null`]
-      : [
-          `training.${method}.updates: found ${updates}, expected null, because training.${method}.epochs is ${epochs}: set one of both to null`,
-        ];
-  });
-}
-
 function idleSchedules({ training, iterations, recipe }: Spec): string[] {
   const count = iterations ?? recipes[recipe].iterations;
   return Object.entries(training).flatMap(([method, settings]) =>

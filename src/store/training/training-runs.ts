@@ -81,7 +81,13 @@ export const trainingRunStore = (pool: Pool) => ({
         ...[run.jobKey, key.campaignId, key.iteration, key.epoch, run.role, run.method, run.basePolicy],
         ...[run.datasetSha256, run.datasetUri, run.datasetRows, run.settings, run.seed, run.backend],
         JSON.stringify(examples),
-        ...[run.referencePolicy ?? null, run.steps ?? null, run.initialState ?? null, run.gpus ?? 0, run.contentKey ?? null],
+        ...[
+          run.referencePolicy ?? null,
+          run.steps ?? null,
+          run.initialState ?? null,
+          run.gpus ?? 0,
+          run.contentKey ?? null,
+        ],
       ],
     );
     await assertEpoch(pool, key);
