@@ -39,13 +39,14 @@ export function marksChart({ title, description, x, y, marks, height = 220, left
     type: 'group',
     children: marks.map((mark) => drawMark(mark, (at) => api.coord([...at]) as [number, number])),
   });
+  const isTilted = 'slots' in x && x.slots.length > 3; // names side by side would overlap on a phone
   return {
     title,
     description,
-    height,
+    height: height + (isTilted ? 26 : 0),
     option: {
-      grid: { left, right: 14, top: 14, bottom: x.name ? 40 : 24, outerBoundsMode: 'none' },
-      xAxis: { ...axis(x), ...axisName(x, 26) } as EChartsOption['xAxis'],
+      grid: { left, right: 14, top: 14, bottom: isTilted ? 50 : x.name ? 40 : 24, outerBoundsMode: 'none' },
+      xAxis: { ...axis(x, isTilted), ...axisName(x, 26) } as EChartsOption['xAxis'],
       yAxis: { ...axis(y), ...('slots' in y ? { inverse: true } : {}) } as EChartsOption['yAxis'],
       series: [{ type: 'custom', silent: true, clip: false, data, renderItem }],
     } as EChartsOption,
@@ -55,11 +56,12 @@ export function marksChart({ title, description, x, y, marks, height = 220, left
 const axisName = ({ name }: Axis, nameGap: number) =>
   name ? { name, nameGap, nameLocation: 'middle' as const, nameTextStyle: { ...axisText } } : {};
 
-function axis(own: Axis) {
+function axis(own: Axis, isTilted = false) {
   if (!('slots' in own)) return quantityAxis(own.scale, own.format);
   const label = (value: number): string => (Number.isInteger(value) ? (own.slots[value] ?? '') : '');
   return {
     ...quantityAxis({ low: -0.5, high: own.slots.length - 0.5, step: 0.5 }, label),
+    axisLabel: { ...axisText, formatter: label, rotate: isTilted ? 35 : 0, interval: 0 },
     splitLine: { show: false },
   };
 }

@@ -1,0 +1,111 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { analyzeExperiment } from '../../../src/client/experiments/analyze-experiment';
+import { exportExperiment } from '../../../src/client/experiments/export-experiment';
+import { importCells } from '../../../src/client/experiments/import-cells';
+import { readConfig } from '../../../src/config';
+import { canonicalJson } from '../../../src/domain/base/canonical-json';
+import type { ExperimentRecord } from '../../../src/domain/experiment/record';
+import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
+import { createStore } from '../../../src/store';
+import { type FreshDatabase, freshDatabase } from '../../support/database';
+import { simulateRecord } from '../../support/long-table';
+import { hangTimeoutMs } from '../../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
+
+const record = simulateRecord({ effects: { none: 0, signals: 0.15 }, seeds: 4, tasks: 40 });
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-import-'));
+const file = path.join(folder, 'cells.jsonl');
+let database: FreshDatabase;
+let session: Parameters<typeof analyzeExperiment>[0];
+beforeAll(async () => {
+  database = await freshDatabase();
+  const { pool } = database;
+  session = { config: readConfig({ PATH: process.env['PATH'] }), pool, store: createStore(pool) };
+  await pool.query(`insert into experiments (name) values ('toy')`);
+  await pool.query(
+    `insert into experiment_versions (experiment_id, version, resolved, hash, source, manifest)
+     select id, 1, $1::jsonb, $2::text, 'name: toy', '{}' from experiments`,
+    [JSON.stringify(record.experiment), record.hash],
+  );
+});
+afterAll(async () => {
+  await database.drop();
+  rmSync(folder, { recursive: true });
+});
+
+const write = (table: ExperimentRecord): void => writeFileSync(file, [...jsonLines(table)].join(''));
+const ofSeeds = (most: number): ExperimentRecord => ({
+  ...record,
+  cells: record.cells.filter(({ seed }) => seed <= most),
+  scores: record.scores.filter(({ seed }) => seed <= most),
+});
+const request = { at: null, exploratory: false };
+
+test('an incomplete look is refused; --exploratory shows completeness and effort, no score, and is counted', async () => {
+  write(ofSeeds(2));
+  expect(await importCells(session, 'toy', file)).toMatchObject({ imported: expect.any(Array), scores: 480 });
+  await expect(analyzeExperiment(session, 'toy', request)).rejects.toThrow(
+    /cells of look 4: found 4 finished, expected 8; missing: none-s3 .*--exploratory/,
+  );
+  for (const at of [4, 2]) {
+    const { analysis, looks } = await analyzeExperiment(session, 'toy', { at, exploratory: true });
+    expect(looks.filter(({ exploratory }) => exploratory).map(({ look }) => look)).toContain(at);
+    expect(analysis.effort.length).toBeGreaterThan(0);
+    expect(analysis).toMatchObject({ arms: [], curves: [], breakdown: [], wonAndLost: [], power: [] });
+    expect(analysis.contrasts[0]).toMatchObject({ verdict: 'invalid', difference: null, p: null, differences: [] });
+  }
+  await expect(analyzeExperiment(session, 'toy', { at: 3, exploratory: false })).rejects.toThrow(
+    /--at: found 3, expected a declared look: 4/,
+  );
+});
+
+test('a second import changes nothing; other content under a name, or another frozen file, is refused', async () => {
+  write(record);
+  expect((await importCells(session, 'toy', file)).imported).toHaveLength(4);
+  expect(await importCells(session, 'toy', file)).toMatchObject({ imported: [], scores: 0 });
+  const [first, ...others] = record.cells;
+  write({ ...record, cells: [{ ...first!, contentHash: 'a'.repeat(64) }, ...others] });
+  await expect(importCells(session, 'toy', file)).rejects.toThrow(
+    /none-s1: found [0-9a-f]{64} in the database, expected a{64}/,
+  );
+  write(simulateRecord({ effects: { none: 0, random: 0.15 }, seeds: 4, tasks: 40 }));
+  await expect(importCells(session, 'toy', file)).rejects.toThrow(/hash: found [0-9a-f]{64}, expected [0-9a-f]{64}/);
+});
+
+test('an import with one bad line stores no cell', async () => {
+  await database.pool.query(`delete from experiment_cells where seed = 4`);
+  const lines = [...jsonLines(record)];
+  writeFileSync(file, [...lines.slice(0, -1), '{"kind":"score"}\n'].join(''));
+  await expect(importCells(session, 'toy', file)).rejects.toThrow(/cells.jsonl:\d+: arm: found/);
+  const { rows } = await database.pool.query(`select count(*)::int as cells from experiment_cells`);
+  expect(rows).toEqual([{ cells: 6 }]);
+  write(record);
+  await importCells(session, 'toy', file);
+});
+
+test('exported lines of the database are those that were imported, and all cells together have verdicts', async () => {
+  const formats = ['jsonl', 'csv', 'md', 'latex'] as const;
+  const files = await exportExperiment(session, 'toy', { formats, cells: null, folder });
+  expect(files.map((name) => path.basename(name))).toEqual([
+    ...['toy.jsonl', 'toy-scores.csv', 'toy-arms.csv', 'toy-contrasts.csv', 'toy.md', 'toy.tex'],
+  ]);
+  const scores = (text: string): string[] =>
+    text.split('\n').flatMap((line) => (line.includes('"kind":"score"') ? [canonicalJson(JSON.parse(line))] : []));
+  const exported = scores(readFileSync(files[0]!, 'utf8'));
+  expect(exported).toHaveLength(960);
+  expect(exported).toEqual(scores([...jsonLines(record)].join('')));
+  const { analysis, looks } = await analyzeExperiment(session, 'toy', request);
+  expect(analysis.contrasts[0]!.difference).not.toBeNull();
+  expect(looks.filter(({ exploratory }) => !exploratory).map(({ look }) => look)).toEqual([4]);
+});
+
+test('cells can be exported alone, without verdicts', async () => {
+  const [cells] = await exportExperiment(session, 'toy', { formats: ['jsonl'], cells: ['signals-s2'], folder });
+  expect(readFileSync(cells!, 'utf8').match(/"kind":"cell"/g)).toHaveLength(1);
+  await expect(exportExperiment(session, 'toy', { formats: ['md'], cells: ['signals-s2'], folder })).rejects.toThrow(
+    /--format: found md/,
+  );
+});
