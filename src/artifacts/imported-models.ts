@@ -86,7 +86,7 @@ export async function listModels(artifacts: ArtifactStore): Promise<ImportedMode
   return models.filter((model) => model !== undefined);
 }
 
-async function findModel(artifacts: ArtifactStore, name: string): Promise<ImportedModel | undefined> {
+export async function findModel(artifacts: ArtifactStore, name: string): Promise<ImportedModel | undefined> {
   if (!isName.test(name)) return undefined;
   const text = await readFile(artifacts.modelPath(name), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : (JSON.parse(text) as ImportedModel);

@@ -9,6 +9,8 @@ import type { JobLength, MeasuredLengths, TrainingEstimate } from './estimate-tr
 
 export type Estimate = {
   attempts: number;
+  /** Attempts that agents train on, without evaluations, expert trajectories and checks of candidates. */
+  trainingAttempts: number;
   /** Prompt and completion tokens of the attempts. */
   tokens: number;
   updates: number;
@@ -72,6 +74,7 @@ export function estimate(
   const parallelJobs = Math.min(2, agents); // two cores
   return {
     attempts,
+    trainingAttempts: played.reduce((total, count) => total + count, 0),
     tokens: Math.round(attempts * (lengths?.mean ?? measuredTraining.tokensPerTrajectory)),
     updates: Math.round(updates),
     seconds:

@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import { freezeExperiment, type Frozen } from '../../client/experiments/freeze-experiment';
+import { withSession } from '../../client/session';
+import { loadExperiment } from '../../spec/experiment/read-experiment';
+import { printResult, shortHash } from '../base/output';
+
+type Options = { profile?: string; amend?: boolean; json?: boolean };
+
+/** `coevolve experiment freeze <file>`: stores the experiment before its first score. */
+export function addFreeze(group: Command): void {
+  group
+    .command('freeze <file>')
+    .description('store an experiment and all versions before its first score; safe to repeat')
+    .option('--profile <name>', 'size of the experiment: one of its profiles')
+    .option('--amend', 'freeze a changed file although cells have begun')
+    .option('--json', 'print the result as JSON')
+    .action(async (file: string, { profile, amend = false, json }: Options) => {
+      const loaded = await loadExperiment(file, { profile });
+      await withSession(async (session) => {
+        const { source: _source, ...frozen } = await freezeExperiment(session, loaded, { amend });
+        printResult(json, frozen, () => frozenText(frozen));
+      });
+    });
+}
+
+function frozenText({ name, version, hash, outcome, differences, frozenAt }: Omit<Frozen, 'source'>): string {
+  const what = `${name} version ${version}, ${shortHash(hash)}`;
+  if (outcome === 'unchanged') return `unchanged: ${what}, frozen at ${frozenAt.toISOString()}`;
+  const keys = (differences as { key: string }[]).map(({ key }) => key).join(', ');
+  return `${outcome}: ${what}${outcome === 'amended' ? `; differences: ${keys}` : ''}`;
+}

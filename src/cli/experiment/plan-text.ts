@@ -1,0 +1,40 @@
+import type { ExperimentPlan, PlannedEffort } from '../../client/experiments/plan-experiment';
+import type { Arm } from '../../domain/experiment/experiment';
+import { duration, table } from '../base/output';
+
+/** Formats a plan: its size first, then the arms, their effort and the rules that the estimate breaks. */
+export function planText({ experiment, cells, testTasks, arms, unmatched, hours, usd }: ExperimentPlan): string {
+  const { name, looks, analysis } = experiment;
+  const time = hours === null ? 'time unknown' : `${duration(hours * 3600)} on two cores`;
+  const rules = unmatched.map(
+    ({ contrast, measure, found, allowed }) =>
+      `  ${contrast}: ${measure} ${percent(found)}, allowed ${percent(allowed)}`,
+  );
+  return [
+    `${name}: ${arms.length} arms x ${looks.at(-1)} seeds = ${cells} cells, ${time}, ${usd === null ? 'cost unknown' : `$${usd.toFixed(2)}`}`,
+    `primary: ${analysis.primary.name}, ${analysis.metric} on ${testTasks} tasks, looks at ${looks.join(' and ')} seeds, equivalence within ${analysis.margin}`,
+    '',
+    ...experiment.arms.map(armText),
+    '',
+    table(
+      ['estimate of a cell', ...columns],
+      arms.map(({ arm, effort }) => [arm, ...columns.map((key) => amount(effort, key))]),
+    ),
+    '',
+    rules.length === 0 ? 'matched: the estimates keep all rules of effort' : 'not matched by the estimate:',
+    ...rules,
+  ].join('\n');
+}
+
+const columns = ['environmentAttempts', 'updates', 'trainedTokens', 'rolloutTokens', 'wallSeconds'] as const;
+
+const amount = (effort: PlannedEffort, key: keyof PlannedEffort): number | null =>
+  effort[key] === undefined ? null : Math.round(effort[key]);
+
+function armText({ name, differences, replicaOf }: Arm): string {
+  if (replicaOf !== null) return `${name}: replica of ${replicaOf}`;
+  const changes = differences.map(({ key, arm }) => `${key}=${typeof arm === 'string' ? arm : JSON.stringify(arm)}`);
+  return `${name}: ${changes.length === 0 ? 'the base' : changes.join(', ')}`;
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;

@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import { currentConfig } from '../../client/session';
+import { planExperiment } from '../../client/experiments/plan-experiment';
+import { readExperiment } from '../../spec/experiment/read-experiment';
+import { printResult } from '../base/output';
+import { planText } from './plan-text';
+
+/** `coevolve experiment plan <file>`: prints arms, cells and effort; starts nothing. */
+export function addPlan(group: Command): void {
+  group
+    .command('plan <file>')
+    .description('check an experiment and estimate its effort; starts nothing')
+    .option('--profile <name>', 'size of the experiment: one of its profiles')
+    .option('--json', 'print the result as JSON')
+    .action(async (file: string, { profile, json }: { profile?: string; json?: boolean }) => {
+      const plan = await planExperiment(currentConfig(), await readExperiment(file, { profile }));
+      printResult(json, plan, () => planText(plan));
+    });
+}

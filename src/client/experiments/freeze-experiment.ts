@@ -1,0 +1,106 @@
+import { findModel } from '../../artifacts/imported-models';
+import { sha256 } from '../../base/sha256';
+import { canonicalJson } from '../../domain/base/canonical-json';
+import { DomainError } from '../../domain/base/errors';
+import { analysisVersion } from '../../domain/experiment/analysis';
+import type { Experiment } from '../../domain/experiment/experiment';
+import { createEnvironments } from '../../envs/environments';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { differencesOf } from '../../spec/differences';
+import { cellSpec } from '../../spec/experiment/cell-spec';
+import type { LoadedExperiment } from '../../spec/experiment/read-experiment';
+import { experimentVersionStore, type ExperimentVersion } from '../../store/experiment/versions';
+import type { Session } from '../session';
+import { codeVersion } from './code-version';
+
+export type Frozen = ExperimentVersion & {
+  /** `unchanged`: the same content was frozen before; `amended`: a further version. */
+  outcome: 'frozen' | 'unchanged' | 'amended';
+};
+
+/** sha256 of the canonical JSON of an experiment: independent of the order of keys. */
+export const experimentHash = (experiment: Experiment): string => sha256(canonicalJson(experiment));
+
+/**
+ * Stores an experiment, with the versions of everything that it runs with, before its first score. The same content again
+ * changes nothing. Other content is a new version, which needs `amend` once cells have begun.
+ *
+ * @throws DomainError `ExperimentFrozen`
+ */
+export async function freezeExperiment(
+  session: Session,
+  { experiment, source, profile }: LoadedExperiment,
+  { amend = false }: { amend?: boolean } = {},
+): Promise<Frozen> {
+  const versions = experimentVersionStore(session.pool);
+  const { name } = experiment;
+  const hash = experimentHash(experiment);
+  const before = await versions.find(name);
+  if (before?.hash === hash) return { ...before, outcome: 'unchanged' };
+  const differences = before ? differencesOf(comparable(before.resolved), comparable(experiment)) : [];
+  const cells = before ? await versions.countCells(name) : 0;
+  if (cells > 0 && !amend) throw refused(name, cells, differences);
+  const manifest = await manifestOf(session, experiment);
+  await versions.save({ resolved: experiment, hash, source, profile, manifest, differences }, before?.version ?? 0);
+  return { ...(await versions.get(name)), outcome: before ? 'amended' : 'frozen' };
+}
+
+/** Arms by name, with sorted keys: Postgres stores keys in an order of its own. */
+const comparable = ({ arms, ...others }: Experiment): unknown =>
+  JSON.parse(canonicalJson({ ...others, arms: Object.fromEntries(arms.map((arm) => [arm.name, arm])) }));
+
+function refused(name: string, cells: number, differences: readonly { key: string }[]): DomainError {
+  const keys = differences.map(({ key }) => key).join(', ');
+  return new DomainError(
+    'ExperimentFrozen',
+    `${name}: the file differs in ${keys} from the frozen version, under which ${cells} cells have begun; ` +
+      'add --amend to freeze it as an amendment, which the report shows, or give the experiment another name',
+  );
+}
+
+async function manifestOf(session: Session, experiment: Experiment): Promise<Record<string, unknown>> {
+  const specs = experiment.arms.map(({ name }) => cellSpec(experiment, { arm: name, seed: 1 }));
+  return {
+    code: await codeVersion(),
+    analysisVersion,
+    environments: await environmentsOf(session, specs),
+    baseModels: await baseModelsOf(session, specs),
+  };
+}
+
+const sampledTasks = 20;
+
+/** Returns for each environment the hash of a sample of its tasks: another generator draws other tasks. */
+async function environmentsOf({ config }: Session, specs: readonly CampaignSpec[]): Promise<unknown[]> {
+  const { data } = createEnvironments(config);
+  const different = new Map(
+    specs.map(({ environment: { name, options, form } }) => [
+      canonicalJson([name, options, form]),
+      { name, options, form },
+    ]),
+  );
+  const found: unknown[] = [];
+  for (const { name, options, form } of different.values()) {
+    const capabilities = await data.capabilities(name);
+    const keys: string[] = [];
+    for (const split of ['train', 'held-out'] as const)
+      keys.push(
+        ...(await data.tasks(name, { split, count: sampledTasks, seed: 0, options, form })).map(
+          (task) => task.content_key,
+        ),
+      );
+    found.push({ name, options, capabilities, taskHash: sha256(canonicalJson(keys)) });
+  }
+  return found;
+}
+
+/** Returns the hashes of the imported models by name; null for one that is not imported yet. */
+async function baseModelsOf(
+  { artifacts }: Session,
+  specs: readonly CampaignSpec[],
+): Promise<Record<string, string | null>> {
+  const models: Record<string, string | null> = {};
+  for (const { policy } of specs)
+    if (policy.model !== null) models[policy.model] = (await findModel(artifacts, policy.model))?.policyId ?? null;
+  return models;
+}

@@ -1,0 +1,80 @@
+import { artifactStore } from '../../artifacts/artifact-store';
+import { findModel } from '../../artifacts/imported-models';
+import type { Config } from '../../config';
+import { cellsOf, type EffortMeasure, type Experiment } from '../../domain/experiment/experiment';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { estimate } from '../../spec/estimate';
+import { evaluationSets } from '../../spec/evaluation-settings';
+import { cellSpec } from '../../spec/experiment/cell-spec';
+import { measureLengths } from '../measure-lengths';
+
+/** Estimates of the measures of one cell; a measure without a basis is absent. */
+export type PlannedEffort = Partial<Record<EffortMeasure, number>>;
+
+export type ExperimentPlan = {
+  experiment: Experiment;
+  cells: number;
+  testTasks: number;
+  arms: { arm: string; effort: PlannedEffort }[];
+  /** Rules of `match` that the estimates of the arms of a contrast break. */
+  unmatched: { contrast: string; measure: EffortMeasure; found: number; allowed: number }[];
+  /** Sum over all cells, one after the other and nothing shared; null: unknown. */
+  hours: number | null;
+  usd: number | null;
+};
+
+/** Estimates the effort of an experiment from the estimate of one campaign of each arm. */
+export async function planExperiment(config: Config, experiment: Experiment): Promise<ExperimentPlan> {
+  const seeds = experiment.looks.at(-1)!;
+  const arms: ExperimentPlan['arms'] = [];
+  let testTasks = 0;
+  for (const { name } of experiment.arms) {
+    const spec = cellSpec(experiment, { arm: name, seed: 1 });
+    testTasks = evaluationSets(spec).find((set) => set.name === 'test')?.tasks ?? 0;
+    arms.push({ arm: name, effort: await effortOf(config, spec) });
+  }
+  const sum = (measure: EffortMeasure): number | null =>
+    arms.reduce<number | null>(
+      (all, { effort: { [measure]: one } }) => (all === null || one === undefined ? null : all + one * seeds),
+      0,
+    );
+  const seconds = sum('wallSeconds');
+  return {
+    ...{ experiment, cells: cellsOf(experiment).length, testTasks, arms },
+    unmatched: unmatchedRules(experiment, arms),
+    hours: seconds === null ? null : seconds / 3600 / experiment.concurrency,
+    usd: sum('usd'),
+  };
+}
+
+async function effortOf(config: Config, spec: CampaignSpec): Promise<PlannedEffort> {
+  const { model, parameters } = spec.policy;
+  const imported = model === null ? undefined : await findModel(artifactStore(config.artifacts), model);
+  const found = estimate(spec, imported?.parameters ?? parameters, await measureLengths(config, spec));
+  const { seconds, gpuSeconds, usd, tokens } = found.training;
+  return {
+    environmentAttempts: found.trainingAttempts,
+    updates: found.updates,
+    trainedTokens: tokens,
+    rolloutTokens: Math.round((found.tokens / found.attempts) * found.trainingAttempts),
+    ...(found.models ? { modelTokens: found.models.tokens } : {}),
+    ...(usd === null ? {} : { usd: usd + (found.models?.usd ?? 0) }),
+    ...(gpuSeconds === null ? {} : { gpuSeconds }),
+    ...(seconds === null || found.seconds === null ? {} : { wallSeconds: found.seconds }),
+  };
+}
+
+function unmatchedRules({ match, analysis }: Experiment, arms: ExperimentPlan['arms']): ExperimentPlan['unmatched'] {
+  const rules = [
+    ...match.equal.map((measure) => ({ measure, allowed: 0 })),
+    ...(Object.entries(match.within) as [EffortMeasure, number][]).map(([measure, allowed]) => ({ measure, allowed })),
+  ];
+  const amountOf = (arm: string, measure: EffortMeasure) => arms.find((each) => each.arm === arm)?.effort[measure] ?? 0;
+  return [analysis.primary, ...analysis.secondary].flatMap(({ name, plus, minus }) =>
+    rules.flatMap(({ measure, allowed }) => {
+      const [one, other] = [amountOf(plus, measure), amountOf(minus, measure)];
+      const found = one === other ? 0 : Math.abs(one - other) / Math.max(one, other);
+      return found > allowed ? [{ contrast: name, measure, found, allowed }] : [];
+    }),
+  );
+}

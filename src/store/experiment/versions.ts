@@ -1,0 +1,96 @@
+import type { Pool } from 'pg';
+import { didYouMean } from '../../base/did-you-mean';
+import { DomainError } from '../../domain/base/errors';
+import type { Experiment } from '../../domain/experiment/experiment';
+import { inTransaction } from '../base/pool';
+
+export type ExperimentStatus = 'frozen' | 'running' | 'paused' | 'finished' | 'stopped';
+
+/** The version of an experiment that is in force. */
+export type ExperimentVersion = {
+  id: number;
+  name: string;
+  status: ExperimentStatus;
+  version: number;
+  resolved: Experiment;
+  hash: string;
+  source: string;
+  profile: string | null;
+  manifest: Record<string, unknown>;
+  differences: readonly unknown[];
+  frozenAt: Date;
+};
+
+export type NewVersion = Pick<ExperimentVersion, 'resolved' | 'hash' | 'source' | 'profile' | 'manifest'> & {
+  /** Differences from the version in force. */
+  differences: readonly unknown[];
+};
+
+const versionsOf = `select e.id, e.name, e.status, v.version, v.resolved, v.hash, v.source, v.profile, v.manifest,
+    v.differences, v.frozen_at as "frozenAt"
+  from experiments e join experiment_versions v on v.experiment_id = e.id
+  where e.name = $1`;
+
+export const experimentVersionStore = (pool: Pool) => ({
+  /** Returns the version in force. */
+  async find(name: string): Promise<ExperimentVersion | undefined> {
+    const { rows } = await pool.query<ExperimentVersion>(`${versionsOf} and v.version = e.version`, [name]);
+    return rows[0];
+  },
+
+  /** @throws DomainError `UnknownExperiment` */
+  async get(name: string): Promise<ExperimentVersion> {
+    const found = await this.find(name);
+    if (found) return found;
+    const { rows } = await pool.query<{ name: string }>('select name from experiments order by id desc limit 1000');
+    const similar = didYouMean(
+      name,
+      rows.map((row) => row.name),
+    );
+    throw new DomainError(
+      'UnknownExperiment',
+      `no experiment is named "${name}"; freeze one with \`coevolve experiment freeze <file>\`${similar}`,
+    );
+  },
+
+  /** Returns all versions, the first one first. */
+  async list(name: string): Promise<ExperimentVersion[]> {
+    const { rows } = await pool.query<ExperimentVersion>(`${versionsOf} order by v.version`, [name]);
+    return rows;
+  },
+
+  /** Counts the cells that have begun, under any version. */
+  async countCells(name: string): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count
+       from experiment_cells c join experiments e on e.id = c.experiment_id where e.name = $1`,
+      [name],
+    );
+    return rows[0]!.count;
+  },
+
+  /** Stores a version and puts it in force. `before`: the version that it follows; another one in force is an error. */
+  async save({ resolved, hash, source, profile, manifest, differences }: NewVersion, before: number): Promise<void> {
+    await inTransaction(pool, async (client) => {
+      await client.query('insert into experiments (name) values ($1) on conflict (name) do nothing', [resolved.name]);
+      const { rows } = await client.query<{ id: number }>(
+        `update experiments set version = $2::integer + 1
+         where name = $1 and coalesce(
+           (select max(version) from experiment_versions where experiment_id = experiments.id), 0) = $2::integer
+         returning id`,
+        [resolved.name, before],
+      );
+      if (!rows[0])
+        throw new DomainError('FrozenElsewhere', `${resolved.name} was frozen by another process; repeat the command`);
+      await client.query(
+        `insert into experiment_versions
+           (experiment_id, version, resolved, hash, source, profile, manifest, differences)
+         values ($1::integer, $2::integer, $3::jsonb, $4, $5, $6, $7::jsonb, $8::jsonb)`,
+        [
+          ...[rows[0].id, before + 1, resolved, hash, source, profile, manifest],
+          JSON.stringify(differences), // a list would become an array of Postgres
+        ],
+      );
+    });
+  },
+});

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { freezeExperiment } from '../../../src/client/experiments/freeze-experiment';
+import { withSession, type Session } from '../../../src/client/session';
+import { readConfig, type Config } from '../../../src/config';
+import { loadExperiment } from '../../../src/spec/experiment/read-experiment';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
+
+const smoke = path.resolve(__dirname, '../../../examples/experiments/smoke.yaml');
+let home: string;
+let config: Config;
+let server: EnvironmentServer;
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+  home = mkdtempSync(path.join(tmpdir(), 'coevolve-freeze-'));
+  server = await startEnvironmentServer('--environments', 'intercode-sql', '--state', path.join(home, 'state'));
+  writeFileSync(path.join(home, 'token'), server.token);
+  config = readConfig({
+    ...{ PATH: process.env['PATH'], COEVOLVE_HOME: home, COEVOLVE_ENVIRONMENT_URL: server.url },
+    ...{ COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(home, 'token'), DATABASE_URL: database.url },
+  });
+});
+afterAll(async () => {
+  await server.kill();
+  await database.drop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const inSession = <T>(work: (session: Session) => Promise<T>): Promise<T> => withSession(work, config);
+
+test('freezing stores the content and its versions, and freezing it again changes nothing', async () => {
+  const loaded = await loadExperiment(smoke);
+  const [first, again] = await inSession(async (session) => [
+    await freezeExperiment(session, loaded),
+    await freezeExperiment(session, loaded),
+  ]);
+  expect(first).toMatchObject({
+    ...{ outcome: 'frozen', version: 1, resolved: loaded.experiment, source: loaded.source },
+    manifest: {
+      analysisVersion: 1,
+      code: { node: process.version, locks: { 'package-lock.json': expect.stringMatching(/^[0-9a-f]{64}$/) } },
+      environments: [{ name: 'intercode-sql', taskHash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+    },
+  });
+  expect(again).toMatchObject({ outcome: 'unchanged', version: 1, hash: first.hash });
+});
+
+test('a changed file is an amendment with its differences, and needs --amend once cells have begun', async () => {
+  const { experiment, ...file } = await loadExperiment(smoke);
+  const named = { ...experiment, name: 'amended' };
+  const changed = { ...file, experiment: { ...named, question: 'Another?' } };
+  await inSession(async (session) => {
+    const { id } = await freezeExperiment(session, { ...file, experiment: named });
+    await session.pool.query(
+      `insert into experiment_cells (experiment_id, arm, seed, campaign, version) values ($1, 'none', 1, 'a', 1)`,
+      [id],
+    );
+    await expect(freezeExperiment(session, changed)).rejects.toMatchObject({
+      code: 'ExperimentFrozen',
+      message: expect.stringContaining(
+        'differs in question from the frozen version, under which 1 cells have begun; add --amend',
+      ),
+    });
+    await expect(freezeExperiment(session, changed, { amend: true })).resolves.toMatchObject({
+      ...{ outcome: 'amended', version: 2 },
+      differences: [{ key: 'question', first: experiment.question, second: 'Another?' }],
+    });
+  });
+});
