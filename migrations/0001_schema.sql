@@ -715,6 +715,10 @@ create table experiments (
   version     integer not null default 1,     -- the frozen version in force
   status      text not null default 'frozen'
               check (status in ('frozen', 'running', 'paused', 'finished', 'stopped')),
+  seeds       integer check (seeds > 0),      -- of each arm, which is a declared look; null: not started
+  stopped     text[] not null default '{}',   -- arms of which no further cell starts
+  reason      text,                           -- why it is paused or stopped
+  revision    integer not null default 0,     -- number of the last stored change of the columns above
   created_at  timestamptz not null default now(),
   finished_at timestamptz
 );

@@ -216,11 +216,16 @@ create table experiments (
   name text not null,
   version integer not null default 1,
   status text not null default 'frozen'::text,
+  seeds integer,
+  stopped text[] not null default '{}'::text[],
+  reason text,
+  revision integer not null default 0,
   created_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
   constraint experiments_name_key UNIQUE (name),
   constraint experiments_pkey PRIMARY KEY (id),
   constraint experiments_name_check CHECK (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text),
+  constraint experiments_seeds_check CHECK (seeds > 0),
   constraint experiments_status_check CHECK (status = ANY (ARRAY['frozen'::text, 'running'::text, 'paused'::text, 'finished'::text, 'stopped'::text]))
 );
 create table exploration_contexts (
