@@ -4,7 +4,7 @@ import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import { taskQueues } from '../domain/campaign/task-queues';
 import { secretFile } from '../process/home';
-import { memoOf } from '../temporal/start-options';
+import { memoOf } from '../domain/campaign/memo';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { nondeterminismReasons } from '../spec/nondeterminism';
 import { readStoredSpec, specHash } from '../spec/read-spec';

@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { memoOf } from '../../src/temporal/start-options';
+import { memoOf } from '../../src/domain/campaign/memo';
 import { retryBackoff } from '../../src/workers/retry-backoff';
 import type { rollout } from '../../src/workflows';
 import { startTemporal, type TestTemporal } from '../support/temporal';

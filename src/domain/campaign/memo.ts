@@ -24,3 +24,21 @@ export const fairnessOf = (workflowId: string, weight: number): { fairnessKey: s
   fairnessKey: (workflowId.split('/')[1] ?? workflowId).slice(0, 64), // bytes: names of campaigns are ASCII
   fairnessWeight: weight,
 });
+
+/**
+ * Start options of a campaign's workflow: the memo for its interceptors (src/workflows/base/interceptors.ts), and the
+ * same settings for its first run. They contain no secrets.
+ *
+ * @param settings weight in (0, 1000]; id of the campaign's row
+ */
+export function memoOf(
+  { recovery }: Pick<CampaignMemo, 'recovery'>,
+  workflowId: string,
+  settings: Omit<CampaignMemo, 'recovery'>,
+): { memo: CampaignMemo; priority: ReturnType<typeof fairnessOf>; workflowTaskTimeout?: '2s' } {
+  return {
+    memo: { recovery, ...settings },
+    priority: fairnessOf(workflowId, settings.weight),
+    ...(recovery === 'fast' ? { workflowTaskTimeout: '2s' } : {}),
+  };
+}

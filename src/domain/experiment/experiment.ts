@@ -75,7 +75,10 @@ export type CellName = { arm: string; seed: number };
 export const cellCampaign = (experiment: string, { arm, seed }: CellName): string => `${experiment}-${arm}-s${seed}`;
 
 /** Returns all cells in the order in which they start: all arms of seed 1, then those of seed 2. */
-export function cellsOf({ arms, looks }: Pick<Experiment, 'arms' | 'looks'>): CellName[] {
+export function cellsOf({
+  arms,
+  looks,
+}: { arms: readonly Pick<Arm, 'name'>[] } & Pick<Experiment, 'looks'>): CellName[] {
   const seeds = Array.from({ length: looks.at(-1) ?? 0 }, (_, i) => i + 1);
   return seeds.flatMap((seed) => arms.map(({ name }) => ({ arm: name, seed })));
 }

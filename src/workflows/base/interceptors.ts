@@ -13,7 +13,8 @@ import { taskQueues } from '../../domain/campaign/task-queues';
 
 /**
  * Applies the recovery profile and the fairness weight of a campaign to every activity and child workflow, and passes the
- * memo that holds both to its children and to its next run. Ends a workflow as cancelled when it throws a cancellation.
+ * memo that holds both to its children and to its next run; a campaign of an experiment has a memo of its own. Ends a
+ * workflow as cancelled when it throws a cancellation.
  */
 export const interceptors = (): WorkflowInterceptors => ({
   outbound: [
@@ -21,7 +22,7 @@ export const interceptors = (): WorkflowInterceptors => ({
       scheduleActivity: (input, next) =>
         next({ ...input, options: { ...input.options, ...activityOptions(input.options) } }),
       startChildWorkflowExecution: (input, next) =>
-        next({ ...input, options: { ...input.options, ...childOptions(memo()) } }),
+        next(input.options.memo ? input : { ...input, options: { ...input.options, ...childOptions(memo()) } }),
       continueAsNew: (input, next) => next({ ...input, options: { ...input.options, ...nextRunOptions(memo()) } }),
     },
   ],

@@ -13,7 +13,7 @@ import { migrate } from '../../../src/store/base/migrate';
 import { createPool } from '../../../src/store/base/pool';
 import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
 import { connectWorker } from '../../../src/temporal/connect-worker';
-import { memoOf } from '../../../src/temporal/start-options';
+import { memoOf } from '../../../src/domain/campaign/memo';
 import { campaignLists, type UiList } from '../../../src/temporal/ui-lists';
 import type { campaign } from '../../../src/workflows';
 import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../../store/support/model-campaign';

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { readCampaignMemo } from '../../../src/domain/campaign/memo';
-import { memoOf } from '../../../src/temporal/start-options';
+import { memoOf, readCampaignMemo } from '../../../src/domain/campaign/memo';
 import { autoHeartbeat } from '../../../src/workers/auto-heartbeat';
 import type { campaign, rollout } from '../../../src/workflows';
 import { until } from '../../support/stack';

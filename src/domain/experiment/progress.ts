@@ -1,0 +1,69 @@
+import { cellsOf, type Arm, type CellName } from './experiment';
+
+/** Workflow id of an experiment. */
+export const experimentWorkflowId = (name: string): string => `experiment/${name}`;
+
+/** A cell whose campaign has ended: with all its iterations, or without. */
+export type ClosedCell = CellName & { status: 'finished' | 'missing' };
+
+/** State of an experiment's workflow and answer to the query `status`. Rebuilt from the database at every start. */
+export type ExperimentState = {
+  experimentId: number;
+  name: string;
+  arms: readonly (Pick<Arm, 'name' | 'matches'> & {
+    /** Reasons why a repetition of its cells can give other rows (src/spec/nondeterminism.ts). */
+    nondeterminism: readonly string[];
+  })[];
+  /** Seeds of each arm that are played: a declared look. */
+  seeds: number;
+  concurrency: number;
+  status: 'running' | 'paused' | 'finished' | 'stopped';
+  /** Arms of which no further cell starts. */
+  stopped: string[];
+  /** No further cell starts. */
+  stopping: boolean;
+  /** Why it is paused or stopped; null: it is neither. */
+  reason: string | null;
+  /** Number of the last stored change of status, stopped arms and reason. */
+  revision: number;
+  running: CellName[];
+  closed: ClosedCell[];
+};
+
+type Cells = Pick<ExperimentState, 'arms' | 'seeds' | 'stopped' | 'running' | 'closed'>;
+
+export const isSameCell = (a: CellName, b: CellName): boolean => a.arm === b.arm && a.seed === b.seed;
+
+const includes = (cells: readonly CellName[], cell: CellName): boolean => cells.some((each) => isSameCell(each, cell));
+
+/** Returns the cells of the experiment in the order of their start. */
+export const allCells = ({ arms, seeds }: Pick<Cells, 'arms' | 'seeds'>): CellName[] =>
+  cellsOf({ arms, looks: [seeds] });
+
+/** Returns the cell whose admitted tasks a cell equals in number; undefined without one. */
+export function matchedCell({ arms }: Pick<Cells, 'arms'>, { arm, seed }: CellName): CellName | undefined {
+  const matches = arms.find(({ name }) => name === arm)?.matches;
+  return matches ? { arm: matches, seed } : undefined;
+}
+
+/** Returns the cells that are still to start. A cell that matches one that will not start does not start either. */
+export function waitingCells(state: Cells): CellName[] {
+  const { stopped, running, closed } = state;
+  const isBegun = (cell: CellName): boolean => includes(running, cell) || includes(closed, cell);
+  const isStopped = (cell: CellName): boolean => {
+    if (isBegun(cell)) return false;
+    const matched = matchedCell(state, cell);
+    return stopped.includes(cell.arm) || (matched !== undefined && isStopped(matched));
+  };
+  return allCells(state).filter((cell) => !isBegun(cell) && !isStopped(cell));
+}
+
+/** Returns the first cell that can start now: the campaign that it matches has ended. */
+export const nextCell = (state: Cells): CellName | undefined =>
+  waitingCells(state).find((cell) => {
+    const matched = matchedCell(state, cell);
+    return !matched || includes(state.closed, matched);
+  });
+
+/** Returns whether every cell of every arm has ended, also those of stopped arms. */
+export const isComplete = (state: Cells): boolean => allCells(state).every((cell) => includes(state.closed, cell));
