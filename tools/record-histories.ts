@@ -15,6 +15,7 @@ import { campaignWorkflowId } from '../src/domain/campaign/ids';
 import type { CampaignState } from '../src/domain/campaign/progress';
 import { judgedSqlExplorer } from '../test/support/models/sql-explorer';
 import { startScriptedModel, type ScriptedModel } from '../test/support/models/scripted-model';
+import { insertFrozen, twoArms } from '../test/support/frozen-experiment';
 import { bringUpStack, until, type TestStack } from '../test/support/stack';
 
 type Spec = { name: string } & Record<string, unknown>;
@@ -115,6 +116,24 @@ async function recordAll(stack: TestStack): Promise<void> {
   await record('iteration-skipped-and-cancelled', 'campaign/cancelled/iteration/0');
 
   await record('campaign-paused-at-the-end', campaignWorkflowId(await pauseAtTheEnd(stack)));
+
+  await experimentWithMissingCell(stack);
+  await record('experiment', 'experiment/cells');
+}
+
+/** Plays two cells: one finishes, the other is aborted during a pause. */
+async function experimentWithMissingCell(stack: TestStack): Promise<void> {
+  const cell = (epochs: number) => {
+    const { seed: _ofCells, ...spec } = small;
+    return { ...spec, recipe: 'sft', iterations: 0, training: { ...spec.training, sft: { epochs } } };
+  };
+  await insertFrozen(stack.pool, twoArms({ name: 'cells', looks: [1], concurrency: 1 }, cell(1), cell(2)));
+  await stack.json('experiment', 'start', 'cells');
+  await until(async () => (await stack.status('cells-long-s1').catch(() => null)) !== null);
+  await stack.cli('experiment', 'pause', 'cells');
+  await stack.cli('abort', 'cells-long-s1');
+  await stack.cli('experiment', 'resume', 'cells');
+  await stack.client.workflow.getHandle('experiment/cells').result();
 }
 
 /** Makes the base of a finished campaign an imported model. */

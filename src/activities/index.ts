@@ -10,6 +10,9 @@ import { detectSignals } from './detect/detect-signals';
 import { evaluatePolicy } from './evaluate/evaluate-policy';
 import { planTest } from './evaluate/plan-test';
 import { scoreTest } from './evaluate/score-test';
+import { closeCell } from './experiment/close-cell';
+import { openCell } from './experiment/open-cell';
+import { recordExperiment } from './experiment/record-experiment';
 import { buildPreferencePairs } from './pair/build-preference-pairs';
 import { countPlanned } from './plan/count-planned';
 import { planIteration } from './plan/plan-iteration';
@@ -48,6 +51,7 @@ const byRole = {
     ...{ planIteration, countPlanned, choosePolicies, detectSignals, planExploration, planValidation },
     ...{ planCalibration, closeCalibration, planSolving, admitTasks, buildPreferencePairs },
     ...{ prepareTraining, registerPolicy, prepareStep, registerStep, evaluatePolicy, planTest, scoreTest },
+    ...{ openCell, closeCell, recordExperiment },
   },
   rollout: { seedTasks, collectRollouts, playCalibration, unloadPolicies },
   llm: {

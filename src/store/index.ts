@@ -9,6 +9,8 @@ import { cleanupStore } from './campaign/cleanup';
 import { evaluationStore } from './training/evaluations';
 import { explorationStore } from './tasks/exploration';
 import { foundRunStore } from './training/found-runs';
+import { experimentCellStore } from './experiment/cells';
+import { experimentStore } from './experiment/experiments';
 import { feedbackSignalStore } from './trajectories/feedback-signals';
 import { iterationStore } from './campaign/iterations';
 import { judgeCalibrationStore } from './tasks/judge-calibrations';
@@ -58,6 +60,8 @@ export const createStore = (pool: Pool) => ({
   providers: providerStore(pool),
   analyses: analysisStore(pool),
   experimentRecords: experimentRecordStore(pool),
+  experiments: experimentStore(pool),
+  experimentCells: experimentCellStore(pool),
 });
 
 export type Store = ReturnType<typeof createStore>;

@@ -10,6 +10,8 @@ import { contentHash, type ContentHash } from '../../src/store/audit/content-has
 import { findViolations } from '../../src/store/audit/invariants';
 import { localBackend } from '../../src/training/local/local-backend';
 import { judgedSqlExplorer } from '../support/models/sql-explorer';
+import { scoresHash } from '../../src/store/experiment/scores';
+import { insertFrozen, twoArms } from '../support/frozen-experiment';
 import { startScriptedModel, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 
@@ -65,6 +67,9 @@ const campaigns = {
 type CampaignName = keyof typeof campaigns;
 const names = Object.keys(campaigns) as CampaignName[];
 
+/** The cells of an experiment: untrained policies play the tasks of their sets. */
+const cell = (maxTokens: number) => ({ ...shared, recipe: 'eto', iterations: 0, rollouts: { attempts: 1, maxTokens } });
+
 /** Every position of every activity, the first time that a process reaches it. */
 const everyFailpoint: Failpoint[] = activityNames.flatMap((activity) =>
   failpointPositions.map((position) => ({ activity, position, nth: 1 })),
@@ -83,11 +88,13 @@ const unreachable: Record<string, string> = {
 let stack: TestStack;
 let server: ScriptedModel;
 const undisturbed = {} as Record<CampaignName, ContentHash>;
+let undisturbedScores: string;
 beforeAll(async () => {
   server = await startScriptedModel(judgedSqlExplorer(() => stack.pool));
   stack = await bringUpStack('failpoints', { scripted: { url: server.url } });
   await makeModel();
   await start('quiet');
+  undisturbedScores = await scoresOf('quiet');
   for (const name of names) undisturbed[name] = await contentOf(name, 'quiet');
 });
 afterAll(async () => {
@@ -135,6 +142,15 @@ type Variables = Record<string, string>;
 async function start(run: string, variables: Variables = {}): Promise<void> {
   for (const name of names)
     await command(variables, 'start', stack.specFile({ name: `${name}-${run}`, ...campaigns[name] }));
+}
+
+/** Runs an experiment to its end and returns the hash of its long table. */
+async function scoresOf(run: string, variables: Variables = {}): Promise<string> {
+  const name = `cells-${run}`;
+  const id = await insertFrozen(stack.pool, twoArms({ name, looks: [1], concurrency: 1 }, cell(6), cell(8)));
+  await command(variables, 'experiment', 'start', name);
+  await stack.client.workflow.getHandle(`experiment/${name}`).result();
+  return scoresHash(stack.pool, id);
 }
 
 async function command(variables: Variables, ...args: string[]): Promise<string> {
@@ -206,6 +222,7 @@ test('campaigns with a kill at every position of every activity have the content
   await command(variables, 'up');
   await start('killed', variables);
   await operate(variables);
+  expect(await scoresOf('killed', variables)).toBe(undisturbedScores);
   for (const name of names) expect(await contentOf(name, 'killed')).toEqual(undisturbed[name]);
 
   const notReached = everyFailpoint.filter((failpoint) => !hasFired(failpoint)).map(failpointName);
@@ -216,5 +233,6 @@ test('campaigns with every activity executed twice concurrently have the content
   const variables = { COEVOLVE_DUPLICATE_SHARE: '1' };
   await command(variables, 'up');
   await start('doubled', variables);
+  expect(await scoresOf('doubled', variables)).toBe(undisturbedScores);
   for (const name of names) expect(await contentOf(name, 'doubled')).toEqual(undisturbed[name]);
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 test('there is a history of every workflow', () => {
   const started = files.map((file) => JSON.parse(textOf(file)).events[0].workflowExecutionStartedEventAttributes);
   const types = new Set<string>(started.map(({ workflowType }) => workflowType.name));
-  expect(types).toEqual(new Set(['campaign', 'explore', 'iteration', 'rollout', 'train']));
+  expect(types).toEqual(new Set(['campaign', 'experiment', 'explore', 'iteration', 'rollout', 'train']));
 });
 
 test.each(files)('%s replays', async (file) => {

@@ -84,6 +84,9 @@ export function scriptedActivities(
     reflect: () => Promise.resolve({ usable: true }),
     endTraining: () => Promise.resolve({ ended: 0 }),
     ...{ embedCandidates: done, closeCalibration: done },
+    openCell: () => Promise.resolve({ outcome: 'ended' }),
+    closeCell: () => Promise.resolve('finished'),
+    recordExperiment: done,
     playCalibration: () => Promise.resolve({ played: 2 }),
     ...changes,
   };

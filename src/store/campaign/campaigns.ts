@@ -2,8 +2,10 @@ import type { Pool } from 'pg';
 import { didYouMean } from '../../base/did-you-mean';
 import { DomainError } from '../../domain/base/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
+import type { CampaignState } from '../../domain/campaign/progress';
 import { reserveCampaign, whileCreating } from '../base/partitions';
 import { inTransaction } from '../base/pool';
+import { rebuildState } from './rebuild-state';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
 
@@ -93,6 +95,9 @@ export const campaignStore = (pool: Pool) => ({
     const { rows } = await pool.query<CampaignRow>(`select ${columns} from campaigns order by id`);
     return rows;
   },
+
+  /** Returns the state of a campaign's workflow from its rows, see `rebuildState`. */
+  rebuild: (id: number): Promise<CampaignState> => rebuildState(pool, id),
 
   /** Runs `work` under the campaign's lock; a second caller waits for the first. */
   withLock: <T>(id: number, work: () => Promise<T>): Promise<T> =>

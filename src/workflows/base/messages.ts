@@ -1,6 +1,7 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { attemptProgressSignalName, type AttemptProgress } from '../../domain/campaign/attempt-progress';
+import type { ExperimentState } from '../../domain/experiment/progress';
 import { trainingProgressSignalName, type JobProgress } from '../../domain/training/job-progress';
 
 /** Stored with the event of the command. */
@@ -35,3 +36,10 @@ export const jobProgressSignal = defineSignal<[{ role: string; line: string }]>(
 
 /** Sent from the activities that play attempts to the campaign, at most twenty times per rollout. */
 export const attemptProgressSignal = defineSignal<[AttemptProgress]>(attemptProgressSignalName);
+
+export const experimentStatusQuery = defineQuery<ExperimentState>('status');
+/** Starts no further cell; the running ones continue. */
+export const pauseExperimentUpdate = defineUpdate<ExperimentState, [Operator]>('pause');
+export const resumeExperimentUpdate = defineUpdate<ExperimentState, [Operator]>('resume');
+/** Ends an experiment, or one of its arms, after the running cells. */
+export const stopExperimentUpdate = defineUpdate<ExperimentState, [Operator & { arm?: string }]>('stop');

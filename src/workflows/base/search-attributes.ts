@@ -1,5 +1,6 @@
 import { defineSearchAttributeKey, TypedSearchAttributes, type SearchAttributePair } from '@temporalio/common';
 import type { CampaignState } from '../../domain/campaign/progress';
+import type { ExperimentState } from '../../domain/experiment/progress';
 
 const keys = {
   CampaignName: defineSearchAttributeKey('CampaignName', 'KEYWORD'),
@@ -39,6 +40,12 @@ export const searchAttributes = {
       ...(progress.score === null && scores.length === 0 ? [] : [{ key: keys.BestScore, value: best }]),
     ];
   },
+
+  /** The campaigns of its cells have names that begin with the experiment's. */
+  ofExperiment: ({ status, closed }: ExperimentState): SearchAttributePair[] => [
+    { key: keys.Outcome, value: status },
+    { key: keys.NeedsAttention, value: closed.some((cell) => cell.status === 'missing') },
+  ],
 
   phase: (phase: string): SearchAttributePair[] => [{ key: keys.Phase, value: phase }],
 };

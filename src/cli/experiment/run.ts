@@ -1,0 +1,46 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { writeAtomically } from '../../base/atomic-write';
+import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
+import { followExperiment } from '../../client/experiments/experiment-status';
+import { freezeExperiment } from '../../client/experiments/freeze-experiment';
+import { planExperiment } from '../../client/experiments/plan-experiment';
+import { startExperiment } from '../../client/experiments/start-experiment';
+import { withSession } from '../../client/session';
+import { renderExperiment } from '../../report/experiment';
+import { loadExperiment } from '../../spec/experiment/read-experiment';
+import { print, printMessage, printResult } from '../base/output';
+import { analysisJson, analysisText } from './analysis-text';
+import { planText } from './plan-text';
+import { cellText } from './status';
+
+type Options = { profile?: string; amend?: boolean; json?: boolean };
+
+/** `coevolve experiment run <file>`: plans, freezes, starts, follows and analyses an experiment. */
+export function addRun(group: Command): void {
+  group
+    .command('run <file>')
+    .description('plan, freeze, play and analyse an experiment, and write its report; safe to repeat')
+    .option('--profile <name>', 'size of the experiment: one of its profiles')
+    .option('--amend', 'freeze a changed file although cells have begun')
+    .option('--json', 'print the analysis as JSON')
+    .action(runExperiment);
+}
+
+/** A second call joins the running experiment, or analyses the finished one again. */
+async function runExperiment(file: string, { profile, amend = false, json }: Options): Promise<void> {
+  const loaded = await loadExperiment(file, { profile });
+  const { name } = loaded.experiment;
+  await withSession(async (session) => {
+    printMessage(planText(await planExperiment(session.config, loaded.experiment)));
+    const { outcome, version } = await freezeExperiment(session, loaded, { amend });
+    printMessage(`${outcome}: ${name} version ${version}`);
+    await startExperiment(session, name, { onUnchecked: (line) => printMessage(`not checked: ${line}`) });
+    await followExperiment(session, name, (cell) => printMessage(cellText(cell)));
+    const report = await analyzeExperiment(session, name, { at: null, exploratory: false });
+    printResult(json, analysisJson(report), () => analysisText(report));
+    const page = resolve(`${name}.html`);
+    await writeAtomically(page, renderExperiment(report));
+    if (!json) print(`report: ${page}`);
+  });
+}

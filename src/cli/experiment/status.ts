@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+import {
+  followExperiment,
+  readExperimentDetails,
+  type ExperimentDetails,
+  type ShownCell,
+} from '../../client/experiments/experiment-status';
+import { withSession } from '../../client/session';
+import { effortMeasures } from '../../domain/experiment/experiment';
+import { asCalled } from '../base/called-name';
+import { printMessage, printResult, rounded, shortHash, table } from '../base/output';
+
+type Options = { watch?: boolean; json?: boolean };
+
+/** `coevolve experiment status <name>` */
+export function addStatus(group: Command): void {
+  group
+    .command('status <name>')
+    .description('show cells, completeness and effort, without scores')
+    .option('--watch', 'follow the experiment cell by cell until it ends')
+    .option('--json', 'print the state as JSON')
+    .action((name: string, { watch, json }: Options) =>
+      withSession(async (session) => {
+        const details = watch
+          ? await followExperiment(session, name, (cell) => printMessage(cellText(cell)))
+          : await readExperimentDetails(session, name);
+        printResult(json, details, () => statusText(details));
+      }),
+    );
+}
+
+export const cellText = ({ campaign, status, reason }: ShownCell): string =>
+  `${campaign}: ${status}${reason === null ? '' : ` (${asCalled(reason)})`}`;
+
+function statusText({ name, status, version, hash, frozenAt, seeds, ...details }: ExperimentDetails): string {
+  const { cells, looks, effort, stopped, reason, problem } = details;
+  const attention = cells.filter((cell) => cell.reason !== null);
+  const exploratory = cells.filter((cell) => cell.exploratory).map(({ campaign }) => campaign);
+  const arms = [...new Set(cells.map(({ arm }) => arm))];
+  const numbers = [...new Set(cells.map(({ seed }) => seed))];
+  const statusOf = (arm: string, seed: number): string =>
+    cells.find((cell) => cell.arm === arm && cell.seed === seed)!.status;
+  return [
+    `${name}: ${status}${reason === null ? '' : `, ${asCalled(reason)}`}`,
+    `version ${version} (${shortHash(hash)}), frozen ${frozenAt.toISOString()}; ${seeds === null ? 'not started' : `plays ${seeds} seeds`}`,
+    ...(problem === null ? [] : [`needs attention: ${asCalled(problem)}`]),
+    ...attention.map((cell) => `needs attention: ${cellText(cell)}`),
+    ...(stopped.length === 0 ? [] : [`stopped arms: ${stopped.join(', ')}`]),
+    ...(exploratory.length === 0 ? [] : [`exploratory: ${exploratory.join(', ')}`]),
+    ...looks.map((look) => `look at ${look.seeds} seeds: ${look.finished} of ${look.cells} cells finished`),
+    '',
+    table(
+      ['arm', ...numbers.map((seed) => `seed ${seed}`)],
+      arms.map((arm) => [arm, ...numbers.map((seed) => statusOf(arm, seed))]),
+    ),
+    ...effortText(effort),
+  ].join('\n');
+}
+
+/** Formats the mean effort of the finished cells of each arm. */
+function effortText(effort: ExperimentDetails['effort']): string[] {
+  const played = effort.filter(({ cells }) => cells > 0);
+  if (played.length === 0) return [];
+  const rows = played.map((row) => [
+    row.arm,
+    row.cells,
+    ...effortMeasures.map((measure) => rounded(row[measure] ?? 0)),
+  ]);
+  return ['', 'mean effort of a finished cell:', table(['arm', 'cells', ...effortMeasures], rows)];
+}

@@ -1,0 +1,67 @@
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { DomainError } from '../../domain/base/errors';
+import { experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
+import { pauseExperimentUpdate, resumeExperimentUpdate, stopExperimentUpdate } from '../../workflows/base/messages';
+import { withTemporalDeadline } from '../campaign-run';
+import { operatorName, type Session } from '../session';
+
+/** Returns whether Temporal runs the workflow of an experiment. */
+export async function isExperimentOpen(session: Session, name: string): Promise<boolean> {
+  const handle = (await session.temporal()).workflow.getHandle(experimentWorkflowId(name));
+  try {
+    const { status } = await withTemporalDeadline(session, () => handle.describe());
+    return status.name === 'RUNNING' || status.name === 'PAUSED';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+export type ExperimentCommand = 'pause' | 'resume' | 'stop';
+
+type CommandOptions = {
+  /** Shown beside the status. */
+  reason?: string | undefined;
+  /** The arm to stop; absent: all of them. */
+  arm?: string | undefined;
+};
+
+/**
+ * Sends an operator command to an experiment and returns its state after the command. Safe to repeat.
+ *
+ * @throws DomainError `UnknownExperiment`, `UnknownArm`, `ExperimentEnded`, `NotRunning`
+ */
+export async function sendExperimentCommand(
+  session: Session,
+  name: string,
+  command: ExperimentCommand,
+  { reason, arm }: CommandOptions = {},
+): Promise<ExperimentState> {
+  const row = await session.store.experiments.getByName(name);
+  const arms = row.resolved.arms.map((each) => each.name);
+  if (arm !== undefined && !arms.includes(arm))
+    throw new DomainError('UnknownArm', `--arm: found "${arm}", expected one of ${arms.join(', ')}`);
+  if (row.status !== 'running' && row.status !== 'paused')
+    throw new DomainError(
+      'ExperimentEnded',
+      `${name} is ${row.status}: nothing to ${command}; \`coevolve experiment start ${name}\` plays what is missing`,
+    );
+  const handle = (await session.temporal()).workflow.getHandle(experimentWorkflowId(name));
+  const operator = { actor: operatorName(), ...(reason ? { reason } : {}) };
+  try {
+    if (command === 'pause') return await handle.executeUpdate(pauseExperimentUpdate, { args: [operator] });
+    if (command === 'resume') return await handle.executeUpdate(resumeExperimentUpdate, { args: [operator] });
+    const args = [{ ...operator, ...(arm === undefined ? {} : { arm }) }] as const;
+    return await handle.executeUpdate(stopExperimentUpdate, { args: [...args] });
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) throw notRunning(name);
+    throw error;
+  }
+}
+
+export const notRunning = (name: string): DomainError =>
+  new DomainError(
+    'NotRunning',
+    `${name}: its workflow is not open in Temporal, and the database has not recorded an end; continue from the database ` +
+      `with \`coevolve experiment start ${name}\``,
+  );

@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cellCampaign, type CellName, type EffortMeasure, effortMeasures } from '../../domain/experiment/experiment';
+import { allCells } from '../../domain/experiment/progress';
+import type { CellRow } from '../../store/experiment/cells';
+import type { ExperimentRow } from '../../store/experiment/experiments';
+import { findRunProblem } from '../campaign-run';
+import type { Session } from '../session';
+import { isExperimentOpen, notRunning } from './experiment-run';
+
+export type ShownCell = CellName & {
+  campaign: string;
+  /** `waiting`: not begun; `parked`, `paused` and `lost`: its campaign needs an operator. */
+  status: 'waiting' | 'running' | 'parked' | 'paused' | 'lost' | 'finished' | 'missing';
+  exploratory: boolean;
+  /** Why it is missing, or what its campaign needs, with the next command. */
+  reason: string | null;
+};
+
+export type ExperimentDetails = Pick<
+  ExperimentRow,
+  'name' | 'version' | 'hash' | 'frozenAt' | 'seeds' | 'stopped' | 'reason'
+> & {
+  /** `lost`: its workflow is gone, although the database has not recorded an end. */
+  status: ExperimentRow['status'] | 'lost';
+  problem: string | null;
+  cells: ShownCell[];
+  /** Looks with their cells; a look is complete when every cell is finished. */
+  looks: { seeds: number; finished: number; cells: number }[];
+  /** Nominal effort by arm, the mean over its finished cells; absent measures are 0 everywhere. */
+  effort: ({ arm: string; cells: number } & Partial<Record<EffortMeasure, number>>)[];
+};
+
+/**
+ * Returns the progress of an experiment: cells, completeness and effort. It contains no score: a difference that was seen
+ * before a declared look would change what the look means.
+ *
+ * @throws DomainError `UnknownExperiment`
+ */
+export async function readExperimentDetails(session: Session, name: string): Promise<ExperimentDetails> {
+  const row = await session.store.experiments.getByName(name);
+  const { arms, looks } = row.resolved;
+  const stored = await session.store.experimentCells.list(row.id);
+  const isOpen = row.status !== 'running' && row.status !== 'paused' ? true : await isExperimentOpen(session, name);
+  const names = allCells({ arms: arms.map((arm) => ({ ...arm, nondeterminism: [] })), seeds: looks.at(-1)! });
+  const cells = await Promise.all(names.map((cell) => shownCell(session, name, cell, stored)));
+  const { version, hash, frozenAt, seeds, stopped, reason } = row;
+  return {
+    ...{ name, version, hash, frozenAt, seeds, stopped, reason },
+    status: isOpen ? row.status : 'lost',
+    problem: isOpen ? null : notRunning(name).message,
+    cells,
+    looks: looks.map((look) => {
+      const due = cells.filter(({ seed }) => seed <= look);
+      return { seeds: look, cells: due.length, finished: due.filter(({ status }) => status === 'finished').length };
+    }),
+    effort: arms.map(({ name: arm }) => meanEffort(arm, stored)),
+  };
+}
+
+async function shownCell(
+  session: Session,
+  experiment: string,
+  cell: CellName,
+  stored: readonly CellRow[],
+): Promise<ShownCell> {
+  const row = stored.find(({ arm, seed }) => arm === cell.arm && seed === cell.seed);
+  const campaign = cellCampaign(experiment, cell);
+  const shown = { ...cell, campaign, exploratory: row?.exploratory ?? false };
+  if (row?.status !== 'running') return { ...shown, status: row?.status ?? 'waiting', reason: row?.reason ?? null };
+  const found = await session.store.campaigns.find(campaign);
+  const problem = found ? await findRunProblem(session, found) : null;
+  if (problem) return { ...shown, status: problem.status, reason: `${problem.what}; ${problem.next}` };
+  if (found?.status !== 'parked' && found?.status !== 'paused') return { ...shown, status: 'running', reason: null };
+  return { ...shown, status: found.status, reason: `see \`coevolve status ${campaign}\`` };
+}
+
+function meanEffort(arm: string, cells: readonly CellRow[]): ExperimentDetails['effort'][number] {
+  const ends = cells.filter((cell) => cell.arm === arm).flatMap(({ checkpoints }) => checkpoints?.at(-1)?.effort ?? []);
+  const mean = (measure: EffortMeasure): number =>
+    ends.reduce((sum, effort) => sum + (effort[measure]?.nominal ?? 0), 0) / ends.length;
+  const amounts = ends.length === 0 ? [] : effortMeasures.map((measure) => [measure, mean(measure)] as const);
+  return { arm, cells: ends.length, ...Object.fromEntries(amounts) };
+}
+
+const pollMs = 1_000;
+
+/**
+ * Reports every cell that begins, ends or needs an operator until the experiment has ended.
+ *
+ * @throws DomainError `UnknownExperiment`, `NotRunning`
+ */
+export async function followExperiment(
+  session: Session,
+  name: string,
+  onCell: (cell: ShownCell, details: ExperimentDetails) => void,
+): Promise<ExperimentDetails> {
+  const reported = new Map<string, string>();
+  for (;;) {
+    const details = await readExperimentDetails(session, name);
+    for (const cell of details.cells)
+      if (cell.status !== 'waiting' && reported.get(cell.campaign) !== cell.status) {
+        reported.set(cell.campaign, cell.status);
+        onCell(cell, details);
+      }
+    if (details.status === 'lost') throw notRunning(name);
+    if (details.status !== 'running' && details.status !== 'paused') return details;
+    await sleep(pollMs);
+  }
+}

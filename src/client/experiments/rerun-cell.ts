@@ -1,0 +1,54 @@
+import { DomainError } from '../../domain/base/errors';
+import { resolveSpec } from '../../spec/read-spec';
+import { contentHash } from '../../store/audit/content-hash';
+import { hasEnded } from '../../store/campaign/campaigns';
+import { followCampaign, type FollowCallbacks } from '../follow-campaign';
+import type { Session } from '../session';
+import { startCampaign } from '../start-campaign';
+
+export type RerunCell = { campaign: string; rerun: string; expected: string };
+export type CheckedRerun = RerunCell & { found: string; equal: boolean };
+
+/**
+ * Plays a finished cell again as a campaign of its own, from the spec of its manifest. Repeated while the rerun has not
+ * ended, it joins it.
+ *
+ * @param campaign the campaign of the cell, `<experiment>-<arm>-s<seed>`
+ * @throws DomainError `UnknownCell`, `CellNotFinished`, and those of `startCampaign`
+ */
+export async function rerunCell(session: Session, campaign: string): Promise<RerunCell> {
+  const cell = await session.store.experimentCells.findByCampaign(campaign);
+  if (!cell)
+    throw new DomainError(
+      'UnknownCell',
+      `no experiment has the cell "${campaign}", expected <experiment>-<arm>-s<seed>; see \`coevolve experiment status <name>\``,
+    );
+  if (!cell.manifest || !cell.contentHash)
+    throw new DomainError(
+      'CellNotFinished',
+      `${campaign} is ${cell.status}, expected finished: only a finished cell has a manifest; see \`coevolve status ${campaign}\``,
+    );
+  const rerun = await nextName(session, campaign);
+  await startCampaign(session, resolveSpec({ ...cell.manifest.spec, name: rerun }, rerun));
+  return { campaign, rerun, expected: cell.contentHash };
+}
+
+/** Waits for the end of a rerun and compares the content hashes. */
+export async function checkRerun(
+  session: Session,
+  rerun: RerunCell,
+  callbacks: FollowCallbacks,
+): Promise<CheckedRerun> {
+  await followCampaign(session, rerun.rerun, callbacks);
+  const { id } = await session.store.campaigns.getByName(rerun.rerun);
+  const { hash } = await contentHash(session.pool, id);
+  return { ...rerun, found: hash, equal: hash === rerun.expected };
+}
+
+async function nextName({ store }: Session, campaign: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const name = `${campaign}-rerun-${number}`;
+    const row = await store.campaigns.find(name);
+    if (!row || !hasEnded(row.status)) return name;
+  }
+}

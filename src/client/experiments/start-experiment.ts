@@ -1,0 +1,136 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { DomainError } from '../../domain/base/errors';
+import { memoOf } from '../../domain/campaign/memo';
+import { taskQueues } from '../../domain/campaign/task-queues';
+import { cellCampaign } from '../../domain/experiment/experiment';
+import { allCells, experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
+import { cellSpec } from '../../spec/experiment/cell-spec';
+import { specHash } from '../../spec/read-spec';
+import type { ExperimentRow } from '../../store/experiment/experiments';
+import type { experiment } from '../../workflows';
+import type { Session } from '../session';
+import { requireStartable } from '../start-campaign';
+import { isExperimentOpen } from './experiment-run';
+
+export type StartedExperiment = { workflowId: string; seeds: number; outcome: 'started' | 'joined' | 'ended' };
+
+type StartOptions = {
+  /** Seeds of each arm; absent: those of the last start, or of the last look. */
+  seeds?: number | undefined;
+  /** Called with every setting that could not be checked. */
+  onUnchecked?: ((line: string) => void) | undefined;
+};
+
+/**
+ * Starts a frozen experiment, or joins it when it runs. One that has ended incomplete, or whose workflow is gone, goes on:
+ * finished cells are found and never played again. Every check comes before the first write.
+ *
+ * @throws DomainError `UnknownExperiment`, `UnknownLook`, `CampaignExists`, and those of `requireStartable`
+ */
+export async function startExperiment(
+  session: Session,
+  name: string,
+  { seeds: wanted, onUnchecked }: StartOptions = {},
+): Promise<StartedExperiment> {
+  const { experiments } = session.store;
+  const row = await experiments.getByName(name);
+  const seeds = wanted ?? row.seeds ?? row.resolved.looks.at(-1)!;
+  requireLook(row, seeds);
+  const started = { workflowId: experimentWorkflowId(name), seeds };
+  if (await isExperimentOpen(session, name)) return { ...started, outcome: 'joined' };
+  if (await isPlayed(session, row, seeds)) return { ...started, outcome: 'ended' };
+  const nondeterminism = await checkArms(session, row, seeds, onUnchecked);
+  const isInterrupted = row.status === 'running' || row.status === 'paused';
+  const begun = isInterrupted && row.seeds === seeds ? row : await experiments.begin(row.id, seeds);
+  const isStarted = await startExperimentWorkflow(session, await stateOf(session, begun, nondeterminism));
+  return { ...started, outcome: isStarted ? 'started' : 'joined' };
+}
+
+/** Returns the state of an experiment's workflow from the database alone. */
+async function stateOf(
+  { store }: Session,
+  { id, name, resolved, seeds, status, stopped, reason, revision }: ExperimentRow,
+  nondeterminism: ReadonlyMap<string, readonly string[]>,
+): Promise<ExperimentState> {
+  const cells = await store.experimentCells.list(id);
+  return {
+    ...{ experimentId: id, name, seeds: seeds!, concurrency: resolved.concurrency },
+    arms: resolved.arms.map((arm) => ({
+      ...{ name: arm.name, matches: arm.matches },
+      nondeterminism: nondeterminism.get(arm.name) ?? [],
+    })),
+    ...{ status: status === 'paused' ? 'paused' : 'running', stopped, stopping: false, reason, revision },
+    running: [],
+    closed: cells.flatMap(({ arm, seed, status: ended }) =>
+      ended === 'finished' ? [{ arm, seed, status: ended }] : [],
+    ),
+  };
+}
+
+/** Returns false when the workflow is open. */
+async function startExperimentWorkflow(session: Session, state: ExperimentState): Promise<boolean> {
+  const client = await session.temporal();
+  const workflowId = experimentWorkflowId(state.name);
+  try {
+    await client.workflow.start<typeof experiment>('experiment', {
+      workflowId,
+      taskQueue: taskQueues.workflow,
+      args: [state],
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE', // an experiment that ended incomplete or is extended goes on
+      ...memoOf(session.config, workflowId, { weight: 1 }),
+      staticSummary: `Experiment: ${state.arms.length} arms by ${state.seeds} seeds`,
+    });
+    return true;
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return false;
+  }
+}
+
+function requireLook({ name, resolved: { looks } }: ExperimentRow, seeds: number): void {
+  if (looks.includes(seeds)) return;
+  throw new DomainError(
+    'UnknownLook',
+    `seeds: found ${seeds}, expected ${looks.join(' or ')}, the declared looks of ${name}; other numbers need an ` +
+      'amendment of the file and `coevolve experiment freeze`',
+  );
+}
+
+/** Returns whether every cell has a result. */
+async function isPlayed({ store }: Session, { id, resolved }: ExperimentRow, seeds: number): Promise<boolean> {
+  const cells = await store.experimentCells.list(id);
+  const finished = new Set(cells.filter(({ status }) => status === 'finished').map(({ campaign }) => campaign));
+  return allCells({ arms: resolved.arms.map((arm) => ({ ...arm, nondeterminism: [] })), seeds }).every((cell) =>
+    finished.has(cellCampaign(resolved.name, cell)),
+  );
+}
+
+/**
+ * Checks that the names of all cells are free or taken by the same spec, and that the first cell of every arm can run here.
+ * Returns the reasons for differences between repetitions by arm.
+ */
+async function checkArms(
+  session: Session,
+  { resolved }: ExperimentRow,
+  seeds: number,
+  onUnchecked?: (line: string) => void,
+): Promise<Map<string, readonly string[]>> {
+  const reasons = new Map<string, readonly string[]>();
+  for (const { name: arm } of resolved.arms) {
+    for (let seed = 1; seed <= seeds; seed++) {
+      const spec = cellSpec(resolved, { arm, seed });
+      const stored = await session.store.campaigns.find(spec.name);
+      if (!stored || stored.specHash === specHash(spec)) continue;
+      throw new DomainError(
+        'CampaignExists',
+        `${spec.name} is taken by a campaign with another spec; delete it with \`coevolve delete ${spec.name}\`, or ` +
+          'choose another name for the experiment',
+      );
+    }
+    const first = cellSpec(resolved, { arm, seed: 1 });
+    const drawsTasks = !(await session.store.campaigns.find(first.name));
+    const alone = { ...first, synthesis: { ...first.synthesis, match: null } }; // the other cell does not exist yet
+    reasons.set(arm, await requireStartable(session, alone, { drawsTasks, onUnchecked }));
+  }
+  return reasons;
+}

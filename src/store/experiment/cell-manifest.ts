@@ -1,0 +1,48 @@
+import type { ClientBase } from 'pg';
+
+/** Everything that identifies how a cell was played: enough to play it again and to see what differs. */
+export type CellManifest = {
+  /** Resolved spec of the campaign. */
+  spec: Record<string, unknown>;
+  specHash: string;
+  seed: number;
+  recipe: string;
+  environment: string;
+  contentHash: string;
+  testHash: string | null;
+  /** Ids of the policies, which are hashes of their files, by iteration and role. */
+  policies: { iteration: number; role: string; id: string }[];
+  /** Hashes of the datasets by training job. */
+  datasets: { iteration: number; role: string; method: string; sha256: string | null; seed: number }[];
+  nondeterminism: string[] | null;
+  startedAt: string;
+  finishedAt: string | null;
+};
+
+type CellFacts = { manifest: CellManifest; testHash: string | null; leakedTasks: number };
+
+/** Reads the manifest of a campaign, the hash of its test tasks, and the number of them that are also train tasks. */
+export async function cellManifest(
+  client: Pick<ClientBase, 'query'>,
+  campaignId: number,
+  contentHash: string,
+): Promise<CellFacts> {
+  const { rows } = await client.query<Omit<CellManifest, 'contentHash'> & { leakedTasks: number }>(
+    `select c.spec, c.spec_hash as "specHash", c.seed, c.recipe, c.environment, c.nondeterminism,
+       c.created_at as "startedAt", c.finished_at as "finishedAt",
+       (select encode(sha256(convert_to(string_agg(content_key, E'\\n' order by content_key collate "C"), 'UTF8')), 'hex')
+         from tasks where campaign_id = c.id and evaluation_set = 'test') as "testHash",
+       (select count(*)::integer from tasks h where h.campaign_id = c.id and h.evaluation_set = 'test'
+         and exists (select from tasks t where t.campaign_id = c.id and t.content_key = h.content_key
+           and t.split = 'train' and t.verdict = 'admitted')) as "leakedTasks",
+       (select coalesce(jsonb_agg(jsonb_build_object('iteration', iteration, 'role', role, 'id', id)
+           order by iteration, role, id collate "C"), '[]') from policies where campaign_id = c.id) as policies,
+       (select coalesce(jsonb_agg(jsonb_build_object('iteration', iteration, 'role', role, 'method', method,
+           'sha256', dataset_sha256, 'seed', seed) order by iteration, role), '[]')
+         from training_runs where campaign_id = c.id) as datasets
+     from campaigns c where c.id = $1::integer`,
+    [campaignId],
+  );
+  const { leakedTasks, ...facts } = rows[0]!;
+  return { manifest: { ...facts, contentHash }, testHash: facts.testHash, leakedTasks };
+}

@@ -1,0 +1,93 @@
+import type { Pool } from 'pg';
+import { didYouMean } from '../../base/did-you-mean';
+import { DomainError } from '../../domain/base/errors';
+import type { Experiment } from '../../domain/experiment/experiment';
+
+export type ExperimentStatus = 'frozen' | 'running' | 'paused' | 'finished' | 'stopped';
+
+/** An experiment with its frozen version in force. */
+export type ExperimentRow = {
+  id: number;
+  name: string;
+  status: ExperimentStatus;
+  version: number;
+  hash: string;
+  resolved: Experiment;
+  frozenAt: Date;
+  /** Seeds of each arm that are played; null before the start. */
+  seeds: number | null;
+  /** Arms of which no further cell starts. */
+  stopped: string[];
+  reason: string | null;
+  /** Number of the last stored change. */
+  revision: number;
+  createdAt: Date;
+  finishedAt: Date | null;
+};
+
+/** A change of an experiment's state; `revision` orders the changes. */
+export type ExperimentChange = Pick<ExperimentRow, 'status' | 'stopped' | 'reason' | 'revision'>;
+
+const select = `
+  select e.id, e.name, e.status, e.version, v.hash, v.resolved, v.frozen_at as "frozenAt", e.seeds, e.stopped, e.reason,
+    e.revision, e.created_at as "createdAt", e.finished_at as "finishedAt"
+  from experiments e
+  join experiment_versions v on v.experiment_id = e.id and v.version = e.version`;
+
+export const experimentStore = (pool: Pool) => ({
+  async find(name: string): Promise<ExperimentRow | undefined> {
+    const { rows } = await pool.query<ExperimentRow>(`${select} where e.name = $1`, [name]);
+    return rows[0];
+  },
+
+  /** @throws DomainError `UnknownExperiment` */
+  async getByName(name: string): Promise<ExperimentRow> {
+    const row = await this.find(name);
+    if (row) return row;
+    const similar = didYouMean(
+      name,
+      (await this.list()).map((each) => each.name),
+    );
+    throw new DomainError(
+      'UnknownExperiment',
+      `no experiment is named "${name}"; freeze one with \`coevolve experiment freeze <file>\`${similar}`,
+    );
+  },
+
+  /** @throws DomainError `UnknownExperiment` */
+  async get(id: number): Promise<ExperimentRow> {
+    const { rows } = await pool.query<ExperimentRow>(`${select} where e.id = $1::integer`, [id]);
+    if (!rows[0]) throw new DomainError('UnknownExperiment', `no experiment has the id ${id}`);
+    return rows[0];
+  },
+
+  async list(): Promise<ExperimentRow[]> {
+    const { rows } = await pool.query<ExperimentRow>(`${select} order by e.id`);
+    return rows;
+  },
+
+  /** Begins an experiment, or begins it again after its end, with this number of seeds. */
+  async begin(id: number, seeds: number): Promise<ExperimentRow> {
+    await pool.query(
+      `update experiments
+       set status = 'running', seeds = $2::integer, stopped = '{}', reason = null, finished_at = null,
+         revision = revision + 1
+       where id = $1::integer`,
+      [id, seeds],
+    );
+    return this.get(id);
+  },
+
+  /** Stores a change once; a later change is kept. */
+  async record(id: number, { status, stopped, reason, revision }: ExperimentChange): Promise<void> {
+    await pool.query(
+      `update experiments
+       set status = $2, stopped = $3::text[], reason = $4, revision = $5::integer,
+         finished_at = case when $2 in ('finished', 'stopped') then now() end
+       where id = $1::integer and revision < $5::integer`,
+      [id, status, stopped, reason, revision],
+    );
+  },
+});
+
+export type ExperimentStore = ReturnType<typeof experimentStore>;

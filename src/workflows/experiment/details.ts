@@ -1,0 +1,31 @@
+import { cellCampaign, type CellName } from '../../domain/experiment/experiment';
+import { allCells, isSameCell, type ExperimentState } from '../../domain/experiment/progress';
+import { progressBar } from '../../domain/training/job-progress';
+
+const marks = { finished: '✓', missing: '✗', running: '▶', waiting: '·', stopped: '–' } as const;
+
+/** Renders an experiment as Markdown for the details pane of the Temporal UI: arms by seeds, without scores. */
+export function experimentDetails(state: ExperimentState): string {
+  const { name, arms, seeds, status, stopping, reason, closed, running } = state;
+  const cells = allCells(state);
+  const finished = closed.filter((cell) => cell.status === 'finished').length;
+  const numbers = Array.from({ length: seeds }, (_, n) => n + 1);
+  const rows = arms.map(
+    (arm) => `| ${arm.name} | ${numbers.map((seed) => markOf(state, { arm: arm.name, seed })).join(' | ')} |`,
+  );
+  return [
+    `### ${name}: ${arms.length} arms by ${seeds} seeds`,
+    `**${stopping && status === 'running' ? 'stopping' : status}**, ${finished} of ${cells.length} cells finished`,
+    ...(reason === null ? [] : [`> ${reason}`]),
+    `\`${progressBar({ step: closed.length, totalSteps: cells.length })}\` of the cells`,
+    [`| arm | ${numbers.join(' | ')} |`, `| --- | ${numbers.map(() => '---').join(' | ')} |`, ...rows].join('\n'),
+    ...(running.length === 0 ? [] : [`Running: ${running.map((cell) => cellCampaign(name, cell)).join(', ')}`]),
+  ].join('\n\n');
+}
+
+function markOf({ closed, running, stopped }: ExperimentState, cell: CellName): string {
+  const found = closed.find((each) => isSameCell(each, cell));
+  if (found) return marks[found.status];
+  if (running.some((each) => isSameCell(each, cell))) return marks.running;
+  return stopped.includes(cell.arm) ? marks.stopped : marks.waiting;
+}

@@ -1,0 +1,127 @@
+import { deriveSeed } from '../../src/domain/base/seed-tree';
+import type { Experiment } from '../../src/domain/experiment/experiment';
+import type { ExperimentDetails } from '../../src/client/experiments/experiment-status';
+import type { CellRow } from '../../src/store/experiment/cells';
+import { experimentCellStore } from '../../src/store/experiment/cells';
+import { listScores, scoresHash } from '../../src/store/experiment/scores';
+import { insertFrozen, twoArms } from '../support/frozen-experiment';
+import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
+
+jest.setTimeout(hangTimeoutMs);
+
+/** A campaign of seconds that trains: the supervised start alone. */
+const base = (epochs: number) => ({
+  environment: {
+    ...{ name: 'intercode-sql', options: { databases: ['poker_player'], max_difficulty: 2 } },
+    ...{ trainTasks: 8, heldOutTasks: 8, maxTurns: 2 },
+  },
+  ...{ recipe: 'sft', iterations: 0 },
+  rollouts: { attempts: 1, maxTokens: 16 },
+  training: {
+    init: { hiddenSize: 32, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 64 },
+    sft: { epochs },
+  },
+});
+
+const experimentOf = (name: string, looks: number[], concurrency = 2): Experiment =>
+  twoArms({ name, looks, concurrency }, base(1), base(2));
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await bringUpStack('experiment', undefined, { variables: { COEVOLVE_RECOVERY: 'fast' } });
+});
+afterAll(() => stack?.remove());
+
+const freeze = (resolved: Experiment): Promise<number> => insertFrozen(stack.pool, resolved);
+const status = (name: string) => stack.json<ExperimentDetails>('experiment', 'status', name);
+const cellsOf = (id: number): Promise<CellRow[]> => experimentCellStore(stack.pool).list(id);
+
+async function end(name: string): Promise<ExperimentDetails> {
+  const details = await stack.json<ExperimentDetails>('experiment', 'status', name, '--watch');
+  await stack.client.workflow.getHandle(`experiment/${name}`).result();
+  return details;
+}
+
+let calmHash: string;
+
+test('an experiment plays every arm with every seed as campaigns, and stores the long table', async () => {
+  const id = await freeze(experimentOf('calm', [1, 2]));
+  expect(await stack.json('experiment', 'start', 'calm')).toMatchObject({ outcome: 'started', seeds: 2 });
+  expect(await end('calm')).toMatchObject({
+    status: 'finished',
+    looks: [
+      { seeds: 1, finished: 2, cells: 2 },
+      { seeds: 2, finished: 4, cells: 4 },
+    ],
+  });
+  const cells = await cellsOf(id);
+  expect(cells.map(({ campaign }) => campaign).sort()).toEqual([
+    'calm-long-s1',
+    'calm-long-s2',
+    'calm-short-s1',
+    'calm-short-s2',
+  ]);
+  expect(cells.map(({ exploratory }) => exploratory)).toEqual([false, false, false, false]);
+  for (const seed of [1, 2]) {
+    const [one, other] = cells.filter((cell) => cell.seed === seed);
+    expect(one!.testHash).toBe(other!.testHash);
+    expect(one!.manifest!.seed).toBe(deriveSeed(7, 'cell', seed));
+  }
+  expect(cells.map(({ leakedTasks }) => leakedTasks)).toEqual([0, 0, 0, 0]);
+  const updates = (arm: string) =>
+    cells.filter((cell) => cell.arm === arm).map(({ checkpoints }) => checkpoints!.at(-1)!.effort.updates!.nominal);
+  expect(updates('long')).toEqual(updates('short').map((count) => 2 * count));
+  const scores = await listScores(stack.pool, id);
+  expect(scores.length).toBe(4 * 4);
+  expect(new Set(scores.map(({ checkpoint }) => checkpoint))).toEqual(new Set([0]));
+  calmHash = await scoresHash(stack.pool, id);
+});
+
+test('a finished experiment is not played again, and other numbers of seeds than the looks are refused', async () => {
+  expect(await stack.json('experiment', 'start', 'calm')).toMatchObject({ outcome: 'ended' });
+  const { code, stderr } = await stack.cli('experiment', 'extend', 'calm', '--seeds', '3');
+  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('seeds: found 3, expected 1 or 2') });
+});
+
+test('a cell that is played again from its manifest has the same content hash', async () => {
+  expect(await stack.json('experiment', 'rerun', 'calm-long-s2', '--check')).toMatchObject({ equal: true });
+});
+
+test('with killed workers, a pause and a terminated workflow the long table is that of the undisturbed run', async () => {
+  const id = await freeze(experimentOf('storm', [1, 2]));
+  await stack.json('experiment', 'start', 'storm', '--seeds', '1');
+  await until(async () => (await cellsOf(id)).length > 0);
+  for (const role of ['worker-workflow', 'worker-store'] as const) process.kill(stack.pidOf(role), 'SIGKILL');
+  await stack.json('up', '--unsupervised');
+  await stack.json('experiment', 'pause', 'storm');
+  expect(await status('storm')).toMatchObject({ status: 'paused' });
+  await stack.client.workflow.getHandle('experiment/storm').terminate();
+  expect(await status('storm')).toMatchObject({ status: 'lost', problem: expect.stringContaining('experiment start') });
+  await stack.json('experiment', 'start', 'storm');
+  await stack.json('experiment', 'resume', 'storm');
+  await end('storm');
+  expect(await stack.json('experiment', 'extend', 'storm', '--seeds', '2')).toMatchObject({ outcome: 'started' });
+  expect(await end('storm')).toMatchObject({ status: 'finished' });
+  expect(await scoresHash(stack.pool, id)).toBe(calmHash);
+});
+
+test('an aborted campaign is a missing cell, which is played again when the campaign was deleted', async () => {
+  const id = await freeze(experimentOf('gap', [1], 1));
+  process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // its activities wait
+  await stack.json('experiment', 'start', 'gap');
+  await until(async () => (await cellsOf(id)).length === 1);
+  await stack.json('experiment', 'stop', 'gap', '--arm', 'long');
+  const aborted = stack.json('abort', 'gap-short-s1');
+  await stack.json('up', '--unsupervised');
+  await aborted;
+  expect(await end('gap')).toMatchObject({
+    status: 'stopped',
+    cells: [{ status: 'missing', reason: expect.stringContaining('aborted') }, { status: 'waiting' }],
+  });
+  await stack.json('delete', 'gap-short-s1', '--yes');
+  await stack.json('experiment', 'start', 'gap');
+  expect(await end('gap')).toMatchObject({
+    status: 'finished',
+    cells: [{ status: 'finished' }, { status: 'finished' }],
+  });
+});
