@@ -3,7 +3,8 @@ import type { Arm } from '../../domain/experiment/experiment';
 import { duration, table } from '../base/output';
 
 /** Formats a plan: its size first, then the arms, their effort and the rules that the estimate breaks. */
-export function planText({ experiment, cells, testTasks, arms, unmatched, hours, usd }: ExperimentPlan): string {
+export function planText(plan: ExperimentPlan): string {
+  const { experiment, cells, testTasks, arms, unmatched, hours, usd } = plan;
   const { name, looks, analysis } = experiment;
   const time = hours === null ? 'time unknown' : `${duration(hours * 3600)} on two cores`;
   const rules = unmatched.map(
@@ -13,6 +14,7 @@ export function planText({ experiment, cells, testTasks, arms, unmatched, hours,
   return [
     `${name}: ${arms.length} arms x ${looks.at(-1)} seeds = ${cells} cells, ${time}, ${usd === null ? 'cost unknown' : `$${usd.toFixed(2)}`}`,
     `primary: ${analysis.primary.name}, ${analysis.metric} on ${testTasks} tasks, looks at ${looks.join(' and ')} seeds, equivalence within ${analysis.margin}`,
+    detectableText(plan),
     '',
     ...experiment.arms.map(armText),
     '',
@@ -25,6 +27,20 @@ export function planText({ experiment, cells, testTasks, arms, unmatched, hours,
     ...rules,
   ].join('\n');
 }
+
+/** Percentage points of the primary contrast. The range comes from runs that deviate less or more than the likely prior. */
+function detectableText({ detectable }: ExperimentPlan): string {
+  if (detectable === null) return 'detectable: unknown; the prior is of success on test tasks, with 2 seeds or more';
+  const [likely, ...others] = detectable;
+  const texts = likely!.differences.map(({ seeds, difference }, look) => {
+    const range = others.map(({ differences }) => points(differences[look]!.difference)).join(' to ');
+    return `${points(difference)} points with ${seeds} seeds (${range})`;
+  });
+  const [sd, ...range] = detectable.map(({ runSd }) => (100 * runSd).toFixed(1));
+  return `detectable (80 % power): ${texts.join(', ')}, if runs deviate by ${sd} points (${range.join(' to ')})`;
+}
+
+const points = (difference: number | null): string => (difference === null ? 'none' : (100 * difference).toFixed(1));
 
 const columns = ['environmentAttempts', 'updates', 'trainedTokens', 'rolloutTokens', 'wallSeconds'] as const;
 

@@ -7,6 +7,7 @@ import { estimate } from '../../spec/estimate';
 import { evaluationSets } from '../../spec/evaluation-settings';
 import { cellSpec } from '../../spec/experiment/cell-spec';
 import { measureLengths } from '../measure-lengths';
+import { planDetectable, type Detectable } from './plan-detectable';
 
 /** Estimates of the measures of one cell; a measure without a basis is absent. */
 export type PlannedEffort = Partial<Record<EffortMeasure, number>>;
@@ -18,6 +19,8 @@ export type ExperimentPlan = {
   arms: { arm: string; effort: PlannedEffort }[];
   /** Rules of `match` that the estimates of the arms of a contrast break. */
   unmatched: { contrast: string; measure: EffortMeasure; found: number; allowed: number }[];
+  /** From a prior of the noise; null: not success on test tasks, or one seed. */
+  detectable: Detectable[] | null;
   /** Sum over all cells, one after the other and nothing shared; null: unknown. */
   hours: number | null;
   usd: number | null;
@@ -42,6 +45,7 @@ export async function planExperiment(config: Config, experiment: Experiment): Pr
   return {
     ...{ experiment, cells: cellsOf(experiment).length, testTasks, arms },
     unmatched: unmatchedRules(experiment, arms),
+    detectable: await planDetectable(config, experiment, testTasks),
     hours: seconds === null ? null : seconds / 3600 / experiment.concurrency,
     usd: sum('usd'),
   };

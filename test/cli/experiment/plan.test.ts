@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { planText } from '../../../src/cli/experiment/plan-text';
+import { planDetectable } from '../../../src/client/experiments/plan-detectable';
 import { planExperiment } from '../../../src/client/experiments/plan-experiment';
 import { readConfig } from '../../../src/config';
 import { readExperiment } from '../../../src/spec/experiment/read-experiment';
@@ -26,4 +27,16 @@ test('a plan names the rules that arms of a contrast break', async () => {
     { contrast: 'signals - none', measure: 'environmentAttempts', found: 0.5, allowed: 0 },
   ]);
   expect(planText(plan)).toContain('  signals - random: environmentAttempts 50 %, allowed 0 %');
+});
+
+test('a plan says which difference of the primary contrast every look finds', async () => {
+  const experiment = await readExperiment(path.resolve(smoke, '../signals-sql.yaml'), { profile: 'thorough' });
+  const plan = await planExperiment(config, experiment);
+  expect(plan.detectable?.map(({ runSd }) => runSd)).toEqual([0.025, 0.01, 0.04]);
+  expect(planText(plan)).toContain(
+    'detectable (80 % power): 5.0 points with 8 seeds (2.7 to 7.6), 3.2 points with 16 seeds (1.7 to 4.8), ' +
+      'if runs deviate by 2.5 points (1.0 to 4.0)',
+  );
+  const metric = { ...experiment.analysis, metric: 'success@pattern=join' };
+  await expect(planDetectable(config, { ...experiment, analysis: metric }, 500)).resolves.toBeNull();
 });
