@@ -69,7 +69,7 @@ test('an experiment plays every arm with every seed as campaigns, and stores the
   }
   expect(cells.map(({ leakedTasks }) => leakedTasks)).toEqual([0, 0, 0, 0]);
   const updates = (arm: string) =>
-    cells.filter((cell) => cell.arm === arm).map(({ checkpoints }) => checkpoints!.at(-1)!.effort.updates!.nominal);
+    cells.filter((cell) => cell.arm === arm).map(({ checkpoints }) => checkpoints!.at(-1)!.effort.updates.nominal);
   expect(updates('long')).toEqual(updates('short').map((count) => 2 * count));
   const scores = await listScores(stack.pool, id);
   expect(scores.length).toBe(4 * 4);
