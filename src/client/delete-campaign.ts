@@ -20,24 +20,28 @@ export async function deleteCampaign({ pool, config, artifacts, temporal }: Sess
   await artifacts.deleteReport(name);
   const id = campaignWorkflowId(name);
   const { namespace } = config.temporal;
+  const ids = new Set([id]);
   for await (const run of client.workflow.list({ query: `WorkflowId = "${id}" OR WorkflowId STARTS_WITH "${id}/"` })) {
     const workflowExecution = { workflowId: run.workflowId, runId: run.runId };
     await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution });
+    ids.add(run.workflowId);
   }
-  await retry(() => requireDeleted(client, name), {
-    ...{ shouldRetry: (error) => error instanceof DomainError, timeoutMs, firstMs: 500, maxMs: 2_000 },
-  });
+  // All of them: a later campaign of this name would take a completed rollout that still exists for its own.
+  for (const workflowId of ids)
+    await retry(() => requireDeleted(client, name, workflowId), {
+      ...{ shouldRetry: (error) => error instanceof DomainError, timeoutMs, firstMs: 500, maxMs: 2_000 },
+    });
 }
 
-async function requireDeleted(client: Client, name: string): Promise<void> {
+async function requireDeleted(client: Client, name: string, workflowId: string): Promise<void> {
   try {
-    await client.workflow.getHandle(campaignWorkflowId(name)).describe();
+    await client.workflow.getHandle(workflowId).describe();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return;
     throw error;
   }
   throw new DomainError(
     'NameStillTaken',
-    `the rows of ${name} are deleted, but Temporal still has its workflow: start the next campaign of this name later`,
+    `the rows of ${name} are deleted, but Temporal still has ${workflowId}: start the next campaign of this name later`,
   );
 }
