@@ -88,11 +88,16 @@ export const passesOf = ({ epochs, updates, batchSize }: JobLength, rows: number
 const epochsOf = (settings: CampaignSpec['training'][keyof CampaignSpec['training']]): number =>
   'miniBatches' in settings ? settings.epochs : 1;
 
+/** Returns the jobs of an iteration. A failure agent whose pairs are disabled has no rows, and is not trained. */
+export const jobsOf = ({ recipe, pairs }: CampaignSpec): readonly RecipeJob[] =>
+  recipes[recipe].training.filter(({ role }) => role !== 'failure' || pairs.failureAgent.enabled !== false);
+
 type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; trajectories: number };
 
 /** Returns the trajectories to train on, counted once per pass; a pair counts as two. */
 function trajectoriesByPhase(spec: CampaignSpec, played: readonly number[]): Work[] {
   const recipe = recipes[spec.recipe];
+  const jobs = jobsOf(spec);
   const { trainTasks } = spec.environment;
   const agents = spec.start === 'sft' ? recipe.agents.length : 0;
   const start: Work = {
@@ -101,11 +106,10 @@ function trajectoriesByPhase(spec: CampaignSpec, played: readonly number[]): Wor
   };
   const phase = isReinforcement(recipe) ? 'optimize' : 'train';
   const later = played.map((attempts, i): Work => {
-    const jobs: readonly RecipeJob[] = recipe.training;
     const trajectories = jobs.reduce((sum, job) => sum + trajectoriesOf(spec, job, attempts), 0);
     return { iteration: i + 1, phase, jobs: jobs.length, trajectories };
   });
-  return [start, ...later].filter(({ jobs }) => jobs > 0);
+  return [start, ...later].filter((work) => work.jobs > 0);
 }
 
 function trajectoriesOf(spec: CampaignSpec, { role, method, data }: RecipeJob, attempts: number): number {

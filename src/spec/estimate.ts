@@ -4,7 +4,7 @@ import { gpusOf } from './compute-settings';
 import { plannedSize } from './iteration-plan';
 import { evaluationSets } from './evaluation-settings';
 import { estimateModels, type ModelEstimate } from './estimate-models';
-import { estimateTraining, measuredTraining, passesOf } from './estimate-training';
+import { estimateTraining, jobsOf, measuredTraining, passesOf } from './estimate-training';
 import type { JobLength, MeasuredLengths, TrainingEstimate } from './estimate-training';
 
 export type Estimate = {
@@ -61,7 +61,7 @@ export function estimate(
     played.push(rollouts);
     attempts += rollouts + heldOutTasks + growth;
     pool += growth;
-    for (const { method, data } of recipe.training) {
+    for (const { method, data } of jobsOf(spec)) {
       const settings = spec.training[method];
       updates +=
         'batchSize' in settings
