@@ -9,7 +9,7 @@ export function planText(plan: ExperimentPlan): string {
   const time = hours === null ? 'time unknown' : `${duration(hours * 3600)} on two cores`;
   const rules = unmatched.map(
     ({ contrast, measure, found, allowed }) =>
-      `  ${contrast}: ${measure} ${percent(found)}, allowed ${percent(allowed)}`,
+      `  ${contrast}: ${measure} ${found === null ? 'unknown: the pool of one arm grows (set training.target.updates)' : percent(found)}, allowed ${percent(allowed)}`,
   );
   return [
     `${name}: ${arms.length} arms x ${looks.at(-1)} seeds = ${cells} cells, ${time}, ${usd === null ? 'cost unknown' : `$${usd.toFixed(2)}`}`,

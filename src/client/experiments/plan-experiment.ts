@@ -2,23 +2,28 @@ import { artifactStore } from '../../artifacts/artifact-store';
 import { findModel } from '../../artifacts/imported-models';
 import type { Config } from '../../config';
 import { cellsOf, type EffortMeasure, type Experiment } from '../../domain/experiment/experiment';
+import { recipes } from '../../domain/campaign/recipe';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { estimate } from '../../spec/estimate';
 import { evaluationSets } from '../../spec/evaluation-settings';
 import { cellSpec } from '../../spec/experiment/cell-spec';
+import { synthesizes } from '../../spec/iteration-plan';
 import { measureLengths } from '../measure-lengths';
 import { planDetectable, type Detectable } from './plan-detectable';
 
 /** Estimates of the measures of one cell; a measure without a basis is absent. */
 export type PlannedEffort = Partial<Record<EffortMeasure, number>>;
 
+/** `lengthens`: the jobs of the arm get longer with its pool, by a number of admitted tasks that no estimate knows. */
+export type PlannedArm = { arm: string; effort: PlannedEffort; lengthens: boolean };
+
 export type ExperimentPlan = {
   experiment: Experiment;
   cells: number;
   testTasks: number;
-  arms: { arm: string; effort: PlannedEffort }[];
-  /** Rules of `match` that the estimates of the arms of a contrast break. */
-  unmatched: { contrast: string; measure: EffortMeasure; found: number; allowed: number }[];
+  arms: PlannedArm[];
+  /** Rules of `match` that the estimates of the arms of a contrast break; `found` null: the pool of one arm lengthens its jobs. */
+  unmatched: { contrast: string; measure: EffortMeasure; found: number | null; allowed: number }[];
   /** From a prior of the noise; null: not success on test tasks, or one seed. */
   detectable: Detectable[] | null;
   /** Sum over all cells, one after the other and nothing shared; null: unknown. */
@@ -34,7 +39,7 @@ export async function planExperiment(config: Config, experiment: Experiment): Pr
   for (const { name } of experiment.arms) {
     const spec = cellSpec(experiment, { arm: name, seed: 1 });
     testTasks = evaluationSets(spec).find((set) => set.name === 'test')?.tasks ?? 0;
-    arms.push({ arm: name, effort: await effortOf(config, spec) });
+    arms.push({ arm: name, effort: await effortOf(config, spec), lengthens: lengthens(spec) });
   }
   const sum = (measure: EffortMeasure): number | null =>
     arms.reduce<number | null>(
@@ -68,17 +73,32 @@ async function effortOf(config: Config, spec: CampaignSpec): Promise<PlannedEffo
   };
 }
 
+/** With `epochs` a larger pool means more updates; with `updates` it does not. */
+const lengthens = (spec: CampaignSpec): boolean =>
+  synthesizes(spec) &&
+  recipes[spec.recipe].training.some(
+    ({ method, data }) => data === 'pairs-and-experts' && spec.training[method].epochs !== null,
+  );
+
+const lengthened: readonly EffortMeasure[] = ['updates', 'trainedTokens'];
+
 function unmatchedRules({ match, analysis }: Experiment, arms: ExperimentPlan['arms']): ExperimentPlan['unmatched'] {
   const rules = [
     ...match.equal.map((measure) => ({ measure, allowed: 0 })),
     ...(Object.entries(match.within) as [EffortMeasure, number][]).map(([measure, allowed]) => ({ measure, allowed })),
   ];
-  const amountOf = (arm: string, measure: EffortMeasure) => arms.find((each) => each.arm === arm)?.effort[measure] ?? 0;
+  const armOf = (name: string) => arms.find(({ arm }) => arm === name)!;
   return [analysis.primary, ...analysis.secondary].flatMap(({ name, plus, minus }) =>
     rules.flatMap(({ measure, allowed }) => {
-      const [one, other] = [amountOf(plus, measure), amountOf(minus, measure)];
-      const found = one === other ? 0 : Math.abs(one - other) / Math.max(one, other);
-      return found > allowed ? [{ contrast: name, measure, found, allowed }] : [];
+      const found = differenceOf(measure, armOf(plus), armOf(minus));
+      return found === null || found > allowed ? [{ contrast: name, measure, found, allowed }] : [];
     }),
   );
+}
+
+/** Returns the difference relative to the larger amount; null: unknown. */
+function differenceOf(measure: EffortMeasure, plus: PlannedArm, minus: PlannedArm): number | null {
+  if (lengthened.includes(measure) && plus.lengthens !== minus.lengthens) return null;
+  const [one, other] = [plus.effort[measure] ?? 0, minus.effort[measure] ?? 0];
+  return one === other ? 0 : Math.abs(one - other) / Math.max(one, other);
 }

@@ -40,3 +40,12 @@ test('a plan says which difference of the primary contrast every look finds', as
   const metric = { ...experiment.analysis, metric: 'success@pattern=join' };
   await expect(planDetectable(config, { ...experiment, analysis: metric }, 500)).resolves.toBeNull();
 });
+
+test('a pool that grows lengthens training by epochs, so its arm is not matched with one whose pool does not', async () => {
+  const experiment = await readExperiment(smoke);
+  const match = { ...experiment.match, equal: ['updates' as const] };
+  const analysis = { ...experiment.analysis, metric: 'reward' }; // starts no process for the power
+  const plan = await planExperiment(config, { ...experiment, match, analysis });
+  expect(plan.unmatched).toEqual([{ contrast: 'signals - none', measure: 'updates', found: null, allowed: 0 }]);
+  expect(planText(plan)).toContain('  signals - none: updates unknown: the pool of one arm grows');
+});
