@@ -9,6 +9,7 @@ import { policyClient, type PolicyClient } from '../llm/policy-client';
 import { readProviders, type Providers } from '../llm/providers';
 import { findDevices } from '../process/devices';
 import { hasEmbeddedServer, leasesFolder, serverDevices } from '../process/server-devices';
+import { analyzeOnce } from '../statistics/run-statistics';
 import { createStore } from '../store';
 import { createPool } from '../store/base/pool';
 import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
@@ -56,6 +57,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
       const report = await collectReport(pool, campaignId);
       await artifacts.saveReport(report.campaign.name, renderReport(report));
     },
+    analyze: (request) => analyzeOnce({ store, python: config.python }, request),
     ...(config.notifyUrl ? { notify: webhookNotifier(config.notifyUrl) } : {}),
     close: () => pool.end(),
   };

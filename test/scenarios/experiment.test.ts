@@ -84,7 +84,12 @@ test('a finished experiment is not played again, and other numbers of seeds than
 });
 
 test('a cell that is played again from its manifest has the same content hash', async () => {
-  expect(await stack.json('experiment', 'rerun', 'calm-long-s2', '--check')).toMatchObject({ equal: true });
+  const rerun = await stack.json<{ rerun: string }>('experiment', 'rerun', 'calm-long-s2', '--check');
+  expect(rerun).toMatchObject({ rerun: 'calm-long-s2-rerun-1', equal: true });
+  const { rows } = await stack.pool.query(`select spec #> '{compute,reuse}' as reuse from campaigns where name = $1`, [
+    rerun.rerun,
+  ]);
+  expect(rows).toEqual([{ reuse: false }]); // it trains, also where the policy of the cell could be found
 });
 
 test('with killed workers, a pause and a terminated workflow the long table is that of the undisturbed run', async () => {
@@ -97,7 +102,8 @@ test('with killed workers, a pause and a terminated workflow the long table is t
   expect(await status('storm')).toMatchObject({ status: 'paused' });
   await stack.client.workflow.getHandle('experiment/storm').terminate();
   expect(await status('storm')).toMatchObject({ status: 'lost', problem: expect.stringContaining('experiment start') });
-  await stack.json('experiment', 'start', 'storm');
+  expect((await stack.cli('reconcile', '--all')).stderr).toContain('experiment storm: continues');
+  expect(await status('storm')).toMatchObject({ status: 'paused' });
   await stack.json('experiment', 'resume', 'storm');
   await end('storm');
   expect(await stack.json('experiment', 'extend', 'storm', '--seeds', '2')).toMatchObject({ outcome: 'started' });

@@ -5,6 +5,8 @@ import type { ModelService } from '../../llm/model-service';
 import type { PolicyClient } from '../../llm/policy-client';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { readStoredSpec } from '../../spec/read-spec';
+import type { AnalysisOutput } from '../../domain/experiment/analysis';
+import type { AnalysisRequest } from '../../statistics/run-statistics';
 import type { Store } from '../../store';
 import { awaitsApproval } from '../../domain/campaign/approval';
 import type { CampaignRow, CampaignStatus } from '../../store/campaign/campaigns';
@@ -25,6 +27,8 @@ export type Dependencies = {
   trainerVersion(): Promise<string>;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;
+  /** Analyses the long table of an experiment, or returns the stored analysis of the same input. */
+  analyze(request: AnalysisRequest): Promise<{ output: AnalysisOutput }>;
   /** Notifies the operators of a campaign; never fails. Absent: none is configured. */
   notify?: ((campaign: string, notification: CampaignNotification) => Promise<void>) | undefined;
 };

@@ -5,6 +5,7 @@ import { cellSpec } from '../../spec/experiment/cell-spec';
 import { specHash } from '../../spec/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { Dependencies } from '../base/dependencies';
+import { reachedLimit } from './stopping-limits';
 
 type Input = CellName & { experimentId: number; nondeterminism: readonly string[] };
 
@@ -19,14 +20,14 @@ export type OpenedCell =
  * because a campaign with another spec has its name, is stored as missing.
  */
 export const openCell =
-  ({ store }: Dependencies) =>
+  ({ store, analyze }: Dependencies) =>
   async ({ experimentId, arm, seed, nondeterminism }: Input): Promise<OpenedCell> => {
     const { experiments, experimentCells, campaigns } = store;
     const experiment = await experiments.get(experimentId);
     const cell = { experimentId, arm, seed, campaign: cellCampaign(experiment.name, { arm, seed }) };
     const stored = await experimentCells.find(experimentId, cell);
     if (stored?.status === 'finished') return { outcome: 'ended' };
-    const limit = stored ? null : await reachedLimit({ store }, experiment);
+    const limit = stored ? null : await reachedLimit({ store, analyze }, experiment, cell);
     if (limit !== null) return { outcome: 'limit', reason: limit };
     try {
       await requireMatched({ store }, experiment, cell);
@@ -46,23 +47,6 @@ export const openCell =
       return { outcome: 'ended' };
     }
   };
-
-/** Returns the reason why no further cell may start; null without one. */
-async function reachedLimit(
-  { store }: Pick<Dependencies, 'store'>,
-  { id, name, resolved }: ExperimentRow,
-): Promise<string | null> {
-  const { usd, hours } = resolved.stopping;
-  if (usd === null && hours === null) return null;
-  const spent = await store.experimentCells.getSpent(id);
-  const next = `raise it in the file, freeze it, and \`coevolve experiment start ${name}\``;
-  if (usd !== null && spent.usd >= usd)
-    return `stopping.usd: the cells have cost $${spent.usd.toFixed(2)}, the limit is $${usd}; ${next}`;
-  const spentHours = spent.seconds / 3600;
-  if (hours !== null && spentHours >= hours)
-    return `stopping.hours: the cells have taken ${spentHours.toFixed(2)} h, the limit is ${hours} h; ${next}`;
-  return null;
-}
 
 /** @throws DomainError `NotMatched` when the cell that this one matches has no result */
 async function requireMatched(

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { restartExperiments } from '../../client/experiments/start-experiment';
 import { reconcileAll, reconcileCampaign, type Reconciled } from '../../client/reconcile-campaign';
 import { withSession, type Session } from '../../client/session';
 import { DomainError } from '../../domain/base/errors';
@@ -12,7 +13,7 @@ export function addReconcile(program: Command): void {
   program
     .command('reconcile [campaign]')
     .description('restart campaigns from the database when Temporal does not run them; safe to repeat')
-    .option('--all', 'every campaign that has not ended')
+    .option('--all', 'every campaign and experiment that has not ended')
     .option('--force', 'also terminate and restart a running workflow; its unfinished work is repeated')
     .option('--json', 'print the result as JSON')
     .action((name: string | undefined, options: Options) =>
@@ -32,6 +33,9 @@ async function reconcile(
     );
   const results =
     name === undefined ? await reconcileAll(session, force) : [await reconcileCampaign(session, name, force)];
+  const experiments = name === undefined ? await restartExperiments(session) : [];
+  for (const each of experiments)
+    printMessage(`experiment ${each}: continues; follow it with \`coevolve experiment status ${each} --watch\``);
   for (const result of results) printMessage(result.problem ?? `${result.name}: ${outcomeText(result)}`);
   if (results.some(({ outcome }) => outcome === 'blocked')) process.exitCode = 1;
   printResult(json, results, () => results.map((result) => campaignWorkflowId(result.name)).join('\n'));

@@ -41,7 +41,7 @@ export async function readExperimentDetails(session: Session, name: string): Pro
   const { arms, looks } = row.resolved;
   const stored = await session.store.experimentCells.list(row.id);
   const isOpen = row.status !== 'running' && row.status !== 'paused' ? true : await isExperimentOpen(session, name);
-  const names = allCells({ arms: arms.map((arm) => ({ ...arm, nondeterminism: [] })), seeds: looks.at(-1)! });
+  const names = allCells({ arms, seeds: looks.at(-1)! });
   const cells = await Promise.all(names.map((cell) => shownCell(session, name, cell, stored)));
   const { version, hash, frozenAt, seeds, stopped, reason } = row;
   return {

@@ -10,8 +10,8 @@ export type RerunCell = { campaign: string; rerun: string; expected: string };
 export type CheckedRerun = RerunCell & { found: string; equal: boolean };
 
 /**
- * Plays a finished cell again as a campaign of its own, from the spec of its manifest. Repeated while the rerun has not
- * ended, it joins it.
+ * Plays a finished cell again as a campaign of its own, from the spec of its manifest, and trains all of its policies
+ * again. Repeated while the rerun has not ended, it joins it.
  *
  * @param campaign the campaign of the cell, `<experiment>-<arm>-s<seed>`
  * @throws DomainError `UnknownCell`, `CellNotFinished`, and those of `startCampaign`
@@ -29,7 +29,9 @@ export async function rerunCell(session: Session, campaign: string): Promise<Rer
       `${campaign} is ${cell.status}, expected finished: only a finished cell has a manifest; see \`coevolve status ${campaign}\``,
     );
   const rerun = await nextName(session, campaign);
-  await startCampaign(session, resolveSpec({ ...cell.manifest.spec, name: rerun }, rerun));
+  const { compute, ...spec } = cell.manifest.spec;
+  const trained = { ...spec, name: rerun, compute: { ...(compute as object | undefined), reuse: false } };
+  await startCampaign(session, resolveSpec(trained, rerun));
   return { campaign, rerun, expected: cell.contentHash };
 }
 

@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/base/errors';
 import { memoOf } from '../../domain/campaign/memo';
 import { taskQueues } from '../../domain/campaign/task-queues';
 import { cellCampaign } from '../../domain/experiment/experiment';
-import { allCells, experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
+import { allCells, experimentWorkflowId, futilityLook, type ExperimentState } from '../../domain/experiment/progress';
 import { cellSpec } from '../../spec/experiment/cell-spec';
 import { specHash } from '../../spec/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
@@ -46,6 +46,16 @@ export async function startExperiment(
   return { ...started, outcome: isStarted ? 'started' : 'joined' };
 }
 
+/** Starts the workflows of experiments that Temporal does not run and that have not ended; returns their names. */
+export async function restartExperiments(session: Session): Promise<string[]> {
+  const open = (await session.store.experiments.list()).filter(
+    ({ status }) => status === 'running' || status === 'paused',
+  );
+  const restarted: string[] = [];
+  for (const { name } of open) if ((await startExperiment(session, name)).outcome === 'started') restarted.push(name);
+  return restarted;
+}
+
 /** Returns the state of an experiment's workflow from the database alone. */
 async function stateOf(
   { store }: Session,
@@ -55,6 +65,7 @@ async function stateOf(
   const cells = await store.experimentCells.list(id);
   return {
     ...{ experimentId: id, name, seeds: seeds!, concurrency: resolved.concurrency },
+    futilityLook: futilityLook(resolved),
     arms: resolved.arms.map((arm) => ({
       ...{ name: arm.name, matches: arm.matches },
       nondeterminism: nondeterminism.get(arm.name) ?? [],
@@ -100,9 +111,7 @@ function requireLook({ name, resolved: { looks } }: ExperimentRow, seeds: number
 async function isPlayed({ store }: Session, { id, resolved }: ExperimentRow, seeds: number): Promise<boolean> {
   const cells = await store.experimentCells.list(id);
   const finished = new Set(cells.filter(({ status }) => status === 'finished').map(({ campaign }) => campaign));
-  return allCells({ arms: resolved.arms.map((arm) => ({ ...arm, nondeterminism: [] })), seeds }).every((cell) =>
-    finished.has(cellCampaign(resolved.name, cell)),
-  );
+  return allCells({ arms: resolved.arms, seeds }).every((cell) => finished.has(cellCampaign(resolved.name, cell)));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { cellsOf, type Arm, type CellName } from './experiment';
+import { cellsOf, type Arm, type CellName, type Experiment } from './experiment';
 
 /** Workflow id of an experiment. */
 export const experimentWorkflowId = (name: string): string => `experiment/${name}`;
@@ -16,6 +16,8 @@ export type ExperimentState = {
   })[];
   /** Seeds of each arm that are played: a declared look. */
   seeds: number;
+  /** The look at which futility is tested: no cell beyond it starts before all cells of the look have ended. */
+  futilityLook: number | null;
   concurrency: number;
   status: 'running' | 'paused' | 'finished' | 'stopped';
   /** Arms of which no further cell starts. */
@@ -30,14 +32,14 @@ export type ExperimentState = {
   closed: ClosedCell[];
 };
 
-type Cells = Pick<ExperimentState, 'arms' | 'seeds' | 'stopped' | 'running' | 'closed'>;
+type Cells = Pick<ExperimentState, 'arms' | 'seeds' | 'futilityLook' | 'stopped' | 'running' | 'closed'>;
 
 export const isSameCell = (a: CellName, b: CellName): boolean => a.arm === b.arm && a.seed === b.seed;
 
 const includes = (cells: readonly CellName[], cell: CellName): boolean => cells.some((each) => isSameCell(each, cell));
 
 /** Returns the cells of the experiment in the order of their start. */
-export const allCells = ({ arms, seeds }: Pick<Cells, 'arms' | 'seeds'>): CellName[] =>
+export const allCells = ({ arms, seeds }: { arms: readonly { name: string }[]; seeds: number }): CellName[] =>
   cellsOf({ arms, looks: [seeds] });
 
 /** Returns the cell whose admitted tasks a cell equals in number; undefined without one. */
@@ -58,12 +60,23 @@ export function waitingCells(state: Cells): CellName[] {
   return allCells(state).filter((cell) => !isBegun(cell) && !isStopped(cell));
 }
 
-/** Returns the first cell that can start now: the campaign that it matches has ended. */
-export const nextCell = (state: Cells): CellName | undefined =>
-  waitingCells(state).find((cell) => {
+/**
+ * Returns the first cell that can start now: the campaign that it matches has ended, and so have all before a test of
+ * futility.
+ */
+export function nextCell(state: Cells): CellName | undefined {
+  const { futilityLook: look, running, closed } = state;
+  const waiting = waitingCells(state);
+  const isLookOpen = look !== null && [...running, ...waiting].some(({ seed }) => seed <= look);
+  return waiting.find((cell) => {
     const matched = matchedCell(state, cell);
-    return !matched || includes(state.closed, matched);
+    return (!matched || includes(closed, matched)) && !(isLookOpen && cell.seed > look);
   });
+}
+
+/** Returns the look at which futility is tested; null without a test. */
+export const futilityLook = ({ looks, stopping }: Pick<Experiment, 'looks' | 'stopping'>): number | null =>
+  stopping.futility !== null && looks.length === 2 ? looks[0]! : null;
 
 /** Returns whether every cell of every arm has ended, also those of stopped arms. */
 export const isComplete = (state: Cells): boolean => allCells(state).every((cell) => includes(state.closed, cell));

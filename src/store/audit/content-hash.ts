@@ -12,7 +12,8 @@ export type ContentHash = { hash: string; parts: Record<ContentPart, { rows: num
  *
  * A row is hashed as canonical JSON (the text of jsonb, with sorted keys and exact numbers), a part as its rows' hashes
  * in sorted order, so the order of insertion does not matter. Times, seconds, tokens spent, generated ids, epochs, file
- * paths, the campaign's name, ledger, events, faults, journal, progress and the origin of a found policy are left out.
+ * paths, the campaign's name, ledger, events, faults, journal, progress and the origin of a found policy are left out, and
+ * so is `compute.reuse`, which decides only whether an equal policy is trained again.
  */
 export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number): Promise<ContentHash> {
   const hashes = Object.entries(parts).map(
@@ -40,7 +41,7 @@ const ofRuns = (table: string): string =>
   `${table} x join training_runs r on r.job_key = x.job_key where r.campaign_id = $1::integer`;
 
 const parts = {
-  campaign: `select recipe, environment, spec - 'name' as spec, seed from campaigns where id = $1::integer`,
+  campaign: `select recipe, environment, spec - 'name' #- '{compute,reuse}' as spec, seed from campaigns where id = $1::integer`,
   iterations: `select number, finished_at is not null as finished from iterations where campaign_id = $1::integer`,
   phases: `select iteration, phase, result, finished_at is not null as finished,
       row_number() over (partition by iteration order by started_at, finished_at) as position

@@ -43,6 +43,14 @@ test.each([
   expect(await hash()).not.toBe(untouched);
 });
 
+test('whether a policy may be found instead of trained does not change the hash', async () => {
+  const hashWith = async (reuse: boolean): Promise<string> => {
+    await client.query(`update campaigns set spec = spec || $1::jsonb`, [{ compute: { backend: 'local', reuse } }]);
+    return hash();
+  };
+  expect(await hashWith(true)).toBe(await hashWith(false));
+});
+
 test('the parts show where two campaigns differ', async () => {
   const before = await contentHash(database.pool, campaign.campaignId);
   await client.query(`update trajectories set reward = 0.5 where reward = 1`);
@@ -96,7 +104,7 @@ const changed: Record<string, (column: string) => string> = {
   text: (column) => `coalesce(${column}, '') || 'x'`,
   boolean: (column) => `not coalesce(${column}, false)`,
   'timestamp with time zone': (column) => `${column} + interval '1 day'`,
-  jsonb: () => `'[{"changed": true}]'::jsonb`,
+  jsonb: (column) => (column === 'spec' ? `'{"changed": true}'::jsonb` : `'[{"changed": true}]'::jsonb`),
   json: () => `'[{"changed": true}]'::json`,
   ARRAY: (column) => `coalesce(${column}, '{}') || ${column}[1:1]`,
 };

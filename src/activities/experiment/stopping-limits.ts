@@ -1,0 +1,46 @@
+import type { CellName } from '../../domain/experiment/experiment';
+import { futilityLook } from '../../domain/experiment/progress';
+import { analysisInput, completenessOf } from '../../domain/experiment/record';
+import type { ExperimentRow } from '../../store/experiment/experiments';
+import type { Dependencies } from '../base/dependencies';
+
+type Limits = Pick<Dependencies, 'store' | 'analyze'>;
+
+/** Returns the reason why a cell may not start; null without one. */
+export async function reachedLimit(deps: Limits, experiment: ExperimentRow, cell: CellName): Promise<string | null> {
+  return (await reachedSpending(deps, experiment)) ?? (await reachedFutility(deps, experiment, cell));
+}
+
+async function reachedSpending({ store }: Limits, { id, name, resolved }: ExperimentRow): Promise<string | null> {
+  const { usd, hours } = resolved.stopping;
+  if (usd === null && hours === null) return null;
+  const spent = await store.experimentCells.getSpent(id);
+  const next = `raise it in the file, freeze that with --amend, and \`coevolve experiment start ${name}\``;
+  if (usd !== null && spent.usd >= usd)
+    return `stopping.usd: the cells have cost $${spent.usd.toFixed(2)}, the limit is $${usd}; ${next}`;
+  const spentHours = spent.seconds / 3600;
+  if (hours !== null && spentHours >= hours)
+    return `stopping.hours: the cells have taken ${spentHours.toFixed(2)} h, the limit is ${hours} h; ${next}`;
+  return null;
+}
+
+/** Takes the first of two looks before the first cell beyond it. An incomplete look has no conditional power. */
+async function reachedFutility(
+  { store, analyze }: Limits,
+  { id, name, resolved }: ExperimentRow,
+  { seed }: CellName,
+): Promise<string | null> {
+  const look = futilityLook(resolved);
+  if (look === null || seed <= look) return null;
+  const record = await store.experimentRecords.get(name);
+  if (completenessOf(record, look).missing.length > 0) return null;
+  const input = analysisInput(record, look);
+  const exploratory = input.cells.some((cell) => cell.exploratory);
+  const { conditionalPower } = (await analyze({ experimentId: id, input, exploratory })).output;
+  const limit = resolved.stopping.futility!;
+  if (conditionalPower === null || conditionalPower >= limit) return null;
+  return (
+    `stopping.futility: at ${look} seeds the conditional power of ${resolved.analysis.primary.name} is ` +
+    `${conditionalPower.toFixed(3)}, the limit is ${limit}; \`coevolve experiment analyze ${name}\` shows the verdicts`
+  );
+}
