@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import { writeAtomically } from '../../base/atomic-write';
 import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
 import { followExperiment } from '../../client/experiments/experiment-status';
-import { freezeExperiment } from '../../client/experiments/freeze-experiment';
 import { planExperiment } from '../../client/experiments/plan-experiment';
-import { startExperiment } from '../../client/experiments/start-experiment';
+import { startFile } from '../../client/experiments/start-file';
 import { withSession } from '../../client/session';
 import { renderExperiment } from '../../report/experiment';
 import { loadExperiment } from '../../spec/experiment/read-experiment';
@@ -33,9 +32,9 @@ async function runExperiment(file: string, { profile, amend = false, json }: Opt
   const { name } = loaded.experiment;
   await withSession(async (session) => {
     printMessage(planText(await planExperiment(session.config, loaded.experiment)));
-    const { outcome, version } = await freezeExperiment(session, loaded, { amend });
+    const onUnchecked = (line: string): void => printMessage(`not checked: ${line}`);
+    const { outcome, version } = (await startFile(session, loaded, { amend, onUnchecked })).frozen;
     printMessage(`${outcome}: ${name} version ${version}`);
-    await startExperiment(session, name, { onUnchecked: (line) => printMessage(`not checked: ${line}`) });
     await followExperiment(session, name, (cell) => printMessage(cellText(cell)));
     const report = await analyzeExperiment(session, name, { at: null, exploratory: false });
     printResult(json, analysisJson(report), () => analysisText(report));

@@ -1,16 +1,20 @@
 import type { Command } from 'commander';
 import { startExperiment, type StartedExperiment } from '../../client/experiments/start-experiment';
+import { startFile } from '../../client/experiments/start-file';
 import { withSession } from '../../client/session';
+import { loadExperiment } from '../../spec/experiment/read-experiment';
 import { printMessage, printResult } from '../base/output';
 import { integerIn } from '../data/experts-table';
 
-type Options = { seeds?: number; json?: boolean };
+type Options = { profile?: string; amend?: boolean; seeds?: number; json?: boolean };
 
-/** `coevolve experiment start|extend <name>`: plays the cells without a result. */
+/** `coevolve experiment start <file|name>`, `extend <name>`: plays the cells without a result. */
 export function addStart(group: Command): void {
   group
-    .command('start <name>')
-    .description('play the cells of a frozen experiment; safe to repeat')
+    .command('start <file-or-name>')
+    .description('play the cells of a file or a frozen experiment; repeatable')
+    .option('--profile <name>', 'with a file: size of the experiment, one of its profiles')
+    .option('--amend', 'with a file: freeze a changed one although cells have begun')
     .option('--seeds <number>', 'stop after these seeds, a declared look', integerIn(1, 10_000))
     .option('--json', 'print the result as JSON')
     .action(start);
@@ -22,13 +26,18 @@ export function addStart(group: Command): void {
     .action(start);
 }
 
-const start = (name: string, { seeds, json }: Options): Promise<void> =>
-  withSession(async (session) => {
+async function start(fileOrName: string, { profile, amend, seeds, json }: Options): Promise<void> {
+  const loaded = /\.(ya?ml|json)$/.test(fileOrName) ? await loadExperiment(fileOrName, { profile }) : null;
+  const name = loaded?.experiment.name ?? fileOrName;
+  await withSession(async (session) => {
     const onUnchecked = (line: string): void => printMessage(`not checked: ${line}`);
-    const result = await startExperiment(session, name, { seeds, onUnchecked });
+    const result = loaded
+      ? (await startFile(session, loaded, { seeds, amend: amend ?? false, onUnchecked })).started
+      : await startExperiment(session, name, { seeds, onUnchecked });
     printMessage(outcomeText(name, result));
     printResult(json, result, () => result.workflowId);
   });
+}
 
 function outcomeText(name: string, { outcome, seeds }: StartedExperiment): string {
   const follow = `follow it with \`coevolve experiment status ${name} --watch\``;

@@ -2,7 +2,7 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { DomainError } from '../../domain/base/errors';
 import { memoOf } from '../../domain/campaign/memo';
 import { taskQueues } from '../../domain/campaign/task-queues';
-import { cellCampaign } from '../../domain/experiment/experiment';
+import { cellCampaign, type Experiment } from '../../domain/experiment/experiment';
 import { allCells, experimentWorkflowId, futilityLook, type ExperimentState } from '../../domain/experiment/progress';
 import { cellSpec } from '../../spec/experiment/cell-spec';
 import { specHash } from '../../spec/read-spec';
@@ -19,7 +19,12 @@ type StartOptions = {
   seeds?: number | undefined;
   /** Called with every setting that could not be checked. */
   onUnchecked?: ((line: string) => void) | undefined;
+  /** Result of `checkCells`, if it was called before. */
+  checked?: CheckedArms | undefined;
 };
+
+/** Reasons for differences between repetitions (src/spec/nondeterminism.ts), by arm. */
+export type CheckedArms = ReadonlyMap<string, readonly string[]>;
 
 /**
  * Starts a frozen experiment, or joins it when it runs. One that has ended incomplete, or whose workflow is gone, goes on:
@@ -30,16 +35,17 @@ type StartOptions = {
 export async function startExperiment(
   session: Session,
   name: string,
-  { seeds: wanted, onUnchecked }: StartOptions = {},
+  { seeds: wanted, onUnchecked, checked }: StartOptions = {},
 ): Promise<StartedExperiment> {
   const { experiments } = session.store;
   const row = await experiments.getByName(name);
-  const seeds = wanted ?? row.seeds ?? row.resolved.looks.at(-1)!;
+  const { looks } = row.resolved;
+  const seeds = wanted ?? looks.find((look) => look === row.seeds) ?? looks.at(-1)!; // an amendment may change the looks
   requireLook(row, seeds);
   const started = { workflowId: experimentWorkflowId(name), seeds };
   if (await isExperimentOpen(session, name)) return { ...started, outcome: 'joined' };
   if (await isPlayed(session, row, seeds)) return { ...started, outcome: 'ended' };
-  const nondeterminism = await checkArms(session, row, seeds, onUnchecked);
+  const nondeterminism = checked ?? (await checkCells(session, row.resolved, seeds, onUnchecked));
   const isInterrupted = row.status === 'running' || row.status === 'paused';
   const begun = isInterrupted && row.seeds === seeds ? row : await experiments.begin(row.id, seeds);
   const isStarted = await startExperimentWorkflow(session, await stateOf(session, begun, nondeterminism));
@@ -60,7 +66,7 @@ export async function restartExperiments(session: Session): Promise<string[]> {
 async function stateOf(
   { store }: Session,
   { id, name, resolved, seeds, status, stopped, reason, revision }: ExperimentRow,
-  nondeterminism: ReadonlyMap<string, readonly string[]>,
+  nondeterminism: CheckedArms,
 ): Promise<ExperimentState> {
   const cells = await store.experimentCells.list(id);
   return {
@@ -116,14 +122,15 @@ async function isPlayed({ store }: Session, { id, resolved }: ExperimentRow, see
 
 /**
  * Checks that the names of all cells are free or taken by the same spec, and that the first cell of every arm can run here.
- * Returns the reasons for differences between repetitions by arm.
+ *
+ * @throws DomainError `CampaignExists`, and those of `requireStartable`
  */
-async function checkArms(
+export async function checkCells(
   session: Session,
-  { resolved }: ExperimentRow,
+  resolved: Experiment,
   seeds: number,
   onUnchecked?: (line: string) => void,
-): Promise<Map<string, readonly string[]>> {
+): Promise<CheckedArms> {
   const reasons = new Map<string, readonly string[]>();
   for (const { name: arm } of resolved.arms) {
     for (let seed = 1; seed <= seeds; seed++) {
