@@ -45,8 +45,15 @@ async function end(name: string): Promise<ExperimentDetails> {
 let calmHash: string;
 
 test('an experiment plays every arm with every seed as campaigns, and stores the long table', async () => {
-  const id = await freeze(experimentOf('calm', [1, 2]));
-  expect(await stack.json('experiment', 'start', 'calm')).toMatchObject({ outcome: 'started', seeds: 2 });
+  const file = stack.specFile({
+    ...{ name: 'calm', seed: 7, question: 'Do more epochs help?', base: base(1) },
+    arms: { short: {}, long: { set: { 'training.sft.epochs': 2 } } },
+    ...{ seeds: { looks: [1, 2] }, concurrency: 2 },
+    analysis: { primary: { contrast: 'long - short' }, equivalence: { margin: 0.05 } },
+  });
+  expect(await stack.json('experiment', 'start', file)).toMatchObject({ outcome: 'started', seeds: 2 });
+  const { rows } = await stack.pool.query<{ id: number }>(`select id from experiments where name = 'calm'`);
+  const { id } = rows[0]!;
   expect(await end('calm')).toMatchObject({
     status: 'finished',
     looks: [
