@@ -11,7 +11,8 @@ from typing import Any
 from .failures import bad_input
 from .files.atomic_files import canonical_json, verify_file
 from .files.policy_files import base_model_of, positions_of, verify_policy
-from .settings import SETTINGS, DpoSettings, RlSettings, Settings, TrainSettings, parse_settings
+from .parse_settings import parse_settings
+from .settings import SETTINGS, DpoSettings, RlSettings, Settings, TrainSettings
 
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
 RL_FIELDS = ("steps", "trainer_state", "trainer_state_sha256")

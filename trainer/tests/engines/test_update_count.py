@@ -9,7 +9,7 @@ import pytest
 
 from coevolve_trainer.failures import EXIT_CODES
 from coevolve_trainer.files.policy_files import read_manifest
-from coevolve_trainer.settings import parse_settings
+from coevolve_trainer.parse_settings import parse_settings
 from job_folder import JobFolder, exit_code, policy_bytes, wait_until
 
 WEIGHTS = "model.safetensors"
