@@ -3,7 +3,8 @@ import type { Experiment } from '../../src/domain/experiment/experiment';
 import type { ExperimentDetails } from '../../src/client/experiments/experiment-status';
 import type { CellRow } from '../../src/store/experiment/cells';
 import { experimentCellStore } from '../../src/store/experiment/cells';
-import { listScores, scoresHash } from '../../src/store/experiment/scores';
+import { experimentRecordStore } from '../../src/store/experiment/records';
+import { scoresHash } from '../../src/store/experiment/scores';
 import { insertFrozen, twoArms } from '../support/frozen-experiment';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
@@ -78,7 +79,7 @@ test('an experiment plays every arm with every seed as campaigns, and stores the
   const updates = (arm: string) =>
     cells.filter((cell) => cell.arm === arm).map(({ checkpoints }) => checkpoints!.at(-1)!.effort.updates.nominal);
   expect(updates('long')).toEqual(updates('short').map((count) => 2 * count));
-  const scores = await listScores(stack.pool, id);
+  const { scores } = await experimentRecordStore(stack.pool).get('calm');
   expect(scores.length).toBe(4 * 4);
   expect(new Set(scores.map(({ checkpoint }) => checkpoint))).toEqual(new Set([0]));
   calmHash = await scoresHash(stack.pool, id);

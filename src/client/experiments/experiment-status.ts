@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cellCampaign, type CellName, type EffortMeasure, effortMeasures } from '../../domain/experiment/experiment';
-import { allCells } from '../../domain/experiment/progress';
+import {
+  cellCampaign,
+  type CellName,
+  cellsOf,
+  type EffortMeasure,
+  effortMeasures,
+} from '../../domain/experiment/experiment';
 import type { CellRow } from '../../store/experiment/cells';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import { findRunProblem } from '../campaign-run';
@@ -41,7 +46,7 @@ export async function readExperimentDetails(session: Session, name: string): Pro
   const { arms, looks } = row.resolved;
   const stored = await session.store.experimentCells.list(row.id);
   const isOpen = row.status !== 'running' && row.status !== 'paused' ? true : await isExperimentOpen(session, name);
-  const names = allCells({ arms, seeds: looks.at(-1)! });
+  const names = cellsOf(arms, looks.at(-1)!);
   const cells = await Promise.all(names.map((cell) => shownCell(session, name, cell, stored)));
   const { version, hash, frozenAt, seeds, stopped, reason } = row;
   return {

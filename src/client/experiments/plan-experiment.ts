@@ -48,7 +48,7 @@ export async function planExperiment(config: Config, experiment: Experiment): Pr
     );
   const seconds = sum('wallSeconds');
   return {
-    ...{ experiment, cells: cellsOf(experiment).length, testTasks, arms },
+    ...{ experiment, cells: cellsOf(experiment.arms, experiment.looks.at(-1)!).length, testTasks, arms },
     unmatched: unmatchedRules(experiment, arms),
     detectable: await planDetectable(config, experiment, testTasks),
     hours: seconds === null ? null : seconds / 3600 / experiment.concurrency,

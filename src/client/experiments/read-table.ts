@@ -4,9 +4,8 @@ import type { z } from 'zod';
 import { describeIssue } from '../../base/describe-issue';
 import { UsageError } from '../../base/errors';
 import { parseJson } from '../../base/parse-json';
-import { sha256 } from '../../base/sha256';
-import { canonicalJson } from '../../domain/base/canonical-json';
 import type { ExperimentRecord } from '../../domain/experiment/record';
+import { experimentHash } from './freeze-experiment';
 import { cellLine, experimentLine, scoreLine } from './table-lines';
 
 /** More rows than 80 cells with 13 checkpoints of 1,000 tasks. */
@@ -59,7 +58,7 @@ function withoutKind<T extends { kind: string }>({ kind: _, ...rest }: T): Omit<
 
 /** Cells and scores must agree, and the experiment must have its hash. */
 function checked(record: ExperimentRecord, file: string): ExperimentRecord {
-  const hash = sha256(canonicalJson(record.experiment));
+  const hash = experimentHash(record.experiment);
   if (hash !== record.hash)
     throw new UsageError(
       `${file}: hash: found ${record.hash}, expected ${hash}, the hash of the experiment in the file`,

@@ -2,8 +2,8 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { DomainError } from '../../domain/base/errors';
 import { memoOf } from '../../domain/campaign/memo';
 import { taskQueues } from '../../domain/campaign/task-queues';
-import { cellCampaign, type Experiment } from '../../domain/experiment/experiment';
-import { allCells, experimentWorkflowId, futilityLook, type ExperimentState } from '../../domain/experiment/progress';
+import { cellCampaign, cellsOf, type Experiment } from '../../domain/experiment/experiment';
+import { experimentWorkflowId, futilityLook, type ExperimentState } from '../../domain/experiment/progress';
 import { cellSpec } from '../../spec/experiment/cell-spec';
 import { specHash } from '../../spec/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
@@ -117,7 +117,7 @@ function requireLook({ name, resolved: { looks } }: ExperimentRow, seeds: number
 async function isPlayed({ store }: Session, { id, resolved }: ExperimentRow, seeds: number): Promise<boolean> {
   const cells = await store.experimentCells.list(id);
   const finished = new Set(cells.filter(({ status }) => status === 'finished').map(({ campaign }) => campaign));
-  return allCells({ arms: resolved.arms, seeds }).every((cell) => finished.has(cellCampaign(resolved.name, cell)));
+  return cellsOf(resolved.arms, seeds).every((cell) => finished.has(cellCampaign(resolved.name, cell)));
 }
 
 /**

@@ -38,10 +38,6 @@ export const isSameCell = (a: CellName, b: CellName): boolean => a.arm === b.arm
 
 const includes = (cells: readonly CellName[], cell: CellName): boolean => cells.some((each) => isSameCell(each, cell));
 
-/** Returns the cells of the experiment in the order of their start. */
-export const allCells = ({ arms, seeds }: { arms: readonly { name: string }[]; seeds: number }): CellName[] =>
-  cellsOf({ arms, looks: [seeds] });
-
 /** Returns the cell whose admitted tasks a cell equals in number; undefined without one. */
 export function matchedCell({ arms }: Pick<Cells, 'arms'>, { arm, seed }: CellName): CellName | undefined {
   const matches = arms.find(({ name }) => name === arm)?.matches;
@@ -57,7 +53,7 @@ export function waitingCells(state: Cells): CellName[] {
     const matched = matchedCell(state, cell);
     return stopped.includes(cell.arm) || (matched !== undefined && isStopped(matched));
   };
-  return allCells(state).filter((cell) => !isBegun(cell) && !isStopped(cell));
+  return cellsOf(state.arms, state.seeds).filter((cell) => !isBegun(cell) && !isStopped(cell));
 }
 
 /**
@@ -79,4 +75,5 @@ export const futilityLook = ({ looks, stopping }: Pick<Experiment, 'looks' | 'st
   stopping.futility !== null && looks.length === 2 ? looks[0]! : null;
 
 /** Returns whether every cell of every arm has ended, also those of stopped arms. */
-export const isComplete = (state: Cells): boolean => allCells(state).every((cell) => includes(state.closed, cell));
+export const isComplete = (state: Cells): boolean =>
+  cellsOf(state.arms, state.seeds).every((cell) => includes(state.closed, cell));

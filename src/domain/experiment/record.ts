@@ -37,7 +37,7 @@ export type Completeness = { expected: number; finished: number; missing: readon
 
 /** Counts the cells of the first `look` seeds. */
 export function completenessOf({ experiment, cells }: ExperimentRecord, look: number): Completeness {
-  const expected = cellsOf({ arms: experiment.arms, looks: [look] });
+  const expected = cellsOf(experiment.arms, look);
   const missing = expected.flatMap(({ arm, seed }) => {
     const cell = cells.find((each) => each.arm === arm && each.seed === seed);
     return cell?.status === 'finished' ? [] : [{ arm, seed, reason: cell?.reason ?? 'it has not been played' }];

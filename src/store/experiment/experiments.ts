@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { didYouMean } from '../../base/did-you-mean';
 import { DomainError } from '../../domain/base/errors';
 import type { Experiment } from '../../domain/experiment/experiment';
+import { unknownExperiment } from './unknown-experiment';
 
 export type ExperimentStatus = 'frozen' | 'running' | 'paused' | 'finished' | 'stopped';
 
@@ -44,14 +44,7 @@ export const experimentStore = (pool: Pool) => ({
   async getByName(name: string): Promise<ExperimentRow> {
     const row = await this.find(name);
     if (row) return row;
-    const similar = didYouMean(
-      name,
-      (await this.list()).map((each) => each.name),
-    );
-    throw new DomainError(
-      'UnknownExperiment',
-      `no experiment is named "${name}"; freeze one with \`coevolve experiment freeze <file>\`${similar}`,
-    );
+    throw await unknownExperiment(pool, name);
   },
 
   /** @throws DomainError `UnknownExperiment` */

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
-import { DomainError } from '../../domain/base/errors';
 import type { ScoreRow } from '../../domain/experiment/analysis';
 import type { ExperimentRecord, FrozenExperiment, RecordedCell } from '../../domain/experiment/record';
 import { inTransaction } from '../base/pool';
+import { unknownExperiment } from './unknown-experiment';
 
 export type StoredRecord = ExperimentRecord & { id: number };
 
@@ -57,11 +57,7 @@ async function getFrozen(client: PoolClient, name: string): Promise<FrozenExperi
     [name],
   );
   const found = rows[0];
-  if (!found)
-    throw new DomainError(
-      'UnknownExperiment',
-      `experiment: found no "${name}", expected a frozen one; \`coevolve experiment freeze <file>\` creates it`,
-    );
+  if (!found) throw await unknownExperiment(client, name);
   const amendments = await client.query<{ version: number; frozenAt: Date; differences: unknown[] }>(
     `select version, frozen_at as "frozenAt", differences
        from experiment_versions where experiment_id = $1::integer and version > 1 order by version`,

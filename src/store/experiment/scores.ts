@@ -1,5 +1,4 @@
 import type { ClientBase, Pool } from 'pg';
-import type { ScoreRow } from '../../domain/experiment/analysis';
 import type { CellName } from '../../domain/experiment/experiment';
 
 type Queryable = Pick<ClientBase | Pool, 'query'>;
@@ -32,17 +31,6 @@ export async function insertScores(
      on conflict do nothing`,
     [experimentId, arm, seed, campaignId],
   );
-}
-
-/** Lists the long table in a fixed order. Only analyses at declared looks, reports and exports may read it. */
-export async function listScores(client: Queryable, experimentId: number): Promise<ScoreRow[]> {
-  const { rows } = await client.query<ScoreRow>(
-    `select arm, seed, checkpoint, task, features, reward, success from experiment_scores
-     where experiment_id = $1::integer
-     order by arm collate "C", seed, checkpoint, task collate "C"`,
-    [experimentId],
-  );
-  return rows;
 }
 
 /** Returns the sha256 of the long table, in hex: equal rows give an equal hash, in any order of insertion. */

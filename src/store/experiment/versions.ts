@@ -1,10 +1,9 @@
 import type { Pool } from 'pg';
-import { didYouMean } from '../../base/did-you-mean';
 import { DomainError } from '../../domain/base/errors';
 import type { Experiment } from '../../domain/experiment/experiment';
 import { inTransaction } from '../base/pool';
-
-export type ExperimentStatus = 'frozen' | 'running' | 'paused' | 'finished' | 'stopped';
+import type { ExperimentStatus } from './experiments';
+import { unknownExperiment } from './unknown-experiment';
 
 /** The version of an experiment that is in force. */
 export type ExperimentVersion = {
@@ -42,15 +41,7 @@ export const experimentVersionStore = (pool: Pool) => ({
   async get(name: string): Promise<ExperimentVersion> {
     const found = await this.find(name);
     if (found) return found;
-    const { rows } = await pool.query<{ name: string }>('select name from experiments order by id desc limit 1000');
-    const similar = didYouMean(
-      name,
-      rows.map((row) => row.name),
-    );
-    throw new DomainError(
-      'UnknownExperiment',
-      `no experiment is named "${name}"; freeze one with \`coevolve experiment freeze <file>\`${similar}`,
-    );
+    throw await unknownExperiment(pool, name);
   },
 
   /** Returns all versions, the first one first. */

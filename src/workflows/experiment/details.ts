@@ -1,5 +1,5 @@
-import { cellCampaign, type CellName } from '../../domain/experiment/experiment';
-import { allCells, isSameCell, type ExperimentState } from '../../domain/experiment/progress';
+import { cellCampaign, cellsOf, type CellName } from '../../domain/experiment/experiment';
+import { isSameCell, type ExperimentState } from '../../domain/experiment/progress';
 import { progressBar } from '../../domain/training/job-progress';
 
 const marks = { finished: '✓', missing: '✗', running: '▶', waiting: '·', stopped: '–' } as const;
@@ -7,7 +7,7 @@ const marks = { finished: '✓', missing: '✗', running: '▶', waiting: '·', 
 /** Renders an experiment as Markdown for the details pane of the Temporal UI: arms by seeds, without scores. */
 export function experimentDetails(state: ExperimentState): string {
   const { name, arms, seeds, status, stopping, reason, closed, running } = state;
-  const cells = allCells(state);
+  const cells = cellsOf(arms, seeds);
   const finished = closed.filter((cell) => cell.status === 'finished').length;
   const numbers = Array.from({ length: seeds }, (_, n) => n + 1);
   const rows = arms.map(
