@@ -115,7 +115,7 @@ function headline({ status, stopping, pausedBy, abortedBy }: CampaignState): str
  * Returns text of models, servers, specs and operators as a code span of Markdown, in which links, images and HTML are
  * text. Its fence is longer than every run of backticks within, and it has no line break, which could end the span.
  */
-function asCode(text: string): string {
+export function asCode(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ');
   const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);

@@ -1,6 +1,7 @@
 import { cellCampaign, cellsOf, type CellName } from '../../domain/experiment/experiment';
 import { isSameCell, type ExperimentState } from '../../domain/experiment/progress';
 import { progressBar } from '../../domain/training/job-progress';
+import { asCode } from '../base/details';
 
 const marks = { finished: '✓', missing: '✗', running: '▶', waiting: '·', stopped: '–' } as const;
 
@@ -16,7 +17,7 @@ export function experimentDetails(state: ExperimentState): string {
   return [
     `### ${name}: ${arms.length} arms by ${seeds} seeds`,
     `**${stopping && status === 'running' ? 'stopping' : status}**, ${finished} of ${cells.length} cells finished`,
-    ...(reason === null ? [] : [`> ${reason}`]),
+    ...(reason === null ? [] : [`> ${asCode(reason)}`]),
     `\`${progressBar({ step: closed.length, totalSteps: cells.length })}\` of the cells`,
     [`| arm | ${numbers.join(' | ')} |`, `| --- | ${numbers.map(() => '---').join(' | ')} |`, ...rows].join('\n'),
     ...(running.length === 0 ? [] : [`Running: ${running.map((cell) => cellCampaign(name, cell)).join(', ')}`]),
