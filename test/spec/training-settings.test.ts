@@ -69,7 +69,7 @@ test.each(methods)('the trainer accepts the defaults of %s unchanged', (method) 
   const parsed = runTrainer(
     `
 import json, sys, dataclasses
-from coevolve_trainer.settings import parse_settings
+from coevolve_trainer.parse_settings import parse_settings
 print(json.dumps(dataclasses.asdict(parse_settings(*json.load(sys.stdin)))))
 `,
     [method, defaults],
