@@ -16,10 +16,10 @@ import pytest
 
 from coevolve_environments.processes import confinement
 from coevolve_environments.processes.child_pool import Child, ChildFault, ChildPool, ChildProgram, PoolLimits
-from coevolve_environments.processes.confinement import USERS
 from coevolve_environments.processes.hidden_files import hide_from_children
 from coevolve_environments.processes.landlock import landlock_version
 from coevolve_environments.processes.reaper import Reaper
+from coevolve_environments.processes.user_ids import USERS
 from coevolve_environments.processes.wall import Wall
 from coevolve_environments.protocol import Unavailable
 from conftest import TESTS

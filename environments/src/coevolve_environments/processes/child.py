@@ -16,6 +16,7 @@ from coevolve_environments.processes.json_pipe import JsonPipe, MessageTooLong, 
 from coevolve_environments.processes.launcher import LaunchedProcess
 from coevolve_environments.processes.reaper import REAPER, kill_processes, remove_home
 from coevolve_environments.processes.resident_memory import ResidentMemory
+from coevolve_environments.processes.user_ids import USER_IDS
 from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unavailable
 
 log = logging.getLogger(__name__)
@@ -143,6 +144,8 @@ class Child:
         with self._call_lock:  # a call in another thread must return before its pipes are closed
             self._pipe.close()
         remove_home(self._home)
+        if self._user is not None:
+            USER_IDS.release(self._user)
         self._on_free(self, False)
 
     def _exchange(self, message: Any, seconds: float, operation: str) -> Any:

@@ -1,11 +1,8 @@
 """How far this machine can confine the children of a pool: their user, and the files that they may read."""
 
-import itertools
 import json
 import logging
 import os
-import pwd
-import random
 import stat
 import subprocess
 import sys
@@ -15,13 +12,12 @@ from pathlib import Path
 from coevolve_environments.processes.hidden_files import hidden_files
 from coevolve_environments.processes.landlock import SIGNAL_VERSION, landlock_version
 from coevolve_environments.processes.system_calls import Sockets, can_filter
+from coevolve_environments.processes.user_ids import USER_IDS
 from coevolve_environments.processes.wall import Wall
 from coevolve_environments.protocol import Unavailable
 
 log = logging.getLogger(__name__)
 
-USERS = range(60_706, 61_184)
-"""User ids that no distribution assigns (systemd's table of ids); each child of a server of root gets one."""
 _READ_SEARCH = 1 << 2  # CAP_DAC_READ_SEARCH
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/proc", "/sys")
 _SETTINGS = ("alternatives", "fonts", "ld.so.conf.d", "localtime", "ssl/certs")
@@ -37,10 +33,6 @@ _READS_PROGRAM = (
     "sys.exit(f'{denied[0]} is not readable' if denied else 0)"
 )
 Probe = Callable[[str, int | None], "subprocess.CompletedProcess[str]"]
-
-_users = itertools.cycle(USERS)
-for _ in range(random.randrange(len(USERS))):  # two servers on one machine begin at different ids
-    next(_users)
 
 
 class Confinement:
@@ -64,8 +56,12 @@ class Confinement:
         self._log()
 
     def wall(self, sockets: Sockets) -> Wall:
-        """Returns the wall of the next child."""
-        user = _unused_user() if self._has_users else None
+        """Returns the wall of the next child; its user id is reserved until the caller releases it.
+
+        Raises:
+            OSError: no user id is free.
+        """
+        user = USER_IDS.reserve() if self._has_users else None
         if self._readable is not None:
             return Wall(user=user, readable=self._readable, sockets=sockets)
         return Wall(user=user, hidden=hidden_files(), sockets=sockets)
@@ -90,14 +86,16 @@ class Confinement:
             )
 
     def _can_change_user(self, probe: Probe, readable_paths: Sequence[Path]) -> bool:
-        user = _unused_user()
+        user = USER_IDS.reserve()
         try:
             probe_user = subprocess.run(["/bin/true"], user=user, group=user, extra_groups=[], check=False)
             probe_user.check_returncode()
+            reason = _failure(probe, user)
         except (OSError, subprocess.SubprocessError) as error:
             self._weakness = f"the server is root and cannot start a process of another user ({error})"
             return False
-        reason = _failure(probe, user)
+        finally:
+            USER_IDS.release(user)
         if reason is None:
             return True
         if not _capabilities() & _READ_SEARCH or not landlock_version():
@@ -114,18 +112,6 @@ class Confinement:
             return
         user = "their own users" if self._has_users else "the server's user"
         log.info("%s: children run as %s, %s, %s", self._name, user, sandbox, calls)
-
-
-def _unused_user() -> int:
-    return next(user for user in _users if not _is_known(user))
-
-
-def _is_known(user: int) -> bool:
-    try:
-        pwd.getpwuid(user)
-    except KeyError:
-        return False
-    return True
 
 
 def _failure(probe: Probe, user: int) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 from coevolve_environments.processes.confinement import Confinement
 from coevolve_environments.processes.reaper import remove_home
 from coevolve_environments.processes.system_calls import Sockets
+from coevolve_environments.processes.user_ids import USER_IDS
 from coevolve_environments.protocol import Json
 
 _PROBE_SECONDS = 60
@@ -50,7 +51,7 @@ class LaunchedProcess:
     process: subprocess.Popen[bytes]
     home: Path
     user: int | None
-    """User that no other process has; None for the server's."""
+    """User that no other process has, reserved in `USER_IDS`; None for the server's."""
     first_message: Json
     """Arguments, limits and wall, which the child applies before it loads the environment."""
 
@@ -72,22 +73,34 @@ class Launcher:
             self._confine().require_for_code()
 
     def launch(self) -> LaunchedProcess:
-        """Starts a process with pipes for messages and stderr. The caller removes its home."""
+        """Starts a process with pipes for messages and stderr. The caller removes its home, frees its user.
+
+        Raises:
+            OSError: it could not be started, or no user id is free.
+        """
         wall = self._confine().wall(self._program.sockets)
         limits = LIMITS if wall.user is None else {**LIMITS, "NPROC": _MAX_PROCESSES}
         message = {"arguments": self._program.arguments, "limits": limits, "wall": asdict(wall)}
-        home = self._make_home(wall.user)
+        try:
+            home = self._make_home(wall.user)
+            process = self._start(home)
+        except OSError:
+            if wall.user is not None:
+                USER_IDS.release(wall.user)
+            raise
+        return LaunchedProcess(process, home, wall.user, message)
+
+    def _start(self, home: Path) -> "subprocess.Popen[bytes]":
         arguments = ["-m", "coevolve_environments.processes.child_main"]
         command = [str(self._program.python), *arguments, self._program.module, self._program.factory]
         pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 command, stdin=pipe, stdout=pipe, stderr=pipe, **self._process_options(home)
             )
         except OSError:
             remove_home(home)
             raise
-        return LaunchedProcess(process, home, wall.user, message)
 
     def _confine(self) -> Confinement:
         if self._confinement is None:

@@ -23,6 +23,15 @@ class Reaper:
         self._lock = threading.Lock()
         self._watched: dict[int, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._files: list[int] = []
+
+    def hold_open(self, file: int) -> None:
+        """The process holds the open file until it has killed the children of a killed server."""
+        with self._lock:
+            self._files.append(file)
+            if self._process is not None:  # the next line starts another one, which inherits the file
+                self._process.kill()
+                self._process.wait()
 
     def watch(self, group: int, home: Path | None = None, user: int | None = None) -> None:
         """
@@ -47,6 +56,7 @@ class Reaper:
                 [sys.executable, "-I", "-S", __file__],
                 stdin=subprocess.PIPE,
                 env={},
+                pass_fds=self._files,
                 start_new_session=True,  # a Ctrl-C in the server's terminal must not end it
             )
             line = "".join(f"+{group} {rest}\n" for group, rest in self._watched.items())
