@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Stack } from '../stack/service-definition';
 import type { Check } from './check';
 
-/** User ids that an environment server of root gives to its children: `USERS` of its processes/confinement.py. */
+/** User ids that an environment server of root gives to its children: `USERS` of its processes/user_ids.py. */
 export const childUsers = { from: 60_706, to: 61_183 };
 
 /**

@@ -76,7 +76,7 @@ asRoot.each([
 });
 
 test('the user ids of children are those of the environment server', () => {
-  const file = path.join(config.projectRoot, 'environments/src/coevolve_environments/processes/confinement.py');
+  const file = path.join(config.projectRoot, 'environments/src/coevolve_environments/processes/user_ids.py');
   const [, from, after] = /^USERS = range\((\S+), (\S+)\)$/m.exec(readFileSync(file, 'utf8'))!;
   expect([from, after].map((text) => Number(text!.replace('_', '')))).toEqual([childUsers.from, childUsers.to + 1]);
 });

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { deriveSeed } from '../../src/domain/base/seed-tree';
 import type { Experiment } from '../../src/domain/experiment/experiment';
 import type { ExperimentDetails } from '../../src/client/experiments/experiment-status';
@@ -42,6 +44,8 @@ async function end(name: string): Promise<ExperimentDetails> {
   await stack.client.workflow.getHandle(`experiment/${name}`).result();
   return details;
 }
+
+type Analysis = { contrasts: { contrast: string; verdict: string }[] };
 
 let calmHash: string;
 
@@ -98,6 +102,25 @@ test('a cell that is played again from its manifest has the same content hash', 
     rerun.rerun,
   ]);
   expect(rows).toEqual([{ reuse: false }]); // it trains, also where the policy of the cell could be found
+});
+
+test('the analysis names the broken rule of effort; the exported table alone gives the same one, and is imported once', async () => {
+  const folder = path.join(stack.config.home, 'exported');
+  const analysis = await stack.json<Analysis>('experiment', 'analyze', 'calm');
+  expect(analysis.contrasts).toMatchObject([{ contrast: 'long - short', verdict: 'invalid' }]);
+  expect(JSON.stringify(analysis)).toMatch(/updates/);
+  const page = path.join(folder, 'calm.html');
+  expect(await stack.json('experiment', 'report', 'calm', '--out', page)).toEqual({ path: page });
+  expect(readFileSync(page, 'utf8')).toContain('invalid');
+  const { files } = await stack.json<{ files: string[] }>(
+    ...['experiment', 'export', 'calm', '--format', 'jsonl,csv,md,latex', '--output', folder],
+  );
+  const table = files.find((file) => file.endsWith('.jsonl'))!;
+  expect((await stack.json<Analysis>('experiment', 'analyze', '--table', table)).contrasts).toEqual(analysis.contrasts);
+  expect(await stack.json('experiment', 'import', 'calm', table)).toMatchObject({
+    ...{ imported: [], scores: 0, skipped: [] },
+    present: expect.arrayContaining(['long-s1', 'long-s2', 'short-s1', 'short-s2']),
+  });
 });
 
 test('with killed workers, a pause and a terminated workflow the long table is that of the undisturbed run', async () => {
