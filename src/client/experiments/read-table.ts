@@ -1,5 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import type { z } from 'zod';
 import { describeIssue } from '../../base/describe-issue';
 import { UsageError } from '../../base/errors';
@@ -12,7 +14,7 @@ import { cellLine, experimentLine, scoreLine } from './table-lines';
 const maxLines = 2_000_000;
 
 /**
- * Reads an exported table: the experiment, its cells, its scores.
+ * Reads an exported table: the experiment, its cells, its scores. A file `.gz` is unpacked.
  *
  * @throws UsageError with the line, the field, the value found and the value expected
  */
@@ -35,8 +37,10 @@ export async function readTable(file: string): Promise<ExperimentRecord> {
 }
 
 async function* linesOf(file: string): AsyncGenerator<string> {
-  const input = createReadStream(file);
   try {
+    const bytes = createReadStream(file);
+    // The reader below gets an error of either stream.
+    const input = file.endsWith('.gz') ? pipeline(bytes, createGunzip(), () => undefined) : bytes;
     for await (const line of createInterface({ input, crlfDelay: Infinity })) if (line.trim() !== '') yield line;
   } catch (error) {
     throw new UsageError(`${file}: cannot be read (${error instanceof Error ? error.message : String(error)})`);

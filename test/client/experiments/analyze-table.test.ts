@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { analyzeTable } from '../../../src/client/experiments/analyze-table';
@@ -31,6 +31,22 @@ test('an effect of 15 points is better, and its sentence has size and interval',
   expect(primary).toMatchObject({ contrast: 'signals - none', verdict: 'better', seeds: 8 });
   expect(verdictSentence(record.experiment, analysis, primary)).toMatch(
     /^signals against none: better, \+\d+\.\d points, 95 % \+\d+\.\d to \+\d+\.\d, 8 seeds, 100 tasks; detectable \d+\.\d; equivalence within 5 not shown$/,
+  );
+});
+
+test('the published table of the A/A experiment gives its published verdict', async () => {
+  const table = path.join(config.projectRoot, 'docs/experiments/aa/cells.jsonl.gz');
+  const { analysis, inputHash } = await analyzeTable(config, table, null);
+  expect(analysis.contrasts).toMatchObject([{ contrast: 'again - signals', verdict: 'equivalent', seeds: 8 }]);
+  const page = readFileSync(path.join(config.projectRoot, 'docs/experiments/aa/README.md'), 'utf8');
+  expect(page).toContain(inputHash);
+});
+
+test('a damaged compressed table is refused with its name', async () => {
+  const file = path.join(folder, 'damaged.jsonl.gz');
+  writeFileSync(file, 'no gzip');
+  await expect(analyzeTable(config, file, null)).rejects.toThrow(
+    /damaged\.jsonl\.gz: cannot be read .*incorrect header check/,
   );
 });
 
