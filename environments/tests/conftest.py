@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 import yaml
 from websockets.sync.client import ClientConnection, connect
@@ -104,6 +105,14 @@ def wait_until(condition: Callable[[], bool], failure: str, seconds: float = 20)
     while not condition():
         assert time.monotonic() < deadline, failure
         time.sleep(0.02)
+
+
+def is_gone(pid: int) -> bool:
+    """True also for a killed process whose parent has not waited for it yet."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 Serve = Callable[..., Client]

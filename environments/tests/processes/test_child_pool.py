@@ -6,16 +6,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from coevolve_environments.processes.child_pool import ChildFault, ChildPool, ChildProgram, PoolLimits
 from coevolve_environments.processes.reaper import REAPER
 from coevolve_environments.protocol import BadRequest, CapacityReached, Unavailable
-from conftest import TESTS, wait_until
+from conftest import TESTS, is_gone, wait_until
 
 Make = Callable[..., ChildPool]
 
@@ -39,13 +39,7 @@ def make() -> Iterator[Make]:
 
 
 def wait_until_gone(pid: int) -> None:
-    def is_gone() -> bool:
-        try:
-            return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-        except psutil.NoSuchProcess:
-            return True
-
-    wait_until(is_gone, f"process {pid} is still running")
+    wait_until(partial(is_gone, pid), f"process {pid} is still running")
 
 
 def test_a_child_keeps_its_state_between_calls_and_may_print(make: Make) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from coevolve_environments.processes.child_pool import ChildPool, ChildProgram, PoolLimits
 from coevolve_environments.processes.user_ids import USER_IDS, UserIds
-from conftest import TESTS, wait_until
+from conftest import TESTS, is_gone, wait_until
 
 FIRST = 70_000
 """No account has an id from here on."""
@@ -28,13 +28,6 @@ child.wait()
 """
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def test_ids_of_another_server_are_free_only_after_its_children_were_killed(tmp_path: Path) -> None:
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(tmp_path)], stdout=subprocess.PIPE, text=True, env={}
@@ -48,18 +41,18 @@ def test_ids_of_another_server_are_free_only_after_its_children_were_killed(tmp_
         ours.reserve()
     server.send_signal(signal.SIGKILL)
     server.communicate()
-    was_running: list[bool] = []
+    was_gone: list[bool] = []
 
     def reserves() -> bool:
         try:
             ours.reserve()
         except OSError:
             return False
-        was_running.append(is_running(child))
+        was_gone.append(is_gone(child))
         return True
 
     wait_until(reserves, "the ids of a killed server stay reserved")
-    assert was_running == [False]
+    assert was_gone == [True]
 
 
 def test_a_released_id_is_used_again_after_all_others(tmp_path: Path) -> None:
