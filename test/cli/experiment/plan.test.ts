@@ -22,10 +22,12 @@ test('a plan names the rules that arms of a contrast break', async () => {
     return arm.name === 'signals' ? { ...arm, spec: { ...arm.spec, rollouts: { ...rollouts, attempts: 4 } } } : arm;
   });
   const plan = await planExperiment(config, { ...experiment, arms });
-  expect(plan.unmatched).toEqual([
-    { contrast: 'signals - random', measure: 'environmentAttempts', found: 0.5, allowed: 0 },
-    { contrast: 'signals - none', measure: 'environmentAttempts', found: 0.5, allowed: 0 },
-  ]);
+  expect(plan.unmatched).toEqual(
+    ['signals - random', 'signals - none'].flatMap((contrast) => [
+      { contrast, measure: 'environmentAttempts', found: 0.5, allowed: 0 },
+      { contrast, measure: 'rolloutTokens', found: 0.5, allowed: 0.3 },
+    ]),
+  );
   expect(planText(plan)).toContain('  signals - random: environmentAttempts 50 %, allowed 0 %');
 });
 
@@ -43,9 +45,13 @@ test('a plan says which difference of the primary contrast every look finds', as
 
 test('a pool that grows lengthens training by epochs, so its arm is not matched with one whose pool does not', async () => {
   const experiment = await readExperiment(smoke);
-  const match = { ...experiment.match, equal: ['updates' as const] };
+  const arms = experiment.arms.map((arm) => {
+    const target = { epochs: 2, updates: null };
+    return { ...arm, spec: { ...arm.spec, training: { ...(arm.spec['training'] as object), target } } };
+  });
+  const match = { ...experiment.match, equal: ['updates' as const], within: {} };
   const analysis = { ...experiment.analysis, metric: 'reward' }; // starts no process for the power
-  const plan = await planExperiment(config, { ...experiment, match, analysis });
+  const plan = await planExperiment(config, { ...experiment, arms, match, analysis });
   expect(plan.unmatched).toEqual([{ contrast: 'signals - none', measure: 'updates', found: null, allowed: 0 }]);
   expect(planText(plan)).toContain('  signals - none: updates unknown: the pool of one arm grows');
 });
