@@ -37,6 +37,10 @@ STATUS_METRICS = (  # numbers of the newest `step` line that status.json repeats
 )
 
 
+#: Fields of status.json that describe one process or its end; a resumed job keeps all others.
+OWN_FIELDS = {"state", "pid", "start_time", "failure", "policy_hash", "policies", "trainer_state_sha256"}
+
+
 class WorkClock:
     """Seconds of work on a job, summed over all processes that resumed it."""
 
@@ -61,8 +65,12 @@ class Progress(WorkClock):
         super().__init__()
         self._status_path, self._peer_failure_path = job_dir / "status.json", job_dir / PEER_FAILURE
         self._peer_failure_path.unlink(missing_ok=True)
-        self.finished_policy_hash = _policy_hash_in(self._status_path)
+        earlier = _read_status(self._status_path)
+        policy_hash = earlier.get("policy_hash")
+        self.finished_policy_hash = policy_hash if isinstance(policy_hash, str) else None
         """Hash of the policy with which an earlier process finished this job, if one did."""
+        seconds = earlier.get("seconds")
+        self.earlier_seconds = seconds if isinstance(seconds, int | float) else 0.0
         self._lines_path = job_dir / "progress.jsonl"
         self._lines: Any = None
         self._status: dict[str, Any] = {
@@ -77,14 +85,22 @@ class Progress(WorkClock):
             "seconds": 0.0,
             "truncated": 0,
             "segments": 0,
+            **{name: value for name, value in earlier.items() if name not in OWN_FIELDS},
         }
         self.update_status()
 
     def update_status(self, **fields: object) -> None:
         """Rewrites status.json with these fields and the seconds of work so far."""
-        self._status |= {**fields, "seconds": round(self.seconds, 3)}
-        # Not synced: after a power loss no process runs, whatever status.json holds
-        write_atomically(self._status_path, canonical_json(self._status), sync=False)
+        self._status |= fields
+        self._write_status(sync=False)  # after a power loss no process runs, whatever status.json holds
+
+    def secure_totals(self) -> None:
+        """Call before publishing: a process that finds the finished policy reports the totals of this one."""
+        self._write_status(sync=True)
+
+    def _write_status(self, *, sync: bool) -> None:
+        self._status["seconds"] = round(self.seconds, 3)
+        write_atomically(self._status_path, canonical_json(self._status), sync=sync)
 
     def log_event(self, event: str, **fields: object) -> None:
         """Appends a line with the time to progress.jsonl."""
@@ -143,12 +159,13 @@ class PeerProgress(Progress):
                 write_atomically(self._status_path, canonical_json(status), staging="another")
 
 
-def _policy_hash_in(status: Path) -> str | None:
+def _read_status(path: Path) -> dict[str, Any]:
+    """Returns the status of an earlier process; empty if there was none, or if the file is damaged."""
     try:
-        policy_hash = json.loads(status.read_bytes())["policy_hash"]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
-    return policy_hash if isinstance(policy_hash, str) else None
+        status = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return status if isinstance(status, dict) else {}
 
 
 def _ends_with_newline(lines: Path) -> bool:

@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,38 @@ def test_a_job_killed_at_random_moments_ends_with_the_policy_of_an_uninterrupted
     checkpoints = [event["step"] for event in killed.events_of("checkpoint")]
     # Per kill at most the checkpoint that was written but not yet logged is logged twice
     assert len(checkpoints) - len(set(checkpoints)) <= kills
+
+
+def test_a_job_killed_after_it_published_its_policy_reports_the_totals_of_the_killed_process(
+    tmp_path: Path, datasets: Path, trained: Path
+) -> None:
+    def create_job(name: str) -> JobFolder:
+        settings = {"epochs": 1, "batch_size": 2}
+        return JobFolder(
+            tmp_path / name, method="sft", base=trained, dataset=datasets / "experts.jsonl", settings=settings
+        )
+
+    def kill_instead(function: str) -> Callable[[], None]:
+        return lambda: pytest.MonkeyPatch().setattr(function, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+
+    uninterrupted, killed = create_job("uninterrupted"), create_job("killed")
+    assert uninterrupted.run() == 0
+    published = kill_instead("coevolve_trainer.progress.Progress.report_success")
+    started = kill_instead("coevolve_trainer.run.find_finished_policy")
+    for moment in (published, started):
+        assert exit_code(killed.fork(moment)) == -signal.SIGKILL
+        assert killed.output.exists()
+        assert killed.status["state"] == "running"
+    assert killed.run() == 0
+    assert len(killed.events_of("started")) == 1
+    differ = {"pid", "start_time", "seconds", "tokens_per_s", "memory_bytes", "eta_s"}
+    totals, expected = (
+        {name: value for name, value in job.status.items() if name not in differ}
+        for job in (killed, uninterrupted)
+    )
+    assert totals == expected
+    assert totals["tokens"] > 0
+    assert killed.status["seconds"] > 0
 
 
 def has_exited(child: int) -> bool:

@@ -173,6 +173,7 @@ class _TrlJob:
         more = save_policy(self.model, base, staging, weights)
         fields = {**self.job.manifest_fields(), **more, "parameters": self.parameters}
         policy_hash = write_manifest(staging, {**fields, "engine_versions": versions()})
+        self.context.progress.secure_totals()
         publish_directory(staging, output)
         return policy_hash
 

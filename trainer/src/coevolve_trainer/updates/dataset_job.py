@@ -121,6 +121,7 @@ def _publish(trainer: Trainer) -> str:
         output.parent.mkdir(parents=True, exist_ok=True)
         fields = trainer.job.manifest_fields()
         policy_hash = trainer.write_policy(create_empty_directory(staging), fields, weights)
+        trainer.progress.secure_totals()
         publish_directory(staging, output)
         return policy_hash
 
