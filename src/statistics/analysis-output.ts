@@ -58,12 +58,7 @@ export const analysisOutput: z.ZodType<AnalysisOutput> = z.object({
       ...{ difference: number, ...interval },
     }),
   ),
-  curves: z.array(
-    z.object({
-      ...{ arm: z.string(), checkpoint: z.number().int(), mean: z.number(), ...interval },
-      effort: z.partialRecord(z.enum(effortMeasures), z.number()),
-    }),
-  ),
+  curves: z.array(z.object({ arm: z.string(), checkpoint: z.number().int(), mean: z.number(), ...interval })),
   power: z.array(z.object({ difference: z.number(), seeds: z.number().int(), power: z.number() })),
   conditionalPower: number,
   wonAndLost: z.array(

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from coevolve_statistics import ANALYSIS_VERSION
+
 Input = dict[str, Any]
 
 
@@ -16,7 +18,7 @@ def analysis_input(successes: dict[str, list[list[float]]], **changes: Any) -> I
     minus, plus = list(successes)[:2]
     seeds = len(next(iter(successes.values())))
     return {
-        "version": 1,
+        "version": ANALYSIS_VERSION,
         "arms": [{"name": name, "replicaOf": None} for name in successes],
         "look": seeds,
         "looks": [seeds],
@@ -49,13 +51,9 @@ def cell(arm: str, seed: int, **changes: Any) -> Input:
         "exploratory": False,
         "testHash": f"tests-{seed}",
         "leakedTasks": 0,
-        "checkpoints": [{"checkpoint": 2, "effort": effort(updates=500, trainedTokens=400_000)}],
+        "checkpoints": [{"checkpoint": 2, "effort": {"updates": 500, "trainedTokens": 400_000}}],
         **changes,
     }
-
-
-def effort(**nominal: float) -> Input:
-    return {measure: {"nominal": amount, "paid": 0} for measure, amount in nominal.items()}
 
 
 def score(arm: str, seed: int, task: str, success: float, checkpoint: int = 2) -> Input:

@@ -54,7 +54,7 @@ def with_score(**changes: Any) -> Input:
     [
         (without("alpha"), "alpha: found nothing, expected a value"),
         ({**VALUE, "alpha": 5}, "alpha: found 5, expected a number above 0 and below 1"),
-        ({**VALUE, "version": 7}, "version: found 7, expected 1; update the Python packages: npm run setup"),
+        ({**VALUE, "version": 7}, "version: found 7, expected 2; update the Python packages: npm run setup"),
         ({**VALUE, "looks": [8, 4]}, "looks: found [8, 4], expected one or two numbers of seeds, ascending"),
         ({**VALUE, "metric": "aulc(steps)"}, "metric: found 'aulc(steps)', expected success, reward, "),
         (
@@ -87,9 +87,9 @@ def test_text_that_is_no_json_and_unknown_arguments_are_refused(streams: Streams
 
 
 def test_amounts_that_shrink_are_refused(streams: Streams) -> None:
-    rows = [{"checkpoint": n, "effort": {"updates": {"nominal": 9 - n, "paid": 0}}} for n in (1, 2)]
+    rows = [{"checkpoint": n, "effort": {"updates": 9 - n}} for n in (1, 2)]
     value = {**VALUE, "cells": [{**VALUE["cells"][0], "checkpoints": rows}]}
-    message = "cells[0].checkpoints[1].effort.updates: found {'nominal': 7, 'paid': 0}, expected at least 8"
+    message = "cells[0].checkpoints[1].effort.updates: found 7, expected at least 8"
     assert message in streams.run(json.dumps(value))[2]
 
 

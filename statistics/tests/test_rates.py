@@ -10,7 +10,7 @@ import pytest
 from coevolve_statistics.analysis import analyze
 from coevolve_statistics.levels import look_level
 from coevolve_statistics.paired import equivalence, paired_t
-from tables import Input, analysis_input, effort, simulated
+from tables import Input, analysis_input, simulated
 
 DEVIATION = 0.025
 
@@ -81,7 +81,7 @@ def test_long_tables_with_fifteen_points_are_better() -> None:
 def test_a_fault_makes_a_long_table_invalid_however_large_its_difference(fault: str) -> None:
     changes: dict[str, Input] = {
         "unmatched effort": {
-            "checkpoints": [{"checkpoint": 2, "effort": effort(updates=501, trainedTokens=4e5)}]
+            "checkpoints": [{"checkpoint": 2, "effort": {"updates": 501, "trainedTokens": 4e5}}]
         },
         "missing cell": {"status": "missing", "reason": "collapsed host"},
         "leak": {"leakedTasks": 1},

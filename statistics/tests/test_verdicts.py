@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coevolve_statistics.analysis import analyze
-from tables import Input, analysis_input, cell, constant, contrast, effort
+from tables import Input, analysis_input, cell, constant, contrast
 
 LOW = [0.40, 0.44, 0.38, 0.42, 0.46, 0.41, 0.43, 0.39]
 HIGH = [0.50, 0.55, 0.49, 0.52, 0.54, 0.52, 0.53, 0.50]
@@ -70,15 +70,15 @@ def test_an_inconclusive_contrast_names_what_its_seeds_detect_and_how_many_it_ne
 
 def broken(name: str) -> Input:
     value = analysis_input({"random": constant(LOW), "signals": constant(HIGH)})
-    others = [{"checkpoint": 2, "effort": effort(updates=500, trainedTokens=430_000)}]
+    others = [{"checkpoint": 2, "effort": {"updates": 500, "trainedTokens": 430_000}}]
     changes: dict[str, Input] = {
         "failed": {"status": "missing", "reason": "the trainer ran out of memory"},
         "leaked": {"leakedTasks": 3},
         "other tests": {"testHash": "other"},
         "more tokens": {"checkpoints": others},
-        "no updates": {"checkpoints": [{"checkpoint": 2, "effort": effort(trainedTokens=400_000)}]},
+        "no updates": {"checkpoints": [{"checkpoint": 2, "effort": {"trainedTokens": 400_000}}]},
         "no scores": {
-            "checkpoints": [{"checkpoint": 3, "effort": effort(updates=500, trainedTokens=400_000)}]
+            "checkpoints": [{"checkpoint": 3, "effort": {"updates": 500, "trainedTokens": 400_000}}]
         },
     }
     if name in changes:

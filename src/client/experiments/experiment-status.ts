@@ -1,11 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  cellCampaign,
-  type CellName,
-  cellsOf,
-  type EffortMeasure,
-  effortMeasures,
-} from '../../domain/experiment/experiment';
+import { cellCampaign, type CellName, cellsOf, type EffortMeasure } from '../../domain/experiment/experiment';
+import { meanEffort } from '../../domain/experiment/mean-effort';
 import type { CellRow } from '../../store/experiment/cells';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import { findRunProblem } from '../campaign-run';
@@ -58,7 +53,7 @@ export async function readExperimentDetails(session: Session, name: string): Pro
       const due = cells.filter(({ seed }) => seed <= look);
       return { seeds: look, cells: due.length, finished: due.filter(({ status }) => status === 'finished').length };
     }),
-    effort: arms.map(({ name: arm }) => meanEffort(arm, stored)),
+    effort: arms.map(({ name: arm }) => armEffort(arm, stored)),
   };
 }
 
@@ -79,12 +74,10 @@ async function shownCell(
   return { ...shown, status: found.status, reason: `see \`coevolve status ${campaign}\`` };
 }
 
-function meanEffort(arm: string, cells: readonly CellRow[]): ExperimentDetails['effort'][number] {
-  const ends = cells.filter((cell) => cell.arm === arm).flatMap(({ checkpoints }) => checkpoints?.at(-1)?.effort ?? []);
-  const mean = (measure: EffortMeasure): number =>
-    ends.reduce((sum, effort) => sum + (effort[measure]?.nominal ?? 0), 0) / ends.length;
-  const amounts = ends.length === 0 ? [] : effortMeasures.map((measure) => [measure, mean(measure)] as const);
-  return { arm, cells: ends.length, ...Object.fromEntries(amounts) };
+function armEffort(arm: string, cells: readonly CellRow[]): ExperimentDetails['effort'][number] {
+  const played = cells.filter((cell) => cell.arm === arm && cell.checkpoints !== null);
+  const amounts = Object.entries(meanEffort(played)).map(([measure, { nominal }]) => [measure, nominal]);
+  return { arm, cells: played.length, ...Object.fromEntries(amounts) };
 }
 
 const pollMs = 1_000;

@@ -1,13 +1,16 @@
 import type { CellName, Contrast, EffortMeasure } from './experiment';
 
 /** Version of the procedures. It enters the key of an analysis: other procedures, other key. */
-export const analysisVersion = 1;
+export const analysisVersion = 2;
 
-/** Nominal and paid amount of each measure. */
-export type Effort = Partial<Record<EffortMeasure, { nominal: number; paid: number }>>;
+/** Nominal and paid amount of each measure until a checkpoint (iteration number), cumulative. */
+export type CheckpointEffort = {
+  checkpoint: number;
+  effort: Partial<Record<EffortMeasure, { nominal: number; paid: number }>>;
+};
 
-/** A cell as an analysis reads it. */
-export type AnalysedCell = CellName & {
+/** The facts of a cell that its analysis reads beside its effort. */
+export type CellFacts = CellName & {
   status: 'finished' | 'missing';
   /** Why the cell is missing; null for a finished one. */
   reason: string | null;
@@ -17,8 +20,11 @@ export type AnalysedCell = CellName & {
   testHash: string | null;
   /** Content keys of `test` that are also among the train tasks: must be none. */
   leakedTasks: number;
-  /** Effort until each checkpoint (iteration number), cumulative. The last is the effort of the cell. */
-  checkpoints: readonly { checkpoint: number; effort: Effort }[];
+};
+
+/** A cell as an analysis reads it: with nominal amounts until each checkpoint. The last is the effort of the cell. */
+export type AnalysedCell = CellFacts & {
+  checkpoints: readonly { checkpoint: number; effort: Partial<Record<EffortMeasure, number>> }[];
 };
 
 /** The result of one task of `test`, as stored in the long table. */
@@ -142,14 +148,13 @@ export type AnalysisOutput = {
     low: number | null;
     high: number | null;
   }[];
-  /** Means over the seeds at each checkpoint, with pointwise intervals; x: mean nominal effort until then. */
+  /** Means over the seeds at each checkpoint, with pointwise intervals. */
   curves: readonly {
     arm: string;
     checkpoint: number;
     mean: number;
     low: number | null;
     high: number | null;
-    effort: Partial<Record<EffortMeasure, number>>;
   }[];
   /** Power of the primary contrast at its observed deviation. */
   power: readonly { difference: number; seeds: number; power: number }[];

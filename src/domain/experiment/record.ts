@@ -1,10 +1,10 @@
 import { compareText } from '../base/compare-text';
-import type { AnalysedCell, AnalysisInput, ScoreRow } from './analysis';
+import type { AnalysedCell, AnalysisInput, CellFacts, CheckpointEffort, ScoreRow } from './analysis';
 import { analysisVersion } from './analysis';
-import { cellsOf, type CellName, type Experiment } from './experiment';
+import { cellsOf, type CellName, type EffortMeasure, effortMeasures, type Experiment } from './experiment';
 
 /** A cell as it is stored, exported and imported. */
-export type RecordedCell = AnalysedCell & {
+export type RecordedCell = CellFacts & {
   campaign: string;
   /** Frozen version under which the cell began. */
   version: number;
@@ -12,6 +12,7 @@ export type RecordedCell = AnalysedCell & {
   /** Hash of the campaign's rows; null for a missing cell. */
   contentHash: string | null;
   manifest: Record<string, unknown> | null;
+  checkpoints: readonly CheckpointEffort[];
 };
 
 /** A later frozen version: its differences to the version before. */
@@ -49,11 +50,20 @@ export function completenessOf({ experiment, cells }: ExperimentRecord, look: nu
 export const completeLook = (record: ExperimentRecord): number | null =>
   record.experiment.looks.findLast((look) => completenessOf(record, look).missing.length === 0) ?? null;
 
-/** Returns the input of the statistics: cells and scores of the first `look` seeds in a fixed order. */
+/** Measures that take part in an analysis only if it decides by them: repetitions of a cell differ in them. */
+const measured: readonly EffortMeasure[] = ['usd', 'gpuSeconds', 'wallSeconds'];
+
+/**
+ * Returns the input of the statistics: cells and scores of the first `look` seeds in a fixed order. Interruptions and a
+ * repetition of a cell from its manifest do not change it.
+ */
 export function analysisInput({ experiment, cells, scores }: ExperimentRecord, look: number): AnalysisInput {
   const { arms, analysis, match, looks, stopping } = experiment;
   const names = new Set(arms.map(({ name }) => name));
   const isRead = ({ arm, seed }: CellName): boolean => seed <= look && names.has(arm);
+  const decides = (measure: EffortMeasure): boolean =>
+    match.equal.includes(measure) || measure in match.within || analysis.metric === `aulc(${measure})`;
+  const measures = effortMeasures.filter((measure) => !measured.includes(measure) || decides(measure));
   return {
     version: analysisVersion,
     arms: arms.map(({ name, replicaOf }) => ({ name, replicaOf })),
@@ -68,12 +78,15 @@ export function analysisInput({ experiment, cells, scores }: ExperimentRecord, l
     margin: analysis.margin,
     breakdown: analysis.breakdown,
     futility: stopping.futility,
-    cells: cells.filter(isRead).map(analysedCell).sort(byCell),
+    cells: cells
+      .filter(isRead)
+      .map((cell) => analysedCell(cell, measures))
+      .sort(byCell),
     scores: scores.filter(isRead).toSorted(byScore),
   };
 }
 
-const analysedCell = (cell: RecordedCell): AnalysedCell => ({
+const analysedCell = (cell: RecordedCell, measures: readonly EffortMeasure[]): AnalysedCell => ({
   arm: cell.arm,
   seed: cell.seed,
   status: cell.status,
@@ -81,7 +94,12 @@ const analysedCell = (cell: RecordedCell): AnalysedCell => ({
   exploratory: cell.exploratory,
   testHash: cell.testHash,
   leakedTasks: cell.leakedTasks,
-  checkpoints: cell.checkpoints,
+  checkpoints: cell.checkpoints.map(({ checkpoint, effort }) => ({
+    checkpoint,
+    effort: Object.fromEntries(
+      measures.flatMap((measure) => (effort[measure] ? [[measure, effort[measure].nominal]] : [])),
+    ),
+  })),
 });
 
 /** The order of all exports: seed by seed, as the cells start. */

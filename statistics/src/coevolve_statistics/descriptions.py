@@ -59,8 +59,6 @@ def curve_rows(experiment: Experiment) -> list[Json]:
 
 
 def _curve_row(experiment: Experiment, keys: list[CellKey], checkpoint: int, values: list[float]) -> Json:
-    amounts = [experiment.cells[key].effort[checkpoint] for key in keys]
-    shared = sorted(set.intersection(*(set(each) for each in amounts)))
     low, high = t_interval(values, LEVEL) or (None, None)
     return {
         "arm": keys[0][0],
@@ -68,7 +66,6 @@ def _curve_row(experiment: Experiment, keys: list[CellKey], checkpoint: int, val
         "mean": mean(values),
         "low": low,
         "high": high,
-        "effort": {measure: mean([each[measure] for each in amounts]) for measure in shared},
     }
 
 

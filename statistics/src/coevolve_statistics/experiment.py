@@ -168,7 +168,7 @@ def _read_effort(field: Reader) -> dict[int, dict[str, float]]:
     effort: dict[int, dict[str, float]] = {}
     before: dict[str, float] = {}
     for item in sorted(field.items(), key=lambda entry: entry.field("checkpoint").integer()):
-        amounts = {name: amount.field("nominal").number() for name, amount in item.field("effort").fields()}
+        amounts = {name: amount.number() for name, amount in item.field("effort").fields()}
         for name, amount in amounts.items():
             if amount < before.get(name, 0):
                 item.field("effort").field(name).refuse(f"at least {before[name]:g}: amounts are cumulative")

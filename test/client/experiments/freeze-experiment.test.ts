@@ -40,7 +40,7 @@ test('freezing stores the content and its versions, and freezing it again change
   expect(first).toMatchObject({
     ...{ outcome: 'frozen', version: 1, resolved: loaded.experiment, source: loaded.source },
     manifest: {
-      analysisVersion: 1,
+      analysisVersion: 2,
       code: { node: process.version, locks: { 'package-lock.json': expect.stringMatching(/^[0-9a-f]{64}$/) } },
       environments: [{ name: 'intercode-sql', taskHash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
     },

@@ -2,7 +2,7 @@ import { analysisVersion, type AnalysisInput } from '../../../src/domain/experim
 
 const arms = ['none', 'random', 'signals'];
 const seeds = [1, 2, 3];
-const effort = { updates: { nominal: 100, paid: 100 }, trainedTokens: { nominal: 5000, paid: 0 } };
+const effort = { updates: 100, trainedTokens: 5000 };
 
 /** An experiment of three arms and three seeds with 20 tasks, in which one cell of `none` is missing. */
 export const smallAnalysis = (): AnalysisInput => ({

@@ -1,4 +1,5 @@
 import { type EffortMeasure, effortMeasures } from '../../../../domain/experiment/experiment';
+import type { MeanEffort } from '../../../../domain/experiment/mean-effort';
 import { scaleAround } from '../../../charts/axes';
 import { type Chart, figure } from '../../../charts/figure';
 import { type Mark, marksChart } from '../../../charts/marks-chart';
@@ -6,7 +7,7 @@ import { note } from '../../../page/blocks';
 import { nothing } from '../../../page/format';
 import { type Content, html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { armEffort, type ArmEffort } from '../../base/arm-effort';
+import { armEfforts } from '../../base/arm-efforts';
 import { amount, measureAxis, measureNames, percentText } from '../../base/measures';
 import { points } from '../../base/points';
 import type { ExperimentReport } from '../../base/report';
@@ -17,7 +18,7 @@ export const costSection = defineSection({
   id: 'effort',
   title: 'Effort',
   render(report) {
-    const efforts = armEffort(report.record, report.analysis.look);
+    const efforts = armEfforts(report.record, report.analysis.look);
     const { effort } = report.analysis;
     return [
       note(
@@ -34,11 +35,11 @@ export const costSection = defineSection({
 });
 
 /** Figure 4 has dollars where any were spent, otherwise wall time. */
-function paretoCharts({ analysis }: ExperimentReport, efforts: readonly ArmEffort[]): Content {
-  const spent = efforts.some(({ measure, nominal }) => measure === 'usd' && nominal > 0);
+function paretoCharts({ analysis }: ExperimentReport, efforts: ReadonlyMap<string, MeanEffort>): Content {
+  const spent = [...efforts.values()].some(({ usd }) => (usd?.nominal ?? 0) > 0);
   const measure: EffortMeasure = spent ? 'usd' : 'wallSeconds';
   const arms = analysis.arms.flatMap(({ arm, mean }) => {
-    const cost = efforts.find((each) => each.arm === arm && each.measure === measure)?.nominal;
+    const cost = efforts.get(arm)?.[measure]?.nominal;
     return mean === null || cost === undefined ? [] : [{ arm, mean, cost }];
   });
   return arms.length === 0 ? '' : figure(pareto(arms, measure), 340);
@@ -103,16 +104,15 @@ function ruleBars(rules: Rules): Chart {
   });
 }
 
-const effortTable = (efforts: readonly ArmEffort[]): Content => {
-  const measures = effortMeasures.filter((measure) => efforts.some((each) => each.measure === measure));
-  const arms = [...new Set(efforts.map(({ arm }) => arm))];
+const effortTable = (efforts: ReadonlyMap<string, MeanEffort>): Content => {
+  const measures = effortMeasures.filter((measure) => [...efforts.values()].some((effort) => measure in effort));
   return table({
     caption: 'Mean effort of a cell by arm, nominal and paid',
     head: ['arm', ...measures.flatMap((measure) => [measureNames[measure], 'paid'])],
-    rows: arms.map((arm) => [
+    rows: [...efforts].map(([arm, effort]) => [
       arm,
       ...measures.flatMap((measure) => {
-        const found = efforts.find((each) => each.arm === arm && each.measure === measure);
+        const found = effort[measure];
         return found ? [amount(measure, found.nominal), amount(measure, found.paid)] : [nothing, nothing];
       }),
     ]),

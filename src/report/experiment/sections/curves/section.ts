@@ -7,6 +7,7 @@ import { count } from '../../../page/format';
 import { html } from '../../../page/html';
 import { table } from '../../../page/table';
 import { armColours } from '../../base/arm-colours';
+import { armEfforts } from '../../base/arm-efforts';
 import { measureAxis, measureNames } from '../../base/measures';
 import { points } from '../../base/points';
 import type { ExperimentReport } from '../../base/report';
@@ -19,7 +20,7 @@ export const curvesSection = defineSection({
   id: 'curves',
   title: 'Learning curves',
   render({ record, analysis }) {
-    const { curves } = analysis;
+    const curves = analysis.curves.map((curve) => ({ ...curve, effort: effortUntil(record, analysis.look, curve) }));
     if (curves.length === 0) return null;
     const colours = armColours(record.experiment);
     const measures = horizontal.filter((measure) => new Set(curves.map(({ effort }) => effort[measure])).size > 1);
@@ -41,7 +42,17 @@ export const curvesSection = defineSection({
   },
 });
 
-type Curves = ExperimentReport['analysis']['curves'];
+type Curve = ExperimentReport['analysis']['curves'][number];
+type Curves = readonly (Curve & { effort: Partial<Record<EffortMeasure, number>> })[];
+
+function effortUntil(
+  record: ExperimentReport['record'],
+  look: number,
+  { arm, checkpoint }: Curve,
+): Curves[number]['effort'] {
+  const effort = armEfforts(record, look, checkpoint).get(arm) ?? {};
+  return Object.fromEntries(Object.entries(effort).map(([measure, { nominal }]) => [measure, nominal]));
+}
 
 /** Figure 3: one panel per measure of effort. */
 function curveChart(curves: Curves, measure: EffortMeasure, colours: ReadonlyMap<string, string>): Chart {
