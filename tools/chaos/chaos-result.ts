@@ -1,5 +1,5 @@
 import { countBroken } from '../../src/store/audit/invariants';
-import type { ChaosRun, Generation } from './run-chaos';
+import { checksOf, type ChaosRun, type Generation } from './run-chaos';
 import { killShares, type KillTarget } from './fault-plan';
 import type { Kill } from './inject-fault';
 import { isCorrect } from './verify-campaign';
@@ -38,7 +38,7 @@ export type ChaosResult = {
 export type TargetResult = { kills: number; cutOff: number; p50Ms: number | null; p95Ms: number | null };
 
 export function chaosResult({ undisturbed, generations, attemptsKilled }: ChaosRun): ChaosResult {
-  const checks = [undisturbed, ...generations].flatMap((generation) => generation.checks);
+  const checks = [undisturbed, ...generations].flatMap(checksOf);
   const broken = checks.flatMap((check) => check.broken);
   const kills = generations.flatMap((generation) => generation.kills);
   const undoubled = generations.filter(({ duplicate }) => !duplicate).map(({ work }) => work);

@@ -1,9 +1,11 @@
+import { UsageError } from '../../src/base/errors';
 import { ChaosError } from './chaos-error';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { maxCampaigns } from './campaign-specs';
 import { chaosResult, type ChaosResult } from './chaos-result';
+import { loadExperiment } from '../../src/spec/experiment/read-experiment';
 import { faultNames, faultPlan, faultText, type FaultName } from './fault-plan';
 import { runChaos } from './run-chaos';
 import { readConfig } from '../../src/config';
@@ -17,6 +19,7 @@ type Options = {
   killShare: number;
   profile: RecoveryProfile;
   campaigns: number;
+  experiment?: string;
   workers: number;
   epochs: number;
   latency: number;
@@ -25,8 +28,11 @@ type Options = {
   json?: boolean;
 };
 
-async function chaos({ seed, kills, json, home, ...options }: Options): Promise<void> {
+async function chaos({ seed, kills, json, home, experiment: file, ...options }: Options): Promise<void> {
   const config = readConfig();
+  const experiment = file === undefined ? null : await loadExperiment(file);
+  if (!experiment && options.campaigns === 0)
+    throw new UsageError('--campaigns: found 0, expected 1 or more, or --experiment');
   const plan = faultPlan(seed, kills, options.faults);
   printMessage(`seed ${seed}, ${kills} kills, faults: ${plan.map(faultText).join(', ')}`);
   const stop = new AbortController();
@@ -34,15 +40,15 @@ async function chaos({ seed, kills, json, home, ...options }: Options): Promise<
     process.once(signal, () => stop.abort(new ChaosError(`interrupted by ${signal}`)));
   const run = await runChaos(config, {
     ...options,
-    plan,
+    ...{ plan, experiment },
     latencyMs: options.latency,
     home: home ?? newHome(config.home),
     onProgress: printMessage,
     signal: stop.signal,
   });
   const result = chaosResult(run);
-  printResult(json, { seed, ...options, ...result }, () => resultText(result));
-  if (!result.ok) throw new ChaosError('a campaign differs from its undisturbed run: see "failures"');
+  printResult(json, { seed, ...options, experiment: file, ...result }, () => resultText(result));
+  if (!result.ok) throw new ChaosError('a campaign or the experiment differs from its undisturbed run: see "failures"');
 }
 
 function newHome(parent: string): string {
@@ -106,7 +112,8 @@ const program = new Command('chaos')
   .option('--kills <n>', 'number of processes to kill', integer(0, 100_000), 60)
   .option('--kill-share <share>', 'fraction of activity attempts whose worker is killed mid-run', fraction, 0)
   .option('--profile <name>', `recovery profile: ${recoveryProfiles.join(' or ')}`, profile, 'fast')
-  .option('--campaigns <n>', 'concurrent campaigns', integer(1, maxCampaigns), 2)
+  .option('--campaigns <n>', 'concurrent campaigns; 0 with an experiment alone', integer(0, maxCampaigns), 2)
+  .option('--experiment <file>', 'an experiment that is played beside the campaigns')
   .option('--workers <n>', 'workers per role', integer(1, 8), 1)
   .option('--epochs <n>', 'training epochs; 1 is minimal', integer(1, 500), 1)
   .option('--latency <ms>', 'delay of policy responses in ms, to simulate large policies', integer(0, 60_000), 0)

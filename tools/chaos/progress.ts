@@ -1,25 +1,26 @@
 import type { Pool } from 'pg';
 import type { OpenWorkflow } from './open-workflows';
 
-/** Returns a text that changes with every row of progress of the campaigns. */
-export async function progressOf(pool: Pool, campaignIds: readonly number[]): Promise<string> {
+/** Returns a text that changes with every row of progress of the campaigns that have begun. */
+export async function progressOf(pool: Pool, names: readonly string[]): Promise<string> {
   const { rows } = await pool.query<{ progress: string }>(
-    `select concat_ws(' ',
-       (select count(*) || '/' || count(finished_at) from phases where campaign_id = any ($1::integer[])),
-       (select count(*) from tasks where campaign_id = any ($1::integer[])),
-       (select count(*) from planned_tasks where campaign_id = any ($1::integer[])),
-       (select count(*) from trajectories where campaign_id = any ($1::integer[])),
+    `with ids as (select id from campaigns where name = any ($1::text[]))
+     select concat_ws(' ',
+       (select count(*) || '/' || count(finished_at) from phases where campaign_id in (select id from ids)),
+       (select count(*) from tasks where campaign_id in (select id from ids)),
+       (select count(*) from planned_tasks where campaign_id in (select id from ids)),
+       (select count(*) from trajectories where campaign_id in (select id from ids)),
        (select count(*) || '/' || coalesce(sum(hashtext(trajectory_id || ordinal)), 0)
-         from turn_journal where campaign_id = any ($1::integer[])),
-       (select count(*) || '/' || count(policy_id) from training_runs where campaign_id = any ($1::integer[])),
+         from turn_journal where campaign_id in (select id from ids)),
+       (select count(*) || '/' || count(policy_id) from training_runs where campaign_id in (select id from ids)),
        (select count(*) || '/' || count(s.policy_id) from rl_steps s join training_runs r using (job_key)
-         where r.campaign_id = any ($1::integer[])),
+         where r.campaign_id in (select id from ids)),
        (select count(*) from training_progress p join training_runs r using (job_key)
-         where r.campaign_id = any ($1::integer[])),
-       (select count(*) from policies where campaign_id = any ($1::integer[])),
-       (select count(*) from evaluations where campaign_id = any ($1::integer[])),
+         where r.campaign_id in (select id from ids)),
+       (select count(*) from policies where campaign_id in (select id from ids)),
+       (select count(*) from evaluations where campaign_id in (select id from ids)),
        (select count(*) from campaigns where finished_at is not null)) as progress`,
-    [campaignIds],
+    [names],
   );
   return rows[0]!.progress;
 }

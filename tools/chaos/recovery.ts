@@ -24,8 +24,8 @@ import { lastProgressOf, runningTrainers, type RunningTrainer } from './running-
  */
 export type Recovery = { ms: number | null; cutOff: number };
 
-/** The stack, its running campaigns, and the signal that ends the measurement. */
-export type Watched = { stack: ChaosStack; campaignIds: number[]; names: string[]; signal: AbortSignal };
+/** The stack, the campaigns that run in it or will, and the signal that ends the measurement. */
+export type Watched = { stack: ChaosStack; names: string[]; signal: AbortSignal };
 
 /** State right before a kill. */
 export type Before = { open: OpenWorkflow[]; rows: string | undefined; pid: number; trainer?: RunningTrainer };
@@ -35,12 +35,12 @@ const watchActivities = ['watchTraining', 'trainStep'];
 const trainActivities = ['submitTraining', ...watchActivities];
 
 export async function readStateBefore(
-  { stack, campaignIds }: Watched,
+  { stack, names }: Watched,
   { pid, trainer }: Pick<Before, 'pid' | 'trainer'>,
 ): Promise<Before> {
   const [open, rows] = await Promise.all([
     unlessUnavailable(() => openWorkflows(stack.client)),
-    unlessUnavailable(() => progressOf(stack.pool, campaignIds)),
+    unlessUnavailable(() => progressOf(stack.pool, names)),
   ]);
   return { open: open ?? [], rows, pid, ...(trainer ? { trainer } : {}) };
 }
@@ -117,14 +117,14 @@ const isTraining = async ({ client }: ChaosStack, { folder }: RunningTrainer): P
 };
 
 async function waitForServer(watched: Watched, target: ServiceTarget, before: Before, at: number): Promise<Recovery> {
-  const { stack, campaignIds, signal } = watched;
+  const { stack, names, signal } = watched;
   const begun = before.open.flatMap((workflow) => workflow.begun);
   const interrupted = begun.filter(({ type }) => isCutOffBy(target, type));
   await until(signal, async () => stack.processesOf(target).some(({ pid }) => pid !== before.pid));
   if (interrupted.length === 0) return { ms: null, cutOff: 0 };
   const events = eventsOf(before.open);
   await until(signal, async () => {
-    const rows = await unlessUnavailable(() => progressOf(stack.pool, campaignIds));
+    const rows = await unlessUnavailable(() => progressOf(stack.pool, names));
     if (rows !== undefined && rows !== before.rows) return true;
     const open = await unlessUnavailable(() => openWorkflows(stack.client));
     return open !== undefined && eventsOf(open) !== events;

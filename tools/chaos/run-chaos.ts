@@ -4,8 +4,9 @@ import { retry } from '../../src/base/retry';
 import { startCampaign } from '../../src/client/start-campaign';
 import type { Config } from '../../src/config';
 import type { RecoveryProfile } from '../../src/domain/campaign/memo';
-import type { ContentHash } from '../../src/store/audit/content-hash';
+import type { LoadedExperiment } from '../../src/spec/experiment/read-experiment';
 import { waitForCampaigns, type ParkedCampaigns } from './wait-for-campaigns';
+import { beginExperiment, cellNames, experimentOf, verifyExperiment, waitForExperiment } from './chaos-experiment';
 import { sampleEffectiveTime, type EffectiveTime } from './effective-time-ratio';
 import { specsOf } from './campaign-specs';
 import { bringUpChaosStack, type ChaosStack } from './chaos-stack';
@@ -13,7 +14,7 @@ import type { Fault, FaultName } from './fault-plan';
 import { injectFault, type Kill } from './inject-fault';
 import { takeNextFault } from './next-fault';
 import { killShareLog } from '../../src/failpoints/kill-share';
-import { isCorrect, verifyCampaign, type CampaignCheck } from './verify-campaign';
+import { isCorrect, verifyCampaign, type Check } from './verify-campaign';
 import type { Watched } from './recovery';
 import { wastedWork, type Work } from './wasted-work';
 
@@ -24,6 +25,8 @@ export type ChaosOptions = {
   faults: readonly FaultName[];
   /** Number of concurrent campaigns. */
   campaigns: number;
+  /** An experiment that every generation plays beside them; null: none. */
+  experiment: LoadedExperiment | null;
   /** Workers per role. */
   workers: number;
   /** Training epochs; 1 keeps the run short. */
@@ -37,14 +40,16 @@ export type ChaosOptions = {
   signal: AbortSignal;
 };
 
-/** One execution of the campaigns, which are the same in every generation. */
+/** One execution of the campaigns and of the experiment, which are the same in every generation. */
 export type Generation = {
   number: number;
   seconds: number;
   duplicate: boolean;
   kills: Kill[];
   parked: ParkedCampaigns[];
-  checks: CampaignCheck[];
+  /** Of the campaigns, those of the cells among them. */
+  checks: Check[];
+  experiment: Check | null;
   busy: EffectiveTime;
   work: Work;
 };
@@ -61,6 +66,10 @@ const killsPerLine = 25;
 /** Every third generation executes a fifth of its activities twice concurrently. */
 const [duplicateEvery, duplicateShare] = [3, 0.2];
 
+/** Returns the checks of a generation. */
+export const checksOf = ({ checks, experiment }: Pick<Generation, 'checks' | 'experiment'>): Check[] =>
+  experiment ? [...checks, experiment] : checks;
+
 /**
  * Runs campaigns undisturbed, then repeats them under the faults of a plan and verifies each campaign when it has ended.
  * Stops after the first generation with a campaign that differs from the undisturbed one, and then keeps the home.
@@ -73,16 +82,16 @@ export async function runChaos(from: Config, options: ChaosOptions): Promise<Cha
   const faultsLeft = [...options.plan];
   let isSound = false;
   try {
-    const first = await runGeneration(stack, options, { number: 0, faultsLeft: [], hashes: [] });
+    const first = await runGeneration(stack, options, { number: 0, faultsLeft: [], undisturbed: null });
     onProgress(`undisturbed: ${summary(first)}`);
-    const hashes = first.checks.map(({ content }) => content);
     const generations: Generation[] = [];
-    isSound = first.checks.every(isCorrect);
+    isSound = checksOf(first).every(isCorrect);
     while (isSound && (faultsLeft.length > 0 || (generations.length === 0 && options.killShare > 0))) {
       isSound = false; // an exception in the generation also keeps the home
-      const generation = await runGeneration(stack, options, { number: generations.length + 1, faultsLeft, hashes });
+      const number = generations.length + 1;
+      const generation = await runGeneration(stack, options, { number, faultsLeft, undisturbed: first });
       generations.push(generation);
-      isSound = generation.checks.every(isCorrect);
+      isSound = checksOf(generation).every(isCorrect);
       const left = faultsLeft.filter(({ kind }) => kind === 'kill').length;
       onProgress(`generation ${generation.number}: ${summary(generation)}; ${left} kills remain`);
     }
@@ -95,14 +104,15 @@ export async function runChaos(from: Config, options: ChaosOptions): Promise<Cha
 
 const countLines = (file: string): number => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0);
 
-type GenerationInput = { number: number; faultsLeft: Fault[]; hashes: ContentHash[] };
+type GenerationInput = { number: number; faultsLeft: Fault[]; undisturbed: Generation | null };
 
 async function runGeneration(
   stack: ChaosStack,
   options: ChaosOptions,
-  { number, faultsLeft, hashes }: GenerationInput,
+  { number, faultsLeft, undisturbed }: GenerationInput,
 ): Promise<Generation> {
   const specs = specsOf(number, options.campaigns, options.epochs);
+  const loaded = options.experiment && experimentOf(options.experiment, number);
   const duplicate = number % duplicateEvery === duplicateEvery - 1 && options.faults.includes('duplicate');
   if (number > 0 && (duplicate || number === 1 || number % duplicateEvery === 0))
     await stack.restartWorkers(
@@ -112,26 +122,33 @@ async function runGeneration(
   const startedAt = Date.now();
   const generatedBefore = stack.modelProxy.generated();
   for (const spec of specs) await retryUntilUp(() => startCampaign(stack, spec));
-  const campaigns = await retryUntilUp(() =>
-    Promise.all(specs.map(({ name }) => stack.store.campaigns.getByName(name))),
-  );
-  const names = specs.map(({ name }) => name);
-  const campaignIds = campaigns.map(({ id }) => id);
+  if (loaded) await retryUntilUp(() => beginExperiment(stack, loaded));
+  const names = [...specs.map(({ name }) => name), ...(loaded ? cellNames(loaded.experiment) : [])];
   const ended = new AbortController();
-  const watched = { stack, campaignIds, names, signal: AbortSignal.any([options.signal, ended.signal]) };
+  const watched = { stack, names, signal: AbortSignal.any([options.signal, ended.signal]) };
+  const isEnded = async (): Promise<ParkedCampaigns[]> => {
+    const parkedCampaigns = await waitForCampaigns(watched);
+    if (loaded) await waitForExperiment(stack, loaded.experiment.name, watched.signal);
+    return parkedCampaigns;
+  };
   const [parked, kills, busy] = await Promise.all([
-    waitForCampaigns(watched).finally(() => ended.abort()),
+    isEnded().finally(() => ended.abort()),
     injectFaults(watched, faultsLeft, options.onProgress),
     sampleEffectiveTime(stack, names, watched.signal),
   ]).finally(() => ended.abort());
   options.signal.throwIfAborted();
   const result = { number, seconds: (Date.now() - startedAt) / 1000, duplicate, parked, kills, busy };
+  const campaigns = await retryUntilUp(() => Promise.all(names.map((name) => stack.store.campaigns.getByName(name))));
   const checks = await retryUntilUp(() =>
-    Promise.all(campaigns.map((campaign, n) => verifyCampaign(stack.pool, campaign, hashes[n]))),
+    Promise.all(campaigns.map((campaign, n) => verifyCampaign(stack.pool, campaign, undisturbed?.checks[n]?.content))),
   );
-  if (checks.every(isCorrect)) removeJobFolders(stack, names);
+  const experiment = loaded
+    ? await retryUntilUp(() => verifyExperiment(stack, loaded.experiment.name, undisturbed?.experiment?.content))
+    : null;
+  if (checksOf({ checks, experiment }).every(isCorrect)) removeJobFolders(stack, names);
   const generated = stack.modelProxy.generated() - generatedBefore;
-  return { ...result, checks, work: await retryUntilUp(() => wastedWork(stack.pool, campaignIds, generated)) };
+  const ids = campaigns.map(({ id }) => id);
+  return { ...result, checks, experiment, work: await retryUntilUp(() => wastedWork(stack.pool, ids, generated)) };
 }
 
 /** Frees space on the small disk. Policies are kept: every generation makes the same ones. */
@@ -164,10 +181,11 @@ async function injectFaults(
 const retryUntilUp = <T>(query: () => Promise<T>): Promise<T> =>
   retry(query, { shouldRetry: () => true, timeoutMs: 60_000, firstMs: 250 });
 
-function summary({ seconds, kills, parked, checks, duplicate }: Generation): string {
+function summary({ seconds, kills, parked, checks, experiment, duplicate }: Generation): string {
   const correct = checks.filter(isCorrect).length;
   return [
     `${seconds.toFixed(0)} s, ${kills.length} kills, ${correct} of ${checks.length} campaigns correct`,
+    ...(experiment ? [`analysis ${experiment.content.hash}${isCorrect(experiment) ? '' : ' WRONG'}`] : []),
     ...(duplicate ? ['a fifth of the activities executed twice'] : []),
     ...(parked.length > 0 ? [`parked ${parked.length} times`] : []),
   ].join(', ');

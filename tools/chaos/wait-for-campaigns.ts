@@ -18,18 +18,18 @@ const progressTimeoutMs = 180_000;
 const requestTimeoutMs = 5_000;
 
 /**
- * Waits until all campaigns have ended and resumes parked ones.
+ * Waits until all campaigns have begun and ended, and resumes parked ones.
  *
  * @throws ChaosError with the open workflows after three minutes without progress
  */
-export async function waitForCampaigns({ stack, names, campaignIds, signal }: Watched): Promise<ParkedCampaigns[]> {
+export async function waitForCampaigns({ stack, names, signal }: Watched): Promise<ParkedCampaigns[]> {
   const parked: ParkedCampaigns[] = [];
   let [last, progressedAt] = ['', Date.now()];
   while (!signal.aborted) {
-    const statuses = await unlessUnavailable(() => statusesOf(stack, campaignIds));
-    if (statuses?.every(hasEnded)) return parked;
+    const statuses = await unlessUnavailable(() => statusesOf(stack, names));
+    if (statuses?.length === names.length && statuses.every(hasEnded)) return parked;
     for (const name of names) parked.push(...((await unlessUnavailable(() => resumeIfParked(stack, name))) ?? []));
-    const rows = await unlessUnavailable(() => progressOf(stack.pool, campaignIds));
+    const rows = await unlessUnavailable(() => progressOf(stack.pool, names));
     const open = await unlessUnavailable(() => openWorkflows(stack.client));
     const current = `${rows}\n${open && eventsOf(open)}`;
     if (current !== last) [last, progressedAt] = [current, Date.now()];
@@ -42,10 +42,10 @@ export async function waitForCampaigns({ stack, names, campaignIds, signal }: Wa
   return parked;
 }
 
-async function statusesOf({ pool }: ChaosStack, ids: readonly number[]): Promise<CampaignStatus[]> {
+async function statusesOf({ pool }: ChaosStack, names: readonly string[]): Promise<CampaignStatus[]> {
   const { rows } = await pool.query<{ status: CampaignStatus }>(
-    'select status from campaigns where id = any ($1::integer[])',
-    [ids],
+    'select status from campaigns where name = any ($1::text[])',
+    [names],
   );
   return rows.map(({ status }) => status);
 }

@@ -12,8 +12,8 @@ export type ContentHash = { hash: string; parts: Record<ContentPart, { rows: num
  *
  * A row is hashed as canonical JSON (the text of jsonb, with sorted keys and exact numbers), a part as its rows' hashes
  * in sorted order, so the order of insertion does not matter. Times, seconds, tokens spent, generated ids, epochs, file
- * paths, the campaign's name, ledger, events, faults, journal, progress and the origin of a found policy are left out, and
- * so is `compute.reuse`, which decides only whether an equal policy is trained again.
+ * paths, ledger, events, faults, journal, progress and the origin of a found policy are left out. So are the names of the
+ * campaign and of the one that it matches, and `compute.reuse`, which decides only whether an equal policy is trained again.
  */
 export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number): Promise<ContentHash> {
   const hashes = Object.entries(parts).map(
@@ -41,7 +41,10 @@ const ofRuns = (table: string): string =>
   `${table} x join training_runs r on r.job_key = x.job_key where r.campaign_id = $1::integer`;
 
 const parts = {
-  campaign: `select recipe, environment, spec - 'name' #- '{compute,reuse}' as spec, seed from campaigns where id = $1::integer`,
+  campaign: `select recipe, environment, seed, spec - 'name' #- '{compute,reuse}' || case
+        when spec #>> '{synthesis,match}' is null then '{}'
+        else jsonb_build_object('synthesis', spec -> 'synthesis' || '{"match": true}') end as spec
+    from campaigns where id = $1::integer`,
   iterations: `select number, finished_at is not null as finished from iterations where campaign_id = $1::integer`,
   phases: `select iteration, phase, result, finished_at is not null as finished,
       row_number() over (partition by iteration order by started_at, finished_at) as position
@@ -56,7 +59,7 @@ const parts = {
   diversity: `select iteration, encoder, tasks, neighbours, similarity, energy_distance, relative_distance, collapsed
     from diversity_rounds where campaign_id = $1::integer`,
   plans: `select iteration, purpose, step, ordinal, task_id from planned_tasks where campaign_id = $1::integer`,
-  matches: `select iteration, matched, wanted, admitted, refills from matches where campaign_id = $1::integer`,
+  matches: `select iteration, wanted, admitted, refills from matches where campaign_id = $1::integer`,
   functionLists: `select sha256, functions from function_lists where campaign_id = $1::integer`,
   trajectories: `select id, iteration, purpose, task_id, policy_id, attempt, seed, outcome, reward, raw_score,
       stop_reason, opening, turn_count

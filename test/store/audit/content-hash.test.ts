@@ -51,6 +51,15 @@ test('whether a policy may be found instead of trained does not change the hash'
   expect(await hashWith(true)).toBe(await hashWith(false));
 });
 
+test('the name of the campaign that it matches does not change the hash, but that there is one does', async () => {
+  const hashWith = async (match: string | null): Promise<string> => {
+    await client.query(`update campaigns set spec = spec || $1::jsonb`, [{ synthesis: { aims: 'random', match } }]);
+    return hash();
+  };
+  expect(await hashWith('smoke-signals-s1')).toBe(await hashWith('smoke-1-signals-s1'));
+  expect(await hashWith(null)).not.toBe(await hashWith('smoke-signals-s1'));
+});
+
 test('the parts show where two campaigns differ', async () => {
   const before = await contentHash(database.pool, campaign.campaignId);
   await client.query(`update trajectories set reward = 0.5 where reward = 1`);
@@ -93,7 +102,7 @@ const leftOutColumns = [
   ...['campaign_id', 'epoch', 'uri', 'call_id', 'seconds', 'tokens', 'prompt_tokens', 'completion_tokens', 'fault'],
   ...['campaigns.id', 'campaigns.spec_hash', 'campaigns.status', 'campaigns.nondeterminism'],
   ...['campaigns.forked_from', 'campaigns.fork_iteration', 'phases.completed_work', 'active_policies.version'],
-  'promotion_approvals.actor',
+  ...['promotion_approvals.actor', 'matches.matched'],
   ...['training_runs.dataset_uri', 'training_runs.backend', 'training_runs.failure', 'training_runs.gpus'],
   ...['training_runs.content_key', 'training_runs.found_from'],
   ...['training_runs.steps', 'training_runs.initial_state', 'training_runs.final_state', 'rl_steps.metrics'],

@@ -1,10 +1,10 @@
 import { chaosResult, percentile } from '../../../tools/chaos/chaos-result';
 import type { Generation } from '../../../tools/chaos/run-chaos';
-import type { CampaignCheck } from '../../../tools/chaos/verify-campaign';
+import type { Check } from '../../../tools/chaos/verify-campaign';
 import type { ContentHash } from '../../../src/store/audit/content-hash';
 
 const content = { hash: 'h', parts: {} } as ContentHash;
-const correct: CampaignCheck = { name: 'eto-1', content, hashEqual: true, differs: [], broken: [], unfinished: null };
+const correct: Check = { name: 'eto-1', content, hashEqual: true, differs: [], broken: [], unfinished: null };
 const broken = (breaks: 'lost' | 'duplicated' | 'wrong', count: number) => ({
   invariant: 'i',
   breaks,
@@ -13,7 +13,7 @@ const broken = (breaks: 'lost' | 'duplicated' | 'wrong', count: number) => ({
 });
 
 const generation = (changes: Partial<Generation> = {}): Generation => ({
-  ...{ number: 1, seconds: 10, duplicate: false, kills: [], parked: [], checks: [correct] },
+  ...{ number: 1, seconds: 10, duplicate: false, kills: [], parked: [], checks: [correct], experiment: null },
   ...{ busy: { samples: 100, busy: 95 }, work: { done: 100, repeated: 1 } },
   ...changes,
 });
@@ -41,6 +41,15 @@ test.each([
     generations: [generation({ checks: [correct, { ...correct, ...changes }] })],
   });
   expect(result).toMatchObject({ ok: false, ...expected, failures: [{ name: 'eto-1' }] });
+});
+
+test('another analysis of the experiment makes the run fail', () => {
+  const experiment = { ...correct, name: 'smoke-1', hashEqual: false, differs: ['scores'] };
+  expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation({ experiment })] })).toMatchObject({
+    ok: false,
+    hashEqual: false,
+    failures: [{ name: 'smoke-1', differs: ['scores'] }],
+  });
 });
 
 test('a run without a generation is not ok', () => {

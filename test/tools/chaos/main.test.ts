@@ -30,6 +30,8 @@ test.each([
   ['--profile', 'slow', 'expected default or fast'],
   ['--kill-share', '1', 'expected a number in [0, 1)'],
   ['--workers', '0', 'expected an integer in 1..8'],
+  ['--campaigns', '0', 'found 0, expected 1 or more, or --experiment'],
+  ['--experiment', 'missing.yaml', 'missing.yaml'],
 ])('%s %s is rejected', async (option, value, message) => {
   const { code, stdout, stderr } = await runTool(config, 'tools/chaos/main.ts', [option, value]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
