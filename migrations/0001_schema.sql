@@ -249,6 +249,8 @@ create table trajectories (
   prompt_tokens     integer not null,
   completion_tokens integer not null,
   seconds           real not null,
+  content_key       text,             -- sha256 of everything that determines the attempt; null: it is not shared
+  found_from        integer,          -- id of the campaign that played it, where it was copied
   recorded_at       timestamptz not null default now(),
   primary key (campaign_id, id),
   unique nulls not distinct (campaign_id, iteration, purpose, task_id, policy_id, attempt),

@@ -655,6 +655,8 @@ create table trajectories (
   prompt_tokens integer not null,
   completion_tokens integer not null,
   seconds real not null,
+  content_key text,
+  found_from integer,
   recorded_at timestamp with time zone not null default now(),
   constraint trajectories_campaign_id_iteration_purpose_task_id_policy_i_key UNIQUE NULLS NOT DISTINCT (campaign_id, iteration, purpose, task_id, policy_id, attempt),
   constraint trajectories_pkey PRIMARY KEY (campaign_id, id),

@@ -99,7 +99,7 @@ export const computeSettingsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'Uses the policy of an equal job of another campaign with this key instead of training it again; only for jobs on CPUs of this machine.',
+      'Uses the policies of equal jobs and the equal attempts of other campaigns with this key instead of making them again; only for jobs on CPUs of this machine.',
     ),
   pricePerGpuHour: z
     .number()

@@ -8,6 +8,7 @@ import { campaignStore } from './campaign/campaigns';
 import { cleanupStore } from './campaign/cleanup';
 import { evaluationStore } from './training/evaluations';
 import { explorationStore } from './tasks/exploration';
+import { foundAttemptStore } from './trajectories/found-attempts';
 import { foundRunStore } from './training/found-runs';
 import { experimentCellStore } from './experiment/cells';
 import { experimentStore } from './experiment/experiments';
@@ -46,6 +47,7 @@ export const createStore = (pool: Pool) => ({
   trainingRuns: trainingRunStore(pool),
   trainingProgress: trainingProgressStore(pool),
   foundRuns: foundRunStore(pool),
+  foundAttempts: foundAttemptStore(pool),
   rlSteps: rlStepStore(pool),
   policies: policyStore(pool),
   promotionApprovals: promotionApprovalStore(pool),

@@ -16,6 +16,7 @@ import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { localBackend } from '../training/local/local-backend';
 import { trainerVersion } from '../training/local/trainer-version';
+import { serverVersion } from './server-version';
 import type { SharedDevices } from '../training/local/start-trainer';
 import { withCachedStatus } from '../training/kubernetes/cached-status';
 import { webhookNotifier } from './notifier';
@@ -52,6 +53,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     models: createModelService({ store, providers }),
     training: backendForRun(backends(config, artifacts, policies), store.trainingRuns),
     trainerVersion: () => trainerVersion(config),
+    serverVersion: serverVersion(config),
     async writeReport(campaignId) {
       const { collectReport, renderReport } = await import('../report/index.js'); // its charts are the slowest module to load
       const report = await collectReport(pool, campaignId);

@@ -17,7 +17,8 @@ export async function wastedWork(pool: Pool, campaignIds: readonly number[], gen
     `with attempts as (
        select coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 as tokens,
          coalesce(sum(turn_count), 0)::float8 as turns
-       from trajectories where campaign_id = any ($1::integer[]) and policy_id is not null),
+       from trajectories
+       where campaign_id = any ($1::integer[]) and policy_id is not null and found_from is null),
      training as (
        select coalesce(sum(r.tokens), 0)::float8 as tokens,
          coalesce(sum(greatest(l.amount - r.tokens, 0)), 0)::float8 as repeated

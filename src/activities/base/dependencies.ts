@@ -25,6 +25,8 @@ export type Dependencies = {
   training: TrainingService;
   /** Returns the sha256 of code, packages and CPU of the trainer on this machine. */
   trainerVersion(): Promise<string>;
+  /** Returns the sha256 of everything of both servers that can change an attempt; null: another stack may run them. */
+  serverVersion(): Promise<string | null>;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;
   /** Analyses the long table of an experiment, or returns the stored analysis of the same input. */

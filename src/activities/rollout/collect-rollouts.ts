@@ -6,6 +6,7 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { openJournals } from './attempt-journal';
+import { contentKeys, takeFoundAttempts } from './find-attempts';
 import { attemptsPerTask, type PlannedAttempt } from './planned-attempt';
 import { playAttempt } from './play-attempt';
 import { attemptReporter } from './report-attempts';
@@ -27,7 +28,7 @@ export const maxConcurrentAttempts = 32;
  * Plays all attempts at a range of the plan concurrently and stores each trajectory as it finishes.
  *
  * Idempotent: an attempt's id is a function of the input, so a retry finds the finished attempts stored and resumes the
- * others after the turns in their journals. A lost game is a result. An unavailable server is an error, which is retried
+ * others after the turns in their journals. With `compute.reuse`, attempts that another campaign has played are copied. A lost game is a result. An unavailable server is an error, which is retried
  * after the running attempts have ended.
  */
 export const collectRollouts = (deps: Dependencies) => {
@@ -40,13 +41,18 @@ export const collectRollouts = (deps: Dependencies) => {
     const playable = tasks.filter(({ referenceActions }) => batch.policyId !== null || referenceActions.length > 0);
     const attempts = attemptsPerTask(spec, batch.purpose);
     const first = Math.max(0, batch.step - 1) * attempts; // a later step may draw the same task again
+    const contentKey = await contentKeys(deps, spec, campaign.nondeterminism);
     const planned = playable.flatMap((task) =>
-      Array.from({ length: attempts }, (_, n) => toAttempt(batch, task, first + n)),
+      Array.from({ length: attempts }, (_, n) => {
+        const attempt = toAttempt(batch, task, first + n);
+        return { ...attempt, contentKey: contentKey(attempt) };
+      }),
     );
 
     const ids = planned.map(({ attempt }) => trajectoryId(attempt));
     const finished = await store.trajectories.findFinished(batch.campaignId, ids);
-    const open = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
+    const unfinished = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
+    const open = await takeFoundAttempts(deps, batch, unfinished);
 
     let turns = 0;
     const callbacks = { signal: cancellationSignal(), onTurn: () => heartbeat({ turns: ++turns, waiting: undefined }) };
@@ -59,7 +65,7 @@ export const collectRollouts = (deps: Dependencies) => {
         await report(batch, campaign);
       });
     await inTurn(deps, open.length > 0 ? batch.policyId : null, play);
-    return { attempts: planned.length, found: finished.size };
+    return { attempts: planned.length, found: planned.length - open.length };
   };
 };
 
@@ -83,7 +89,11 @@ async function concurrencyOf({ environmentData }: Dependencies, environment: str
   return Math.max(1, Math.min(maxConcurrentAttempts, capacity ?? maxConcurrentAttempts));
 }
 
-function toAttempt(batch: RolloutBatch, task: TaskRow, attempt: number): Omit<PlannedAttempt, 'journal'> {
+function toAttempt(
+  batch: RolloutBatch,
+  task: TaskRow,
+  attempt: number,
+): Omit<PlannedAttempt, 'journal' | 'contentKey'> {
   const { campaignId, epoch, iteration, purpose, policyId } = batch;
   const key: AttemptKey = { iteration, purpose, policyId, taskId: task.id, attempt };
   return { campaignId, epoch, task, attempt: key };

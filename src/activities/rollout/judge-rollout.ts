@@ -9,7 +9,7 @@ import type { Grade, PlannedAttempt } from './planned-attempt';
 import type { Dependencies } from '../base/dependencies';
 
 /** True for attempts at synthesized tasks that the environment cannot score. A held-out task is never judged. */
-export const isGradedByJudge = ({ task, attempt }: PlannedAttempt): boolean =>
+export const isGradedByJudge = ({ task, attempt }: Pick<PlannedAttempt, 'task' | 'attempt'>): boolean =>
   attempt.policyId !== null && task.grader === 'judge' && task.split === 'train';
 
 /**

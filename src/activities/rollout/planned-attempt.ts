@@ -9,6 +9,8 @@ export type PlannedAttempt = {
   epoch: number;
   task: TaskRow;
   attempt: AttemptKey;
+  /** Hash of everything that determines the attempt; null: it is neither found nor offered (find-attempts.ts). */
+  contentKey: string | null;
   /** Turns of an interrupted rollout; null if the environment cannot replay them. */
   journal: AttemptJournal | null;
 };

@@ -1,8 +1,7 @@
-import { deriveSeed, seedLimit } from '../../domain/base/seed-tree';
-import { iterationSeed } from '../../domain/campaign/iteration-seed';
+import { seedLimit } from '../../domain/base/seed-tree';
 import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { promptOf, readingOf } from '../../domain/rollout/reading';
-import { isMeasurement, type Outcome } from '../../domain/rollout/trajectory';
+import type { Outcome } from '../../domain/rollout/trajectory';
 import { EnvironmentError } from '../../envs/base/environment-error';
 import { playJournaledEpisode, type ChooseAction, type Episode } from '../../envs/episode/play-episode';
 import { ReplayMismatch } from '../../envs/episode/replay-turns';
@@ -15,6 +14,7 @@ import type { NewTrajectory } from '../../store/trajectories/trajectories';
 import type { Dependencies } from '../base/dependencies';
 import { isGradedByJudge, judgeRollout } from './judge-rollout';
 import { askSolver } from './ask-solver';
+import { attemptSeed, temperatureOf } from './sampling';
 import type { Grade, PlannedAttempt } from './planned-attempt';
 
 export type RolloutCallbacks = {
@@ -100,13 +100,6 @@ const recordFault = ({ store }: Dependencies, planned: PlannedAttempt, { message
     message,
   );
 
-/** Evaluation uses the same seeds in every iteration, so that policies are compared in pairs. */
-function attemptSeed(spec: CampaignSpec, { purpose, iteration, taskId, attempt }: AttemptKey): number {
-  return isMeasurement(purpose)
-    ? deriveSeed(spec.seed, 'evaluation', taskId, attempt)
-    : iterationSeed(spec, iteration, taskId, attempt);
-}
-
 async function playOnce(
   deps: Dependencies,
   spec: CampaignSpec,
@@ -150,7 +143,7 @@ async function samplePolicy(
     policyId: policyId!,
     ...promptOf(conversation, readingOf(spec)),
     seed,
-    temperature: isMeasurement(purpose) ? spec.evaluation.temperature : spec.rollouts.temperature,
+    temperature: temperatureOf(spec, purpose),
     maxTokens: spec.rollouts.maxTokens,
     signal,
   };
@@ -169,7 +162,7 @@ async function samplePolicy(
 }
 
 function toTrajectory(
-  { campaignId, epoch, attempt }: PlannedAttempt,
+  { campaignId, epoch, attempt, contentKey }: PlannedAttempt,
   seed: number,
   episode: Episode | null,
 ): Omit<NewTrajectory, 'outcome' | 'fault' | 'reward' | 'seconds'> {
@@ -178,6 +171,7 @@ function toTrajectory(
     campaignId,
     epoch,
     seed,
+    contentKey,
     rawScore: episode?.rawScore ?? null,
     stopReason: episode?.stopReason ?? 'fault',
     opening: episode?.opening ?? [],

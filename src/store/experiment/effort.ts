@@ -39,12 +39,17 @@ const nothing = (): Record<EffortMeasure, Amounts> =>
     Amounts
   >;
 
+/** Rows of the embedded policy server's largest batch. */
+const attemptsAtOnce = 32;
+
 /** Queries for rows of (iteration, measure, nominal, paid) of campaign $1. */
 const amounts = [
-  `select t.iteration, m.measure, m.amount, m.amount
-   from (select iteration, count(*) as attempts, sum(prompt_tokens + completion_tokens) as tokens from trajectories
-     where campaign_id = $1::integer and purpose = 'train' group by iteration) t
-   cross join lateral (values ('environmentAttempts', t.attempts), ('rolloutTokens', t.tokens)) as m (measure, amount)`,
+  `select t.iteration, m.measure, sum(m.amount), sum(m.amount) filter (where t.found_from is null)
+   from trajectories t
+   cross join lateral (values ('environmentAttempts', 1), ('rolloutTokens', t.prompt_tokens + t.completion_tokens))
+     as m (measure, amount)
+   where t.campaign_id = $1::integer and t.purpose = 'train'
+   group by t.iteration, m.measure`,
 
   `select r.iteration, m.measure, sum(m.amount), sum(m.amount) filter (where r.found_from is null)
    from training_runs r
@@ -64,7 +69,8 @@ const amounts = [
    group by w.iteration, l.unit`,
 
   // Without the time in which the campaign was paused or parked. Jobs of several agents may run at the same time, so the
-  // sum of the seconds of found jobs is the most that they would have added.
+  // sum of the seconds of found jobs is the most that they would have added. Found attempts count as if a full batch of
+  // them had been played at any time.
   `select s.iteration, 'wallSeconds', s.seconds + s.found, s.seconds
    from (select i.number as iteration,
        extract(epoch from i.ended - i.started_at) - coalesce((select sum(extract(epoch from
@@ -75,7 +81,9 @@ const amounts = [
          where w.kind in ('paused', 'parked') and w.since < i.ended and w.until > i.started_at), 0) as seconds,
        coalesce((select sum(l.amount) from training_runs r
          join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'found' and l.unit = 'seconds'
-         where r.campaign_id = $1::integer and r.iteration = i.number), 0) as found
+         where r.campaign_id = $1::integer and r.iteration = i.number), 0)
+       + coalesce((select sum(t.seconds) / ${attemptsAtOnce} from trajectories t
+         where t.campaign_id = $1::integer and t.iteration = i.number and t.found_from is not null), 0) as found
      from (select i.number, i.started_at, coalesce(i.finished_at, c.finished_at, now()) as ended
        from iterations i join campaigns c on c.id = i.campaign_id where c.id = $1::integer) i) s`,
 ];

@@ -23,6 +23,8 @@ export type NewTrajectory = AttemptKey & {
   promptTokens: number;
   completionTokens: number;
   seconds: number;
+  /** Hash of everything that determines the attempt; null: other campaigns do not find it. */
+  contentKey: string | null;
 };
 
 export type TrajectorySummary = { id: string; outcome: Outcome; reward: number | null; turnCount: number };
@@ -49,7 +51,7 @@ export const trajectoryStore = (pool: Pool) => ({
     const { rows } = await pool.query<TrajectorySummary>(insertTrajectory, [
       ...[t.campaignId, id, t.iteration, t.purpose, t.taskId, t.policyId, t.attempt, t.epoch, t.seed],
       ...[t.outcome, t.reward, t.rawScore, toText(t.stopReason), toText(t.fault), toJson(opening)],
-      ...[turns.length, t.promptTokens, t.completionTokens, t.seconds, toJson(turns)],
+      ...[turns.length, t.promptTokens, t.completionTokens, t.seconds, toJson(turns), t.contentKey],
     ]);
     const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
     if (!stored) throw await epochError(pool, t);
@@ -161,9 +163,10 @@ export type OutcomeCount = { purpose: Purpose; outcome: Outcome; count: number; 
 const insertTrajectory = `
   with stored as (
     insert into trajectories (campaign_id, id, iteration, purpose, task_id, policy_id, attempt, epoch, seed, outcome,
-      reward, raw_score, stop_reason, fault, opening, turn_count, prompt_tokens, completion_tokens, seconds)
+      reward, raw_score, stop_reason, fault, opening, turn_count, prompt_tokens, completion_tokens, seconds,
+      content_key)
     select $1::integer, $2, $3::smallint, $4, $5, $6, $7::smallint, $8::integer, $9::bigint, $10, $11::float8,
-      $12::float8, $13, $14, $15::jsonb, $16::smallint, $17::integer, $18::integer, $19::real
+      $12::float8, $13, $14, $15::jsonb, $16::smallint, $17::integer, $18::integer, $19::real, $21
     from iterations i
     where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $8::integer
     for share

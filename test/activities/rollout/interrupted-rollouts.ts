@@ -64,11 +64,19 @@ export async function openRollout(
   { services, database }: Rollouts,
   environment: { name: string; options?: object },
   attempts = 1,
+  changes: Record<string, unknown> = {},
 ): Promise<OpenRollout> {
   const name = `c-${randomUUID()}`;
   const sizes = { trainTasks: 12, heldOutTasks: 1, maxTurns: 60 };
   const spec = resolveSpec(
-    { name, seed: 5, recipe: 'combined', environment: { ...environment, ...sizes }, rollouts: { attempts } },
+    {
+      name,
+      seed: 5,
+      recipe: 'combined',
+      environment: { ...environment, ...sizes },
+      rollouts: { attempts },
+      ...changes,
+    },
     'test.yaml',
   );
   const { store } = services;

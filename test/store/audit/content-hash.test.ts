@@ -104,7 +104,7 @@ const leftOutColumns = [
   ...['campaigns.forked_from', 'campaigns.fork_iteration', 'phases.completed_work', 'active_policies.version'],
   ...['promotion_approvals.actor', 'matches.matched'],
   ...['training_runs.dataset_uri', 'training_runs.backend', 'training_runs.failure', 'training_runs.gpus'],
-  ...['training_runs.content_key', 'training_runs.found_from'],
+  ...['training_runs.content_key', 'training_runs.found_from', 'trajectories.content_key', 'trajectories.found_from'],
   ...['training_runs.steps', 'training_runs.initial_state', 'training_runs.final_state', 'rl_steps.metrics'],
 ];
 

@@ -81,6 +81,7 @@ export const attempt = ({ campaignId, iteration, epoch }: IterationKey, changes:
   promptTokens: 3,
   completionTokens: 2,
   seconds: 0.5,
+  contentKey: null,
   ...changes,
 });
 

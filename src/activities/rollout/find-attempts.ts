@@ -1,0 +1,54 @@
+import { sha256 } from '../../base/sha256';
+import { canonicalJson } from '../../domain/base/canonical-json';
+import { trajectoryId } from '../../domain/campaign/ids';
+import { readingOf } from '../../domain/rollout/reading';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { IterationKey } from '../../store/campaign/iterations';
+import type { Dependencies } from '../base/dependencies';
+import { isGradedByJudge } from './judge-rollout';
+import type { PlannedAttempt } from './planned-attempt';
+import { attemptSeed, temperatureOf } from './sampling';
+
+/** Attempts per statement: a batch may have thousands. */
+const chunk = 500;
+
+/**
+ * Returns a function that gives the hash of everything that determines an attempt: equal key, equal rows. null where a
+ * repetition may differ, or may not be shared: without `compute.reuse`, without a policy, with a judge, on servers that
+ * this stack does not run.
+ */
+export async function contentKeys(
+  { serverVersion }: Pick<Dependencies, 'serverVersion'>,
+  spec: CampaignSpec,
+  nondeterminism: readonly string[] | null,
+): Promise<(planned: Omit<PlannedAttempt, 'journal' | 'contentKey'>) => string | null> {
+  const version = spec.compute.reuse && nondeterminism?.length === 0 ? await serverVersion() : null;
+  if (version === null) return () => null;
+  const { rollouts, environment } = spec;
+  const settings = { maxTokens: rollouts.maxTokens, maxTurns: environment.maxTurns, reading: readingOf(spec) };
+  return ({ task, attempt }) => {
+    if (attempt.policyId === null || isGradedByJudge({ task, attempt })) return null;
+    const sampling = { seed: attemptSeed(spec, attempt), temperature: temperatureOf(spec, attempt.purpose) };
+    const played = { environment: task.environment, definition: task.definition, policyId: attempt.policyId };
+    return sha256(canonicalJson({ id: trajectoryId(attempt), ...played, ...settings, ...sampling, version }));
+  };
+}
+
+/** Stores the attempts that another campaign has played with equal content; returns the ones that are left to play. */
+export async function takeFoundAttempts<T extends Omit<PlannedAttempt, 'journal'>>(
+  { store }: Pick<Dependencies, 'store'>,
+  { policyId, ...key }: IterationKey & { policyId: string | null },
+  open: readonly T[],
+): Promise<T[]> {
+  const wanted = open.flatMap(({ attempt, contentKey }) =>
+    contentKey === null ? [] : [{ id: trajectoryId(attempt), contentKey }],
+  );
+  if (policyId === null || wanted.length === 0) return [...open];
+  const batch = { ...key, policyId };
+  const sources = await store.foundAttempts.listSources(batch);
+  if (sources.length === 0) return [...open];
+  const taken = new Set<string>();
+  for (let from = 0; from < wanted.length; from += chunk)
+    for (const id of await store.foundAttempts.take(batch, wanted.slice(from, from + chunk), sources)) taken.add(id);
+  return open.filter(({ attempt }) => !taken.has(trajectoryId(attempt)));
+}
