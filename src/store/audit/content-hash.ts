@@ -12,8 +12,8 @@ export type ContentHash = { hash: string; parts: Record<ContentPart, { rows: num
  *
  * A row is hashed as canonical JSON (the text of jsonb, with sorted keys and exact numbers), a part as its rows' hashes
  * in sorted order, so the order of insertion does not matter. Times, seconds, tokens spent, generated ids, epochs, file
- * paths, ledger, events, faults, journal, progress and the origin of found policies and attempts are left out. So are the names of the
- * campaign and of the one that it matches, and `compute.reuse`, which decides only whether an equal policy is trained again.
+ * paths, ledger, events, faults, journal, progress and the origin of found policies and attempts are left out. So are the
+ * names of the campaign and of the one that it matches, and `compute.reuse`, which decides only whether work is repeated.
  */
 export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number): Promise<ContentHash> {
   const hashes = Object.entries(parts).map(
