@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { campaignSpecSchema } from './campaign-spec';
+import { experimentSchema } from './experiment/experiment-schema';
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
@@ -9,17 +10,7 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
  * editor shows, ends with its range and its default.
  */
 export function specJsonSchema(): JsonSchema {
-  const schema = z.toJSONSchema(campaignSpecSchema, {
-    io: 'input',
-    override({ jsonSchema }) {
-      // zod's range of every integer
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      delete jsonSchema.propertyNames; // a YAML file with other than text as keys is rejected before
-    },
-  });
-  addRanges(schema);
-  const { required, properties, ...others } = schema;
+  const { required, properties, ...others } = editorSchema(campaignSpecSchema);
   return {
     title: 'campaign spec of coevolve; docs/spec.md explains every field',
     ...others,
@@ -29,14 +20,35 @@ export function specJsonSchema(): JsonSchema {
   };
 }
 
+/** Returns the JSON Schema of an experiment, for editors. `coevolve experiment plan` also checks its specs and its rules. */
+export const experimentJsonSchema = (): JsonSchema => ({
+  title: 'experiment of coevolve; docs/experiments.md explains every field',
+  ...editorSchema(experimentSchema),
+});
+
+function editorSchema(of: z.ZodType): JsonSchema {
+  const schema = z.toJSONSchema(of, {
+    io: 'input',
+    override({ jsonSchema }) {
+      // zod's range of every integer
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      delete jsonSchema.propertyNames; // a YAML file with other than text as keys is rejected before
+    },
+  });
+  addRanges(schema);
+  return schema;
+}
+
 const extendsKey: JsonSchema = {
   description:
     'File, or list of files, below this one: its values hold where this file has none. Paths are relative to this file.',
   anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
 };
 
-function addRanges({ properties = {}, anyOf = [] }: JsonSchema): void {
+function addRanges({ properties = {}, anyOf = [], additionalProperties }: JsonSchema): void {
   for (const part of anyOf) addRanges(part);
+  if (typeof additionalProperties === 'object') addRanges(additionalProperties); // sections by a name, such as arms
   for (const property of Object.values(properties) as JsonSchema[]) {
     addRanges(property);
     const facts = [rangeOf(property), defaultOf(property)].filter(Boolean).join('; ');
