@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { campaignSpecSchema } from './campaign-spec';
-import { experimentSchema } from './experiment/experiment-schema';
 
-type JsonSchema = z.core.JSONSchema.BaseSchema;
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /**
  * Returns the JSON Schema of a spec as its author writes it, for editors. Rules between keys, and the defaults that
@@ -20,13 +19,8 @@ export function specJsonSchema(): JsonSchema {
   };
 }
 
-/** Returns the JSON Schema of an experiment, for editors. `coevolve experiment plan` also checks its specs and its rules. */
-export const experimentJsonSchema = (): JsonSchema => ({
-  title: 'experiment of coevolve; docs/experiments.md explains every field',
-  ...editorSchema(experimentSchema),
-});
-
-function editorSchema(of: z.ZodType): JsonSchema {
+/** Returns the JSON Schema of a file as its author writes it, where descriptions end with ranges and defaults. */
+export function editorSchema(of: z.ZodType): JsonSchema {
   const schema = z.toJSONSchema(of, {
     io: 'input',
     override({ jsonSchema }) {

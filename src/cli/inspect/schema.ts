@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { experimentJsonSchema, specJsonSchema } from '../../spec/spec-schema';
+import { experimentJsonSchema } from '../../spec/experiment/experiment-json-schema';
+import { specJsonSchema } from '../../spec/spec-schema';
 import { print } from '../base/output';
 
 /** `coevolve schema`: prints the JSON Schema of a spec or of an experiment for the completion and the checks of an editor. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { experimentJsonSchema } from '../../../src/spec/spec-schema';
+import { experimentJsonSchema } from '../../../src/spec/experiment/experiment-json-schema';
 
 const examples = path.resolve(__dirname, '../../../examples');
 const textOf = (file: string): string => readFileSync(path.join(examples, file), 'utf8');
