@@ -31,18 +31,28 @@ test('following a campaign continues after an outage of the database', async () 
   await database.drop();
 });
 
-/** Counts the requests for the row of a campaign, of which every poll makes one. */
+/** Counts the requests of every poll: the outage may begin at any of them. */
 function countingStore(store: Store): { store: Store; polls: { succeeded: number; failed: number } } {
   const polls = { succeeded: 0, failed: 0 };
-  const getByName = async (name: string) => {
-    try {
-      const row = await store.campaigns.getByName(name);
-      polls.succeeded++;
-      return row;
-    } catch (error) {
-      polls.failed++;
-      throw error;
-    }
+  const counted = <Args extends unknown[], Result>(request: (...args: Args) => Promise<Result>) => {
+    return async (...args: Args): Promise<Result> => {
+      try {
+        const result = await request(...args);
+        polls.succeeded++;
+        return result;
+      } catch (error) {
+        polls.failed++;
+        throw error;
+      }
+    };
   };
-  return { store: { ...store, campaigns: { ...store.campaigns, getByName } }, polls };
+  const { campaigns, iterations } = store;
+  return {
+    store: {
+      ...store,
+      campaigns: { ...campaigns, getByName: counted(campaigns.getByName.bind(campaigns)) },
+      iterations: { ...iterations, listPhases: counted(iterations.listPhases.bind(iterations)) },
+    },
+    polls,
+  };
 }
