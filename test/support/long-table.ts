@@ -1,4 +1,4 @@
-import type { CheckpointEffort, ScoreRow } from '../../src/domain/experiment/analysis';
+import type { Effort, ScoreRow } from '../../src/domain/experiment/analysis';
 import { cellCampaign, type Contrast, type Experiment } from '../../src/domain/experiment/experiment';
 import type { ExperimentRecord, RecordedCell } from '../../src/domain/experiment/record';
 import { canonicalJson } from '../../src/domain/base/canonical-json';
@@ -63,7 +63,7 @@ export const simulatedCell = (arm: string, seed: number): RecordedCell => ({
   checkpoints: [0, 1, 2].map((checkpoint) => ({ checkpoint, effort: effortAt(checkpoint, seed) })),
 });
 
-const effortAt = (checkpoint: number, seed: number): CheckpointEffort['effort'] => ({
+const effortAt = (checkpoint: number, seed: number): Effort => ({
   updates: { nominal: 250 * checkpoint, paid: 250 * checkpoint },
   trainedTokens: { nominal: 120_000 * checkpoint, paid: 100_000 * checkpoint },
   wallSeconds: { nominal: 50 + 90 * checkpoint + seed, paid: 20 + 90 * checkpoint + seed },

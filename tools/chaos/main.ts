@@ -1,17 +1,17 @@
-import { UsageError } from '../../src/base/errors';
-import { ChaosError } from './chaos-error';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { maxCampaigns } from './campaign-specs';
-import { chaosResult, type ChaosResult } from './chaos-result';
-import { loadExperiment } from '../../src/spec/experiment/read-experiment';
-import { faultNames, faultPlan, faultText, type FaultName } from './fault-plan';
-import { runChaos } from './run-chaos';
+import { UsageError } from '../../src/base/errors';
+import { duration, printMessage, printResult, table } from '../../src/cli/base/output';
+import { explain } from '../../src/cli/explain';
 import { readConfig } from '../../src/config';
 import { recoveryProfiles, type RecoveryProfile } from '../../src/domain/campaign/memo';
-import { explain } from '../../src/cli/explain';
-import { duration, printResult, printMessage, table } from '../../src/cli/base/output';
+import { loadExperiment } from '../../src/spec/experiment/read-experiment';
+import { maxCampaigns } from './campaign-specs';
+import { ChaosError } from './chaos-error';
+import { chaosResult, type ChaosResult } from './chaos-result';
+import { faultNames, faultPlan, faultText, type FaultName } from './fault-plan';
+import { runChaos } from './run-chaos';
 
 type Options = {
   seed: number;

@@ -126,13 +126,13 @@ async function runGeneration(
   const names = [...specs.map(({ name }) => name), ...(loaded ? cellNames(loaded.experiment) : [])];
   const ended = new AbortController();
   const watched = { stack, names, signal: AbortSignal.any([options.signal, ended.signal]) };
-  const isEnded = async (): Promise<ParkedCampaigns[]> => {
+  const waitForEnd = async (): Promise<ParkedCampaigns[]> => {
     const parkedCampaigns = await waitForCampaigns(watched);
     if (loaded) await waitForExperiment(stack, loaded.experiment.name, watched.signal);
     return parkedCampaigns;
   };
   const [parked, kills, busy] = await Promise.all([
-    isEnded().finally(() => ended.abort()),
+    waitForEnd().finally(() => ended.abort()),
     injectFaults(watched, faultsLeft, options.onProgress),
     sampleEffectiveTime(stack, names, watched.signal),
   ]).finally(() => ended.abort());

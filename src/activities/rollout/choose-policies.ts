@@ -2,10 +2,9 @@ import type { Range } from '../../domain/base/concurrency';
 import { DomainError } from '../../domain/base/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { AgentRole } from '../../domain/base/roles';
-import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
+import { isMeasurement, maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { maxConcurrentAttempts } from './collect-rollouts';
 import { attemptsPerTask } from './planned-attempt';
 
 export type RolloutAssignment = {

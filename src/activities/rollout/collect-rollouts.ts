@@ -1,12 +1,12 @@
 import { cancellationSignal, heartbeat } from '@temporalio/activity';
 import { slidingWindow, type Range } from '../../domain/base/concurrency';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
-import type { Purpose } from '../../domain/rollout/trajectory';
+import { maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { openJournals } from './attempt-journal';
-import { contentKeys, takeFoundAttempts } from './find-attempts';
+import { contentKeys, takeFoundAttempts, type ContentKeys } from './find-attempts';
 import { attemptsPerTask, type PlannedAttempt } from './planned-attempt';
 import { playAttempt } from './play-attempt';
 import { attemptReporter } from './report-attempts';
@@ -21,15 +21,12 @@ export type RolloutBatch = IterationKey &
     step: number;
   };
 
-/** Batch size of the embedded policy server. */
-export const maxConcurrentAttempts = 32;
-
 /**
  * Plays all attempts at a range of the plan concurrently and stores each trajectory as it finishes.
  *
  * Idempotent: an attempt's id is a function of the input, so a retry finds the finished attempts stored and resumes the
- * others after the turns in their journals. With `compute.reuse`, attempts that another campaign has played are copied. A lost game is a result. An unavailable server is an error, which is retried
- * after the running attempts have ended.
+ * others after the turns in their journals. With `compute.reuse`, attempts that another campaign has played are copied. A
+ * lost game is a result. An unavailable server is an error, which is retried after the running attempts have ended.
  */
 export const collectRollouts = (deps: Dependencies) => {
   const report = attemptReporter(deps);
@@ -43,10 +40,7 @@ export const collectRollouts = (deps: Dependencies) => {
     const first = Math.max(0, batch.step - 1) * attempts; // a later step may draw the same task again
     const contentKey = await contentKeys(deps, spec, campaign.nondeterminism);
     const planned = playable.flatMap((task) =>
-      Array.from({ length: attempts }, (_, n) => {
-        const attempt = toAttempt(batch, task, first + n);
-        return { ...attempt, contentKey: contentKey(attempt) };
-      }),
+      Array.from({ length: attempts }, (_, n) => toAttempt(batch, task, first + n, contentKey)),
     );
 
     const ids = planned.map(({ attempt }) => trajectoryId(attempt));
@@ -93,8 +87,9 @@ function toAttempt(
   batch: RolloutBatch,
   task: TaskRow,
   attempt: number,
-): Omit<PlannedAttempt, 'journal' | 'contentKey'> {
+  contentKey: ContentKeys,
+): Omit<PlannedAttempt, 'journal'> {
   const { campaignId, epoch, iteration, purpose, policyId } = batch;
   const key: AttemptKey = { iteration, purpose, policyId, taskId: task.id, attempt };
-  return { campaignId, epoch, task, attempt: key };
+  return { campaignId, epoch, task, attempt: key, contentKey: contentKey({ task, attempt: key }) };
 }

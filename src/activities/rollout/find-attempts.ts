@@ -9,19 +9,18 @@ import { isGradedByJudge } from './judge-rollout';
 import type { PlannedAttempt } from './planned-attempt';
 import { attemptSeed, temperatureOf } from './sampling';
 
-/** Attempts per statement: a batch may have thousands. */
-const chunk = 500;
+/** Gives the hash of everything that determines an attempt: equal key, equal rows; null: it is not shared. */
+export type ContentKeys = (planned: Pick<PlannedAttempt, 'task' | 'attempt'>) => string | null;
 
 /**
- * Returns a function that gives the hash of everything that determines an attempt: equal key, equal rows. null where a
- * repetition may differ, or may not be shared: without `compute.reuse`, without a policy, with a judge, on servers that
- * this stack does not run.
+ * Returns the content keys of a campaign's attempts. They are null without `compute.reuse`, where a repetition may differ,
+ * on servers that this stack does not run, without a policy, and where the judge grades.
  */
 export async function contentKeys(
   { serverVersion }: Pick<Dependencies, 'serverVersion'>,
   spec: CampaignSpec,
   nondeterminism: readonly string[] | null,
-): Promise<(planned: Omit<PlannedAttempt, 'journal' | 'contentKey'>) => string | null> {
+): Promise<ContentKeys> {
   const version = spec.compute.reuse && nondeterminism?.length === 0 ? await serverVersion() : null;
   if (version === null) return () => null;
   const { rollouts, environment } = spec;
@@ -47,8 +46,6 @@ export async function takeFoundAttempts<T extends Omit<PlannedAttempt, 'journal'
   const batch = { ...key, policyId };
   const sources = await store.foundAttempts.listSources(batch);
   if (sources.length === 0) return [...open];
-  const taken = new Set<string>();
-  for (let from = 0; from < wanted.length; from += chunk)
-    for (const id of await store.foundAttempts.take(batch, wanted.slice(from, from + chunk), sources)) taken.add(id);
+  const taken = await store.foundAttempts.take(batch, wanted, sources);
   return open.filter(({ attempt }) => !taken.has(trajectoryId(attempt)));
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cellCampaign, type CellName, cellsOf, type EffortMeasure } from '../../domain/experiment/experiment';
-import { meanEffort } from '../../domain/experiment/mean-effort';
+import { meanEffort, nominalOf } from '../../domain/experiment/mean-effort';
 import type { CellRow } from '../../store/experiment/cells';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import { findRunProblem } from '../campaign-run';
@@ -76,8 +76,7 @@ async function shownCell(
 
 function armEffort(arm: string, cells: readonly CellRow[]): ExperimentDetails['effort'][number] {
   const played = cells.filter((cell) => cell.arm === arm && cell.checkpoints !== null);
-  const amounts = Object.entries(meanEffort(played)).map(([measure, { nominal }]) => [measure, nominal]);
-  return { arm, cells: played.length, ...Object.fromEntries(amounts) };
+  return { arm, cells: played.length, ...nominalOf(meanEffort(played)) };
 }
 
 const pollMs = 1_000;

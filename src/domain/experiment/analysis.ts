@@ -3,11 +3,12 @@ import type { CellName, Contrast, EffortMeasure } from './experiment';
 /** Version of the procedures. It enters the key of an analysis: other procedures, other key. */
 export const analysisVersion = 2;
 
-/** Nominal and paid amount of each measure until a checkpoint (iteration number), cumulative. */
-export type CheckpointEffort = {
-  checkpoint: number;
-  effort: Partial<Record<EffortMeasure, { nominal: number; paid: number }>>;
-};
+/** Nominal and paid amount of each measure: with and without work that was found in other campaigns. */
+export type Amounts = { nominal: number; paid: number };
+export type Effort = Partial<Record<EffortMeasure, Amounts>>;
+
+/** Effort until a checkpoint (iteration number), cumulative. */
+export type CheckpointEffort = { checkpoint: number; effort: Effort };
 
 /** The facts of a cell that its analysis reads beside its effort. */
 export type CellFacts = CellName & {

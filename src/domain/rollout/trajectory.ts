@@ -16,6 +16,9 @@ export type Purpose = 'train' | 'evaluation' | 'test' | 'expert' | 'validation' 
 /** True for attempts that measure a policy: one attempt per task, with the settings of evaluations. */
 export const isMeasurement = (purpose: Purpose): boolean => purpose === 'evaluation' || purpose === 'test';
 
+/** Attempts that an activity plays at once: the batch size of the embedded policy server. */
+export const maxConcurrentAttempts = 32;
+
 /** Stored, scored attempt, as signals and pairs read it. */
 export type ScoredAttempt = {
   trajectoryId: string;

@@ -4,7 +4,7 @@ import { contentHash } from '../audit/content-hash';
 import { inTransaction } from '../base/pool';
 import type { CampaignStatus } from '../campaign/campaigns';
 import { cellManifest, type CellManifest } from './cell-manifest';
-import { effortOf, type CheckpointEffort } from './effort';
+import { effortOf, type StoredEffort } from './effort';
 import { insertScores } from './scores';
 
 export type CellRow = CellName & {
@@ -22,7 +22,7 @@ export type CellRow = CellName & {
   contentHash: string | null;
   testHash: string | null;
   leakedTasks: number | null;
-  checkpoints: CheckpointEffort[] | null;
+  checkpoints: StoredEffort[] | null;
   startedAt: Date;
   finishedAt: Date | null;
   /** Status of its campaign; null: the database does not have the campaign. */

@@ -1,17 +1,16 @@
 import type { Pool } from 'pg';
+import type { Amounts, Effort } from '../../domain/experiment/analysis';
 import { effortMeasures, type EffortMeasure } from '../../domain/experiment/experiment';
+import { maxConcurrentAttempts } from '../../domain/rollout/trajectory';
 
-/** The nominal amount is that of a campaign that runs alone; the paid amount is without work found in other campaigns. */
-export type Amounts = { nominal: number; paid: number };
-
-/** Effort until the end of an iteration, of which every iteration before it is a part. */
-export type CheckpointEffort = { checkpoint: number; effort: Record<EffortMeasure, Amounts> };
+/** Effort until the end of an iteration, of which every iteration before it is a part; with every measure. */
+export type StoredEffort = { checkpoint: number; effort: Required<Effort> };
 
 /**
  * Returns the effort of a campaign until each of its iterations. It reads the campaign's own rows: in a fork, copied
  * attempts and jobs count and their entries in the ledger of the source do not.
  */
-export async function effortOf(pool: Pick<Pool, 'query'>, campaignId: number): Promise<CheckpointEffort[]> {
+export async function effortOf(pool: Pick<Pool, 'query'>, campaignId: number): Promise<StoredEffort[]> {
   const { rows } = await pool.query<{ iteration: number; measure: EffortMeasure | null } & Amounts>(
     `select i.number as iteration, a.measure, coalesce(a.nominal, 0)::float8 as nominal, coalesce(a.paid, 0)::float8 as paid
      from iterations i
@@ -20,7 +19,7 @@ export async function effortOf(pool: Pick<Pool, 'query'>, campaignId: number): P
      order by i.number`,
     [campaignId],
   );
-  const checkpoints: CheckpointEffort[] = [];
+  const checkpoints: StoredEffort[] = [];
   for (const { iteration, measure, nominal, paid } of rows) {
     const last = checkpoints.at(-1);
     if (last?.checkpoint !== iteration)
@@ -33,14 +32,8 @@ export async function effortOf(pool: Pick<Pool, 'query'>, campaignId: number): P
   return checkpoints;
 }
 
-const nothing = (): Record<EffortMeasure, Amounts> =>
-  Object.fromEntries(effortMeasures.map((measure) => [measure, { nominal: 0, paid: 0 }])) as Record<
-    EffortMeasure,
-    Amounts
-  >;
-
-/** Rows of the embedded policy server's largest batch. */
-const attemptsAtOnce = 32;
+const nothing = (): Required<Effort> =>
+  Object.fromEntries(effortMeasures.map((measure) => [measure, { nominal: 0, paid: 0 }])) as Required<Effort>;
 
 /** Queries for rows of (iteration, measure, nominal, paid) of campaign $1. */
 const amounts = [
@@ -82,7 +75,7 @@ const amounts = [
        coalesce((select sum(l.amount) from training_runs r
          join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'found' and l.unit = 'seconds'
          where r.campaign_id = $1::integer and r.iteration = i.number), 0)
-       + coalesce((select sum(t.seconds) / ${attemptsAtOnce} from trajectories t
+       + coalesce((select sum(t.seconds) / ${maxConcurrentAttempts} from trajectories t
          where t.campaign_id = $1::integer and t.iteration = i.number and t.found_from is not null), 0) as found
      from (select i.number, i.started_at, coalesce(i.finished_at, c.finished_at, now()) as ended
        from iterations i join campaigns c on c.id = i.campaign_id where c.id = $1::integer) i) s`,

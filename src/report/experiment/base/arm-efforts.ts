@@ -1,4 +1,5 @@
-import { meanEffort, type MeanEffort } from '../../../domain/experiment/mean-effort';
+import type { Effort } from '../../../domain/experiment/analysis';
+import { meanEffort } from '../../../domain/experiment/mean-effort';
 import type { ExperimentRecord } from '../../../domain/experiment/record';
 
 /**
@@ -9,7 +10,7 @@ export function armEfforts(
   { experiment, cells }: ExperimentRecord,
   look: number,
   checkpoint: number | null = null,
-): Map<string, MeanEffort> {
+): Map<string, Effort> {
   return new Map(
     experiment.arms.flatMap(({ name }) => {
       const own = cells.filter(({ arm, seed, status }) => arm === name && seed <= look && status === 'finished');

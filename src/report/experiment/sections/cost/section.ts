@@ -1,5 +1,5 @@
+import type { Effort } from '../../../../domain/experiment/analysis';
 import { type EffortMeasure, effortMeasures } from '../../../../domain/experiment/experiment';
-import type { MeanEffort } from '../../../../domain/experiment/mean-effort';
 import { scaleAround } from '../../../charts/axes';
 import { type Chart, figure } from '../../../charts/figure';
 import { type Mark, marksChart } from '../../../charts/marks-chart';
@@ -35,7 +35,7 @@ export const costSection = defineSection({
 });
 
 /** Figure 4 has dollars where any were spent, otherwise wall time. */
-function paretoCharts({ analysis }: ExperimentReport, efforts: ReadonlyMap<string, MeanEffort>): Content {
+function paretoCharts({ analysis }: ExperimentReport, efforts: ReadonlyMap<string, Effort>): Content {
   const spent = [...efforts.values()].some(({ usd }) => (usd?.nominal ?? 0) > 0);
   const measure: EffortMeasure = spent ? 'usd' : 'wallSeconds';
   const arms = analysis.arms.flatMap(({ arm, mean }) => {
@@ -104,7 +104,7 @@ function ruleBars(rules: Rules): Chart {
   });
 }
 
-const effortTable = (efforts: ReadonlyMap<string, MeanEffort>): Content => {
+const effortTable = (efforts: ReadonlyMap<string, Effort>): Content => {
   const measures = effortMeasures.filter((measure) => [...efforts.values()].some((effort) => measure in effort));
   return table({
     caption: 'Mean effort of a cell by arm, nominal and paid',

@@ -1,4 +1,5 @@
 import type { EffortMeasure } from '../../../../domain/experiment/experiment';
+import { nominalOf } from '../../../../domain/experiment/mean-effort';
 import { scaleAround } from '../../../charts/axes';
 import { type Chart, figure } from '../../../charts/figure';
 import { type Mark, marksChart, type Position } from '../../../charts/marks-chart';
@@ -20,7 +21,10 @@ export const curvesSection = defineSection({
   id: 'curves',
   title: 'Learning curves',
   render({ record, analysis }) {
-    const curves = analysis.curves.map((curve) => ({ ...curve, effort: effortUntil(record, analysis.look, curve) }));
+    const curves = analysis.curves.map((curve) => ({
+      ...curve,
+      effort: nominalOf(armEfforts(record, analysis.look, curve.checkpoint).get(curve.arm) ?? {}),
+    }));
     if (curves.length === 0) return null;
     const colours = armColours(record.experiment);
     const measures = horizontal.filter((measure) => new Set(curves.map(({ effort }) => effort[measure])).size > 1);
@@ -42,17 +46,9 @@ export const curvesSection = defineSection({
   },
 });
 
-type Curve = ExperimentReport['analysis']['curves'][number];
-type Curves = readonly (Curve & { effort: Partial<Record<EffortMeasure, number>> })[];
-
-function effortUntil(
-  record: ExperimentReport['record'],
-  look: number,
-  { arm, checkpoint }: Curve,
-): Curves[number]['effort'] {
-  const effort = armEfforts(record, look, checkpoint).get(arm) ?? {};
-  return Object.fromEntries(Object.entries(effort).map(([measure, { nominal }]) => [measure, nominal]));
-}
+type Curves = readonly (ExperimentReport['analysis']['curves'][number] & {
+  effort: Partial<Record<EffortMeasure, number>>;
+})[];
 
 /** Figure 3: one panel per measure of effort. */
 function curveChart(curves: Curves, measure: EffortMeasure, colours: ReadonlyMap<string, string>): Chart {
