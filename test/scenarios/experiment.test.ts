@@ -4,6 +4,7 @@ import { deriveSeed } from '../../src/domain/base/seed-tree';
 import type { Experiment } from '../../src/domain/experiment/experiment';
 import type { ExperimentDetails } from '../../src/client/experiments/experiment-status';
 import type { CellRow } from '../../src/store/experiment/cells';
+import { createStore } from '../../src/store';
 import { experimentCellStore } from '../../src/store/experiment/cells';
 import { experimentRecordStore } from '../../src/store/experiment/records';
 import { scoresHash } from '../../src/store/experiment/scores';
@@ -160,5 +161,22 @@ test('an aborted campaign is a missing cell, which is played again when the camp
   expect(await end('gap')).toMatchObject({
     status: 'finished',
     cells: [{ status: 'finished' }, { status: 'finished' }],
+  });
+});
+
+test('a cell whose campaign is stored is running while its workflow is being started, and lost a minute later', async () => {
+  const id = await freeze(experimentOf('opened', [1], 1));
+  const store = createStore(stack.pool);
+  const campaign = { name: 'opened-short-s1', recipe: 'sft', environment: 'intercode-sql', spec: base(1), seed: 1 };
+  await store.campaigns.save({ ...campaign, specHash: 'hash' });
+  await store.experimentCells.open({ experimentId: id, arm: 'short', seed: 1, campaign: campaign.name });
+  expect((await status('opened')).cells[0]).toMatchObject({ status: 'running', reason: null });
+  await stack.pool.query(
+    `update experiment_cells set started_at = started_at - interval '1 minute' where experiment_id = $1::integer`,
+    [id],
+  );
+  expect((await status('opened')).cells[0]).toMatchObject({
+    status: 'lost',
+    reason: expect.stringContaining('coevolve reconcile opened-short-s1'),
   });
 });

@@ -57,6 +57,9 @@ export async function readExperimentDetails(session: Session, name: string): Pro
   };
 }
 
+/** A cell's campaign is stored before its workflow is started. */
+const startGraceMs = 60_000;
+
 async function shownCell(
   session: Session,
   experiment: string,
@@ -69,7 +72,8 @@ async function shownCell(
   if (row?.status !== 'running') return { ...shown, status: row?.status ?? 'waiting', reason: row?.reason ?? null };
   const found = await session.store.campaigns.find(campaign);
   const problem = found ? await findRunProblem(session, found) : null;
-  if (problem) return { ...shown, status: problem.status, reason: `${problem.what}; ${problem.next}` };
+  const isStarting = problem?.status === 'lost' && Date.now() - row.startedAt.getTime() < startGraceMs;
+  if (problem && !isStarting) return { ...shown, status: problem.status, reason: `${problem.what}; ${problem.next}` };
   if (found?.status !== 'parked' && found?.status !== 'paused') return { ...shown, status: 'running', reason: null };
   return { ...shown, status: found.status, reason: `see \`coevolve status ${campaign}\`` };
 }
