@@ -34,7 +34,7 @@ function detectableText({ detectable }: ExperimentPlan): string {
   const [likely, ...others] = detectable;
   const texts = likely!.differences.map(({ seeds, difference }, look) => {
     const range = others.map(({ differences }) => points(differences[look]!.difference)).join(' to ');
-    return `${points(difference)} points with ${seeds} seeds (${range})`;
+    return `${difference === null ? 'nothing' : `${points(difference)} points`} with ${seeds} seeds (${range})`;
   });
   const [sd, ...range] = detectable.map(({ runSd }) => (100 * runSd).toFixed(1));
   return `detectable (80 % power): ${texts.join(', ')}, if runs deviate by ${sd} points (${range.join(' to ')})`;

@@ -26,7 +26,7 @@ export type ExperimentPlan = {
   unmatched: { contrast: string; measure: EffortMeasure; found: number | null; allowed: number }[];
   /** From a prior of the noise; null: not success on test tasks, or one seed. */
   detectable: Detectable[] | null;
-  /** Sum over all cells, one after the other and nothing shared; null: unknown. */
+  /** Sum over all cells, nothing shared, divided by the number that run at a time; null: unknown. */
   hours: number | null;
   usd: number | null;
 };

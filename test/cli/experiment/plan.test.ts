@@ -39,6 +39,8 @@ test('a plan says which difference of the primary contrast every look finds', as
     'detectable (80 % power): 5.0 points with 8 seeds (2.7 to 7.6), 3.2 points with 16 seeds (1.7 to 4.8), ' +
       'if runs deviate by 2.5 points (1.0 to 4.0)',
   );
+  const detectable = await planDetectable(config, { ...experiment, looks: [2] }, 10);
+  expect(planText({ ...plan, detectable })).toContain('detectable (80 % power): nothing with 2 seeds (none to none)');
   const metric = { ...experiment.analysis, metric: 'success@pattern=join' };
   await expect(planDetectable(config, { ...experiment, analysis: metric }, 500)).resolves.toBeNull();
 });
