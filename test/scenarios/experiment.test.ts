@@ -36,6 +36,9 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.remove());
 
+/** The same with an iteration that trains on the experts and plays nothing. */
+const continued = (epochs: number) => ({ ...base(epochs), recipe: 'sft-continued', iterations: 1 });
+
 const freeze = (resolved: Experiment): Promise<number> => insertFrozen(stack.pool, resolved);
 const status = (name: string) => stack.json<ExperimentDetails>('experiment', 'status', name);
 const cellsOf = (id: number): Promise<CellRow[]> => experimentCellStore(stack.pool).list(id);
@@ -144,7 +147,7 @@ test('with killed workers, a pause and a terminated workflow the long table is t
 });
 
 test('an aborted campaign is a missing cell, which is played again when the campaign was deleted', async () => {
-  const id = await freeze(experimentOf('gap', [1], 1));
+  const id = await freeze(twoArms({ name: 'gap', looks: [1], concurrency: 1 }, continued(1), continued(2)));
   process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // its activities wait
   await stack.json('experiment', 'start', 'gap');
   await until(async () => (await cellsOf(id)).length === 1);
@@ -162,6 +165,11 @@ test('an aborted campaign is a missing cell, which is played again when the camp
     status: 'finished',
     cells: [{ status: 'finished' }, { status: 'finished' }],
   });
+  for (const { checkpoints } of await cellsOf(id)) {
+    const [start, end] = checkpoints!.map(({ effort }) => effort);
+    expect(end!.updates.nominal).toBeGreaterThan(start!.updates.nominal);
+    expect(end!.environmentAttempts.nominal).toBe(0);
+  }
 });
 
 test('a cell whose campaign is stored is running while its workflow is being started, and lost a minute later', async () => {
