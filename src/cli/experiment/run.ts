@@ -11,7 +11,7 @@ import { loadExperiment } from '../../spec/experiment/read-experiment';
 import { print, printMessage, printResult } from '../base/output';
 import { analysisJson, analysisText } from './analysis-text';
 import { planText } from './plan-text';
-import { cellText } from './status';
+import { printProgress } from './status';
 
 type Options = { profile?: string; amend?: boolean; json?: boolean };
 
@@ -35,7 +35,7 @@ async function runExperiment(file: string, { profile, amend = false, json }: Opt
     const onUnchecked = (line: string): void => printMessage(`not checked: ${line}`);
     const { outcome, version } = (await startFile(session, loaded, { amend, onUnchecked })).frozen;
     printMessage(`${outcome}: ${name} version ${version}`);
-    await followExperiment(session, name, (cell) => printMessage(cellText(cell)));
+    await followExperiment(session, name, printProgress);
     const report = await analyzeExperiment(session, name, { at: null, exploratory: false });
     printResult(json, analysisJson(report), () => analysisText(report));
     const page = resolve(`${name}.html`);

@@ -8,7 +8,7 @@ import {
 import { withSession } from '../../client/session';
 import { effortMeasures } from '../../domain/experiment/experiment';
 import { asCalled } from '../base/called-name';
-import { printMessage, printResult, rounded, shortHash, table } from '../base/output';
+import { duration, printMessage, printResult, rounded, shortHash, table } from '../base/output';
 
 type Options = { watch?: boolean; json?: boolean };
 
@@ -22,18 +22,27 @@ export function addStatus(group: Command): void {
     .action((name: string, { watch, json }: Options) =>
       withSession(async (session) => {
         const details = watch
-          ? await followExperiment(session, name, (cell) => printMessage(cellText(cell)))
+          ? await followExperiment(session, name, printProgress)
           : await readExperimentDetails(session, name);
         printResult(json, details, () => statusText(details));
       }),
     );
 }
 
-export const cellText = ({ campaign, status, reason }: ShownCell): string =>
+/** Prints a cell whose status has changed; with a finished one, how far the experiment is. */
+export function printProgress(cell: ShownCell, { cells, secondsLeft }: ExperimentDetails): void {
+  const finished = cells.filter(({ status }) => status === 'finished').length;
+  const progress = `; ${finished} of ${cells.length} cells${leftText(secondsLeft)}`;
+  printMessage(`${cellText(cell)}${cell.status === 'finished' ? progress : ''}`);
+}
+
+const leftText = (seconds: number | null): string => (seconds === null ? '' : `, some ${duration(seconds)} left`);
+
+const cellText = ({ campaign, status, reason }: ShownCell): string =>
   `${campaign}: ${status}${reason === null ? '' : ` (${asCalled(reason)})`}`;
 
 function statusText({ name, status, version, hash, frozenAt, seeds, ...details }: ExperimentDetails): string {
-  const { cells, looks, effort, stopped, reason, problem } = details;
+  const { cells, looks, effort, stopped, reason, problem, secondsLeft } = details;
   const attention = cells.filter((cell) => cell.reason !== null);
   const exploratory = cells.filter((cell) => cell.exploratory).map(({ campaign }) => campaign);
   const arms = [...new Set(cells.map(({ arm }) => arm))];
@@ -42,7 +51,7 @@ function statusText({ name, status, version, hash, frozenAt, seeds, ...details }
     cells.find((cell) => cell.arm === arm && cell.seed === seed)!.status;
   return [
     `${name}: ${status}${reason === null ? '' : `, ${asCalled(reason)}`}`,
-    `version ${version} (${shortHash(hash)}), frozen ${frozenAt.toISOString()}; ${seeds === null ? 'not started' : `plays ${seeds} seeds`}`,
+    `version ${version} (${shortHash(hash)}), frozen ${frozenAt.toISOString()}; ${seeds === null ? 'not started' : `plays ${seeds} seeds${leftText(secondsLeft)}`}`,
     ...(problem === null ? [] : [`needs attention: ${asCalled(problem)}`]),
     ...attention.map((cell) => `needs attention: ${cellText(cell)}`),
     ...(stopped.length === 0 ? [] : [`stopped arms: ${stopped.join(', ')}`]),
@@ -57,14 +66,11 @@ function statusText({ name, status, version, hash, frozenAt, seeds, ...details }
   ].join('\n');
 }
 
-/** Formats the mean effort of the finished cells of each arm. */
+/** Formats the mean effort of the finished cells of each arm, without measures that are 0 everywhere. */
 function effortText(effort: ExperimentDetails['effort']): string[] {
   const played = effort.filter(({ cells }) => cells > 0);
   if (played.length === 0) return [];
-  const rows = played.map((row) => [
-    row.arm,
-    row.cells,
-    ...effortMeasures.map((measure) => rounded(row[measure] ?? 0)),
-  ]);
-  return ['', 'mean effort of a finished cell:', table(['arm', 'cells', ...effortMeasures], rows)];
+  const measures = effortMeasures.filter((measure) => played.some((row) => row[measure]));
+  const rows = played.map((row) => [row.arm, row.cells, ...measures.map((measure) => rounded(row[measure] ?? 0))]);
+  return ['', 'mean effort of a finished cell:', table(['arm', 'cells', ...measures], rows)];
 }

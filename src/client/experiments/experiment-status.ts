@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cellCampaign, type CellName, cellsOf, type EffortMeasure } from '../../domain/experiment/experiment';
 import { meanEffort, nominalOf } from '../../domain/experiment/mean-effort';
+import { waitingCells, type ClosedCell } from '../../domain/experiment/progress';
+import { secondsLeft } from '../../domain/experiment/time-left';
 import type { CellRow } from '../../store/experiment/cells';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import { findRunProblem } from '../campaign-run';
@@ -24,6 +26,8 @@ export type ExperimentDetails = Pick<
   status: ExperimentRow['status'] | 'lost';
   problem: string | null;
   cells: ShownCell[];
+  /** Estimated wall time until the last cell that it plays ends; null: unknown, or none. */
+  secondsLeft: number | null;
   /** Looks with their cells; a look is complete when every cell is finished. */
   looks: { seeds: number; finished: number; cells: number }[];
   /** Nominal effort by arm, the mean over its finished cells; absent measures are 0 everywhere. */
@@ -49,6 +53,7 @@ export async function readExperimentDetails(session: Session, name: string): Pro
     status: isOpen ? row.status : 'lost',
     problem: isOpen ? null : notRunning(name).message,
     cells,
+    secondsLeft: estimateLeft(row, stored),
     looks: looks.map((look) => {
       const due = cells.filter(({ seed }) => seed <= look);
       return { seeds: look, cells: due.length, finished: due.filter(({ status }) => status === 'finished').length };
@@ -57,8 +62,24 @@ export async function readExperimentDetails(session: Session, name: string): Pro
   };
 }
 
+function estimateLeft({ status, resolved, seeds, stopped }: ExperimentRow, stored: readonly CellRow[]): number | null {
+  if (seeds === null || (status !== 'running' && status !== 'paused')) return null;
+  const { arms, concurrency } = resolved;
+  const running = stored.filter((cell) => cell.status === 'running');
+  const closed = stored.filter((cell): cell is CellRow & ClosedCell => cell.status !== 'running');
+  const played = closed.filter(({ status, imported }) => status === 'finished' && !imported);
+  return secondsLeft({
+    finished: played.map(({ startedAt, finishedAt }) => secondsBetween(startedAt, finishedAt!)),
+    running: running.map(({ startedAt }) => secondsBetween(startedAt, new Date())),
+    waiting: waitingCells({ arms, seeds, futilityLook: null, stopped, running, closed }).length,
+    concurrency,
+  });
+}
+
+const secondsBetween = (from: Date, to: Date): number => (to.getTime() - from.getTime()) / 1000;
+
 /** A cell's campaign is stored before its workflow is started. */
-const startGraceMs = 60_000;
+const startGraceS = 60;
 
 async function shownCell(
   session: Session,
@@ -72,7 +93,7 @@ async function shownCell(
   if (row?.status !== 'running') return { ...shown, status: row?.status ?? 'waiting', reason: row?.reason ?? null };
   const found = await session.store.campaigns.find(campaign);
   const problem = found ? await findRunProblem(session, found) : null;
-  const isStarting = problem?.status === 'lost' && Date.now() - row.startedAt.getTime() < startGraceMs;
+  const isStarting = problem?.status === 'lost' && secondsBetween(row.startedAt, new Date()) < startGraceS;
   if (problem && !isStarting) return { ...shown, status: problem.status, reason: `${problem.what}; ${problem.next}` };
   if (found?.status !== 'parked' && found?.status !== 'paused') return { ...shown, status: 'running', reason: null };
   return { ...shown, status: found.status, reason: `see \`coevolve status ${campaign}\`` };

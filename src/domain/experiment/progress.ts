@@ -32,7 +32,9 @@ export type ExperimentState = {
   closed: ClosedCell[];
 };
 
-type Cells = Pick<ExperimentState, 'arms' | 'seeds' | 'futilityLook' | 'stopped' | 'running' | 'closed'>;
+type Cells = Pick<ExperimentState, 'seeds' | 'futilityLook' | 'stopped' | 'running' | 'closed'> & {
+  arms: readonly Pick<Arm, 'name' | 'matches'>[];
+};
 
 export const isSameCell = (a: CellName, b: CellName): boolean => a.arm === b.arm && a.seed === b.seed;
 
