@@ -166,9 +166,9 @@ test('an aborted campaign is a missing cell, which is played again when the camp
     cells: [{ status: 'finished' }, { status: 'finished' }],
   });
   for (const { checkpoints } of await cellsOf(id)) {
-    const [start, end] = checkpoints!.map(({ effort }) => effort);
-    expect(end!.updates.nominal).toBeGreaterThan(start!.updates.nominal);
-    expect(end!.environmentAttempts.nominal).toBe(0);
+    const [before, after] = checkpoints!.map(({ effort }) => effort);
+    expect(after!.updates.nominal).toBeGreaterThan(before!.updates.nominal);
+    expect(after!.environmentAttempts.nominal).toBe(0);
   }
 });
 

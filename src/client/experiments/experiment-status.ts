@@ -67,7 +67,7 @@ function estimateLeft({ status, resolved, seeds, stopped }: ExperimentRow, store
   const { arms, concurrency } = resolved;
   const running = stored.filter((cell) => cell.status === 'running');
   const closed = stored.filter((cell): cell is CellRow & ClosedCell => cell.status !== 'running');
-  const played = closed.filter(({ status, imported }) => status === 'finished' && !imported);
+  const played = closed.filter((cell) => cell.status === 'finished' && !cell.imported);
   return secondsLeft({
     finished: played.map(({ startedAt, finishedAt }) => secondsBetween(startedAt, finishedAt!)),
     running: running.map(({ startedAt }) => secondsBetween(startedAt, new Date())),
