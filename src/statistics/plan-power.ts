@@ -2,17 +2,26 @@ import { z } from 'zod';
 import type { Config } from '../config';
 import { runPython } from './run-python';
 
+/** What is known of the deviation of a seed's difference. */
+export type Noise =
+  | {
+      kind: 'prior';
+      /** Deviations between runs of one arm beyond the noise of the tasks, for example 0.025. */
+      runSds: readonly number[];
+      /** Share of the tasks that only one of two runs solves, for example 0.24. */
+      discordance: number;
+      /** Tasks of `test` per seed. */
+      tasks: number;
+    }
+  /** The deviation of the differences of this number of seeds; the bounds of its 95 % interval follow it. */
+  | { kind: 'measured'; sd: number; seeds: number };
+
 /** A question before the first cell: which differences do which numbers of seeds detect? */
 export type PowerInput = {
   /** Level of all looks together; for the strictest step of Holm's correction divided by the number of contrasts. */
   alpha: number;
   looks: readonly number[];
-  /** Deviations between runs of one arm beyond the noise of the tasks, for example 0.025. */
-  runSds: readonly number[];
-  /** Share of the tasks that only one of two runs solves, for example 0.24. */
-  discordance: number;
-  /** Tasks of `test` per seed. */
-  tasks: number;
+  noise: Noise;
   seeds: readonly number[];
   differences: readonly number[];
 };
@@ -25,7 +34,7 @@ const powerOutput = z.object({
   level: z.number(),
   deviations: z.array(
     z.object({
-      ...{ runSd: z.number(), sd: z.number() },
+      sd: z.number(),
       detectable: z.array(z.object({ seeds: z.number().int(), difference: number })),
       needed: z.array(z.object({ difference: z.number(), seeds: number })),
       power: z.array(z.object({ ...point, power: z.number() })),
@@ -33,7 +42,10 @@ const powerOutput = z.object({
   ),
 });
 
-/** By deviation between runs: `sd` of a seed's difference, its squares 2 runSd^2 + discordance / tasks; 80 % power. */
+/**
+ * By `sd` of a seed's difference, with 80 % power. Of a prior: sd^2 = 2 runSd^2 + discordance / tasks, in the order of
+ * `runSds`; of a measured one: itself and the bounds of its interval.
+ */
 export type PowerOutput = z.infer<typeof powerOutput>;
 
 /** @throws DomainError `InvalidAnalysis`; StackError if the Python packages are not installed */

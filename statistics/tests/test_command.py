@@ -93,10 +93,12 @@ def test_amounts_that_shrink_are_refused(streams: Streams) -> None:
     assert message in streams.run(json.dumps(value))[2]
 
 
+QUESTION = {"alpha": 0.05, "looks": [8, 16], "seeds": [8, 16], "differences": [0.05]}
+
+
 def test_power_before_the_first_cell_has_the_level_of_one_look(streams: Streams) -> None:
-    question = {"alpha": 0.05, "looks": [8, 16], "runSds": [0.025], "discordance": 0.24, "tasks": 500}
-    grid = {"seeds": [8, 16], "differences": [0.05]}
-    status, output, _ = streams.run(json.dumps({**question, **grid}), "power")
+    noise = {"kind": "prior", "runSds": [0.025], "discordance": 0.24, "tasks": 500}
+    status, output, _ = streams.run(json.dumps({**QUESTION, "noise": noise}), "power")
     assert status == 0
     found = json.loads(output)
     assert found["level"] == pytest.approx(0.0294, abs=5e-5)
@@ -104,3 +106,10 @@ def test_power_before_the_first_cell_has_the_level_of_one_look(streams: Streams)
     assert row["sd"] == pytest.approx((2 * 0.025**2 + 0.24 / 500) ** 0.5)
     assert [point["power"] > 0.8 for point in row["power"]] == [False, True]
     assert row["needed"] == [{"difference": 0.05, "seeds": 9}]
+
+
+def test_a_measured_deviation_stands_for_its_interval_too(streams: Streams) -> None:
+    noise = {"kind": "measured", "sd": 0.02, "seeds": 3}
+    _, output, _ = streams.run(json.dumps({**QUESTION, "noise": noise}), "power")
+    found = [row["sd"] / 0.02 for row in json.loads(output)["deviations"]]
+    assert found == pytest.approx([1, 0.5207, 6.2847], abs=1e-4)  # three values: known within 0.52 to 6.3

@@ -28,16 +28,18 @@ export function planText(plan: ExperimentPlan): string {
   ].join('\n');
 }
 
-/** Percentage points of the primary contrast. The range comes from runs that deviate less or more than the likely prior. */
-function detectableText({ detectable }: ExperimentPlan): string {
-  if (detectable === null) return 'detectable: unknown; the prior is of success on test tasks, with 2 seeds or more';
+/** Percentage points of the primary contrast. The range comes from deviations that are smaller or larger than the likely one. */
+function detectableText({ power }: ExperimentPlan): string {
+  if (power === null) return 'detectable: unknown; the prior is of success on test tasks, with 2 seeds or more';
+  const { measured, detectable } = power;
   const [likely, ...others] = detectable;
   const texts = likely!.differences.map(({ seeds, difference }, look) => {
     const range = others.map(({ differences }) => points(differences[look]!.difference)).join(' to ');
     return `${difference === null ? 'nothing' : `${points(difference)} points`} with ${seeds} seeds (${range})`;
   });
-  const [sd, ...range] = detectable.map(({ runSd }) => (100 * runSd).toFixed(1));
-  return `detectable (80 % power): ${texts.join(', ')}, if runs deviate by ${sd} points (${range.join(' to ')})`;
+  const [sd, ...range] = detectable.map(({ deviation }) => points(deviation));
+  const source = measured ? `, as ${measured.contrast} of ${measured.experiment} over ${measured.seeds} seeds` : '';
+  return `detectable (80 % power): ${texts.join(', ')}, if ${measured ? 'differences' : 'runs'} deviate by ${sd} points (${range.join(' to ')})${source}`;
 }
 
 const points = (difference: number | null): string => (difference === null ? 'none' : (100 * difference).toFixed(1));

@@ -5,15 +5,18 @@ import { readExperiment } from '../../spec/experiment/read-experiment';
 import { printResult } from '../base/output';
 import { planText } from './plan-text';
 
+type Flags = { profile?: string; measured?: string; json?: boolean };
+
 /** `coevolve experiment plan <file>`: prints arms, cells and effort; starts nothing. */
 export function addPlan(group: Command): void {
   group
     .command('plan <file>')
     .description('check an experiment and estimate its effort; starts nothing')
     .option('--profile <name>', 'size of the experiment: one of its profiles')
+    .option('--measured <table>', 'deviation of an earlier experiment: its exported .jsonl table, or .gz')
     .option('--json', 'print the result as JSON')
-    .action(async (file: string, { profile, json }: { profile?: string; json?: boolean }) => {
-      const plan = await planExperiment(currentConfig(), await readExperiment(file, { profile }));
+    .action(async (file: string, { profile, measured, json }: Flags) => {
+      const plan = await planExperiment(currentConfig(), await readExperiment(file, { profile }), measured ?? null);
       printResult(json, plan, () => planText(plan));
     });
 }

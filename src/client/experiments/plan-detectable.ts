@@ -1,25 +1,73 @@
 import type { Config } from '../../config';
 import type { Experiment } from '../../domain/experiment/experiment';
-import { planPower } from '../../statistics/plan-power';
+import { UsageError } from '../../base/errors';
+import { planPower, type Noise } from '../../statistics/plan-power';
+import { analyzeTable } from './analyze-table';
 
 /** Deviations of one arm's success from run to run before any was measured: the likely one, and a range around it. */
 const priorRunSds = [0.025, 0.01, 0.04];
 /** Share of the tasks that only one of two runs solves, over pairs of quickstarts. */
 const priorDiscordance = 0.24;
 
-/** Differences of the primary contrast that are found with 80 % power; null: the number of seeds finds none. */
-export type Detectable = { runSd: number; differences: { seeds: number; difference: number | null }[] };
+/** The contrast of an earlier experiment, and the deviation of its differences. */
+export type MeasuredNoise = { experiment: string; contrast: string; metric: string; sd: number; seeds: number };
 
-/** Returns the detectable differences at every look, by deviation; null where the prior says nothing or no test is possible. */
+/** Differences of the primary contrast that are found with 80 % power; null: the number of seeds finds none. */
+export type Detectable = { deviation: number; differences: { seeds: number; difference: number | null }[] };
+
+export type PlannedPower = {
+  /** null: a prior of the deviation of runs. Otherwise the deviation is that of differences. */
+  measured: MeasuredNoise | null;
+  /** By deviation: the likely one first, then the bounds of a range. */
+  detectable: Detectable[];
+};
+
+/**
+ * Returns the detectable differences at every look, by deviation; null where the prior says nothing or no test is
+ * possible.
+ *
+ * @throws UsageError if the deviation was measured by another metric
+ */
 export async function planDetectable(
   config: Pick<Config, 'python'>,
   { looks, analysis }: Pick<Experiment, 'looks' | 'analysis'>,
   tasks: number,
-): Promise<Detectable[] | null> {
-  if (analysis.metric !== 'success' || tasks === 0 || looks[0]! < 2) return null;
+  measured: MeasuredNoise | null = null,
+): Promise<PlannedPower | null> {
+  if (looks[0]! < 2 || (!measured && (analysis.metric !== 'success' || tasks === 0))) return null;
+  if (measured && measured.metric !== analysis.metric)
+    throw new UsageError(`--measured: found the metric ${measured.metric}, expected ${analysis.metric}`);
+  const noise: Noise = measured
+    ? { kind: 'measured', sd: measured.sd, seeds: measured.seeds }
+    : { kind: 'prior', runSds: priorRunSds, discordance: priorDiscordance, tasks };
   const { deviations } = await planPower(config, {
-    ...{ alpha: analysis.alpha, looks, seeds: looks, tasks, differences: [] },
-    ...{ runSds: priorRunSds, discordance: priorDiscordance },
+    ...{ alpha: analysis.alpha, looks, seeds: looks, differences: [], noise },
   });
-  return deviations.map(({ runSd, detectable }) => ({ runSd, differences: detectable }));
+  return {
+    measured,
+    detectable: deviations.map(({ sd, detectable }, index) => ({
+      deviation: measured ? sd : priorRunSds[index]!,
+      differences: detectable,
+    })),
+  };
+}
+
+/**
+ * Returns the deviation that an exported experiment measured: that of the contrast of this name, else of its primary one.
+ *
+ * @throws UsageError if the contrast is invalid or has no deviation
+ */
+export async function measureNoise(
+  config: Pick<Config, 'python'>,
+  file: string,
+  contrast: string,
+): Promise<MeasuredNoise> {
+  const { record, analysis } = await analyzeTable(config, file, null);
+  const { name, analysis: declared } = record.experiment;
+  const found = analysis.contrasts.find((each) => each.contrast === contrast) ?? analysis.contrasts[0]!;
+  if (!found.sd)
+    throw new UsageError(
+      `--measured: ${found.contrast} of ${name} is ${found.verdict} and has no deviation, expected a table with one`,
+    );
+  return { experiment: name, contrast: found.contrast, metric: declared.metric, sd: found.sd, seeds: found.seeds };
 }

@@ -9,7 +9,7 @@ import { evaluationSets } from '../../spec/evaluation-settings';
 import { cellSpec } from '../../spec/experiment/cell-spec';
 import { synthesizes } from '../../spec/iteration-plan';
 import { measureLengths } from '../measure-lengths';
-import { planDetectable, type Detectable } from './plan-detectable';
+import { measureNoise, planDetectable, type PlannedPower } from './plan-detectable';
 
 /** Estimates of the measures of one cell; a measure without a basis is absent. */
 export type PlannedEffort = Partial<Record<EffortMeasure, number>>;
@@ -24,15 +24,24 @@ export type ExperimentPlan = {
   arms: PlannedArm[];
   /** Rules of `match` that the estimates of the arms of a contrast break; `found` null: the pool of one arm lengthens its jobs. */
   unmatched: { contrast: string; measure: EffortMeasure; found: number | null; allowed: number }[];
-  /** From a prior of the noise; null: not success on test tasks, or one seed. */
-  detectable: Detectable[] | null;
+  /** null: one seed, or a metric that the prior of the noise does not know. */
+  power: PlannedPower | null;
   /** Sum over all cells, nothing shared, divided by the number that run at a time; null: unknown. */
   hours: number | null;
   usd: number | null;
 };
 
-/** Estimates the effort of an experiment from the estimate of one campaign of each arm. */
-export async function planExperiment(config: Config, experiment: Experiment): Promise<ExperimentPlan> {
+/**
+ * Estimates the effort of an experiment from the estimate of one campaign of each arm.
+ *
+ * @param table exported table of an earlier experiment, which gives the deviation instead of the prior
+ */
+export async function planExperiment(
+  config: Config,
+  experiment: Experiment,
+  table: string | null = null,
+): Promise<ExperimentPlan> {
+  const measured = table === null ? null : await measureNoise(config, table, experiment.analysis.primary.name);
   const seeds = experiment.looks.at(-1)!;
   const arms: ExperimentPlan['arms'] = [];
   let testTasks = 0;
@@ -50,7 +59,7 @@ export async function planExperiment(config: Config, experiment: Experiment): Pr
   return {
     ...{ experiment, cells: cellsOf(experiment.arms, experiment.looks.at(-1)!).length, testTasks, arms },
     unmatched: unmatchedRules(experiment, arms),
-    detectable: await planDetectable(config, experiment, testTasks),
+    power: await planDetectable(config, experiment, testTasks, measured),
     hours: seconds === null ? null : seconds / 3600 / experiment.concurrency,
     usd: sum('usd'),
   };

@@ -67,6 +67,13 @@ def conditional_power(differences: Sequence[float], sd: float, seeds: int, level
     return float(np.mean(np.abs(t) > stats.t.isf(level / 2, seeds - 1)))
 
 
+def sd_interval(sd: float, seeds: int) -> tuple[float, float]:
+    """95 % interval of the true deviation, if `seeds` normal values deviate by `sd` (chi-squared)."""
+    freedom = seeds - 1
+    low, high = (sd * math.sqrt(freedom / float(stats.chi2.isf(share, freedom))) for share in (0.025, 0.975))
+    return low, high
+
+
 def difference_sd(run_sd: float, discordance: float, tasks: int) -> float:
     """Deviation of a seed's difference: two runs, and the tasks that only one of them solves."""
     return math.sqrt(2 * run_sd**2 + discordance / tasks)

@@ -34,15 +34,34 @@ test('a plan names the rules that arms of a contrast break', async () => {
 test('a plan says which difference of the primary contrast every look finds', async () => {
   const experiment = await readExperiment(path.resolve(smoke, '../signals-sql.yaml'), { profile: 'thorough' });
   const plan = await planExperiment(config, experiment);
-  expect(plan.detectable?.map(({ runSd }) => runSd)).toEqual([0.025, 0.01, 0.04]);
+  expect(plan.power?.detectable.map(({ deviation }) => deviation)).toEqual([0.025, 0.01, 0.04]);
   expect(planText(plan)).toContain(
     'detectable (80 % power): 5.0 points with 8 seeds (2.7 to 7.6), 3.2 points with 16 seeds (1.7 to 4.8), ' +
       'if runs deviate by 2.5 points (1.0 to 4.0)',
   );
-  const detectable = await planDetectable(config, { ...experiment, looks: [2] }, 10);
-  expect(planText({ ...plan, detectable })).toContain('detectable (80 % power): nothing with 2 seeds (none to none)');
+  const power = await planDetectable(config, { ...experiment, looks: [2] }, 10);
+  expect(planText({ ...plan, power })).toContain('detectable (80 % power): nothing with 2 seeds (none to none)');
   const metric = { ...experiment.analysis, metric: 'success@pattern=join' };
   await expect(planDetectable(config, { ...experiment, analysis: metric }, 500)).resolves.toBeNull();
+});
+
+const published = (name: string): string => path.resolve(smoke, `../../../docs/experiments/${name}/cells.jsonl.gz`);
+
+test('the deviation of an earlier experiment replaces the prior; without one its table is refused', async () => {
+  const experiment = await readExperiment(path.resolve(smoke, '../signals-sql.yaml'));
+  const plan = await planExperiment(config, experiment, published('aa'));
+  expect(plan.power?.measured).toMatchObject({ experiment: 'aa', contrast: 'again - signals', seeds: 8 });
+  expect(planText(plan)).toContain(
+    'detectable (80 % power): 1.2 points with 8 seeds (0.8 to 2.5), ' +
+      'if differences deviate by 1.1 points (0.7 to 2.2), as again - signals of aa over 8 seeds',
+  );
+  await expect(planExperiment(config, experiment, published('graded-failures-control'))).rejects.toThrow(
+    '--measured: co-evolving - matched of graded-failures-control is equivalent and has no deviation',
+  );
+  const measured = { ...plan.power!.measured!, metric: 'reward' };
+  await expect(planDetectable(config, experiment, 500, measured)).rejects.toThrow(
+    '--measured: found the metric reward, expected success',
+  );
 });
 
 test('a pool that grows lengthens training by epochs, so its arm is not matched with one whose pool does not', async () => {
