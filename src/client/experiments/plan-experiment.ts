@@ -26,7 +26,7 @@ export type ExperimentPlan = {
   unmatched: { contrast: string; measure: EffortMeasure; found: number | null; allowed: number }[];
   /** null: one seed, or a metric that the prior of the noise does not know. */
   power: PlannedPower | null;
-  /** Sum over all cells, nothing shared, divided by the number that run at a time; null: unknown. */
+  /** Sum over all cells, nothing shared. Cells that run at the same time share the two cores; null: unknown. */
   hours: number | null;
   usd: number | null;
 };
@@ -60,7 +60,7 @@ export async function planExperiment(
     ...{ experiment, cells: cellsOf(experiment.arms, experiment.looks.at(-1)!).length, testTasks, arms },
     unmatched: unmatchedRules(experiment, arms),
     power: await planDetectable(config, experiment, testTasks, measured),
-    hours: seconds === null ? null : seconds / 3600 / experiment.concurrency,
+    hours: seconds === null ? null : seconds / 3600,
     usd: sum('usd'),
   };
 }
