@@ -146,7 +146,7 @@ function record({ problems, unreachable }: SpecCheck, error: unknown): void {
 
 async function checkMatch({ unchecked }: SpecCheck, match: string | null, store: Store | undefined): Promise<void> {
   if (match === null) return;
-  if (store) await store.campaigns.getByName(match);
+  if (store) await store.matches.getMatched(match);
   else unchecked.push(`synthesis.match: without the database, campaign ${match} is unknown`);
 }
 

@@ -19,14 +19,14 @@ export const twoArms = (size: Size, short: Record<string, unknown>, long: Record
 });
 
 /** Stores an experiment with a frozen version and returns its id. */
-export async function insertFrozen(pool: Pool, resolved: Experiment): Promise<number> {
+export async function insertFrozen(pool: Pool, resolved: Experiment, hash = 'hash'): Promise<number> {
   const { rows } = await pool.query<{ id: number }>('insert into experiments (name) values ($1) returning id', [
     resolved.name,
   ]);
   await pool.query(
     `insert into experiment_versions (experiment_id, version, resolved, hash, source, manifest)
-     values ($1, 1, $2, 'hash', 'source', '{}')`,
-    [rows[0]!.id, resolved],
+     values ($1, 1, $2, $3, 'source', '{}')`,
+    [rows[0]!.id, resolved, hash],
   );
   return rows[0]!.id;
 }

@@ -6,7 +6,7 @@ import { aimsOf, planOf } from '../../spec/iteration-plan';
 import { readStoredSpec } from '../../spec/read-spec';
 import type { Store } from '../../store';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { TaskRow } from '../../store/tasks/tasks';
+import type { MatchedCampaign } from '../../store/tasks/matches';
 
 /** Aims that together admit as many tasks as another campaign: all aims, or for the placebo each aim alone. */
 export type MatchGroup = { aims: readonly SynthesisAim[]; wanted: number; admitted: number };
@@ -29,7 +29,7 @@ export async function matchGroups(
 ): Promise<MatchGroup[] | null> {
   const { match, aims, when } = spec.synthesis;
   if (match === null) return null;
-  const other = await store.campaigns.getByName(match);
+  const other = await store.matches.getMatched(match);
   const otherSpec = readStoredSpec(other.spec);
   const isMade = (iteration: number): boolean => planOf(otherSpec, iteration).phases.includes('validate');
   if (key.iteration === 0 && !isMade(0)) return null;
@@ -37,14 +37,12 @@ export async function matchGroups(
   const last = when === 'first' && key.iteration > 0 ? spec.iterations : key.iteration;
   const wanted = new Map<string, number>();
   for (let iteration = key.iteration; iteration <= Math.min(last, otherSpec.iterations); iteration++) {
-    if (isMade(iteration)) await requireValidated(store, spec, other, iteration);
-    count(wanted, await listAdmitted(store, { campaignId: other.id, iteration }));
+    if (isMade(iteration)) requireValidated(spec, other, iteration);
+    for (const made of other.admitted) if (made.iteration === iteration) count(wanted, made.aim, made.tasks);
   }
-  const own = await listAdmitted(store, key);
-  const admitted = count(
-    new Map(),
-    own.filter(({ refill }) => refill < before),
-  );
+  const admitted = new Map<string, number>();
+  const own = await store.tasks.list(key.campaignId, { createdIteration: key.iteration, verdict: 'admitted' });
+  for (const { id, origin, refill } of own) if (origin !== 'seed' && refill < before) count(admitted, aimOfTask(id), 1);
   const ownAims = aimsOf(spec, key.iteration);
   const isByAim = key.iteration > 0 && aims === 'shuffled' && !wanted.has('random');
   if (!isByAim) return [{ aims: ownAims, wanted: total(wanted), admitted: total(admitted) }];
@@ -69,30 +67,18 @@ export function limitsOf(groups: readonly MatchGroup[]): MatchLimits {
 
 export const missingOf = ({ wanted, admitted }: MatchGroup): number => Math.max(0, wanted - admitted);
 
-/** Lists the synthesized tasks that an iteration admitted. */
-async function listAdmitted(
-  { tasks }: Store,
-  { campaignId, iteration }: Pick<IterationKey, 'campaignId' | 'iteration'>,
-): Promise<TaskRow[]> {
-  const made = await tasks.list(campaignId, { createdIteration: iteration, verdict: 'admitted' });
-  return made.filter(({ origin }) => origin !== 'seed');
-}
-
-function count(counts: Map<string, number>, tasks: readonly TaskRow[]): Map<string, number> {
-  for (const { id } of tasks) counts.set(aimOfTask(id), (counts.get(aimOfTask(id)) ?? 0) + 1);
-  return counts;
+function count(counts: Map<string, number>, aim: string, tasks: number): void {
+  counts.set(aim, (counts.get(aim) ?? 0) + tasks);
 }
 
 const total = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((sum, n) => sum + n, 0);
 
-async function requireValidated(
-  { iterations }: Store,
+function requireValidated(
   { name, synthesis: { match } }: CampaignSpec,
-  { id }: { id: number },
+  { validated }: MatchedCampaign,
   iteration: number,
-): Promise<void> {
-  const phases = await iterations.listPhases(id);
-  if (phases.some((row) => row.iteration === iteration && row.phase === 'validate' && row.finishedAt)) return;
+): void {
+  if (validated === null || validated.includes(iteration)) return;
   throw new DomainError(
     'MatchTooEarly',
     `synthesis.match: ${match} has not validated iteration ${iteration} yet; once it has, \`coevolve resume ${name}\``,

@@ -30,6 +30,7 @@ export async function importCells(
   const news = finished.filter((cell) => {
     requireDeclared(cell, experiment.arms.map((arm) => arm.name), experiment.looks.at(-1)!, file); // prettier-ignore
     requireScores(cell, table.scores, file);
+    requireAdmitted(cell, experiment.arms.find(({ matches }) => matches === cell.arm)?.name, file);
     return !isPresent(cell, present, file);
   });
   const names = new Set(news.map(nameOf));
@@ -64,6 +65,15 @@ function requireScores(
       `${file}: scores of ${nameOf(cell)}: found none at checkpoint ${last ?? 'none'}, expected a row per test task; ` +
         `export the cell again with \`coevolve experiment export\``,
     );
+}
+
+/** Without the numbers of admitted tasks, no cell that matches this one could be played or played again. */
+function requireAdmitted(cell: RecordedCell, matching: string | undefined, file: string): void {
+  if (matching === undefined || cell.manifest?.['admitted'] !== undefined) return;
+  throw new UsageError(
+    `${file}: manifest.admitted of ${nameOf(cell)}: found none, expected the numbers of admitted tasks, which the arm ` +
+      `${matching} matches; leave the cell out of the file and it is played again`,
+  );
 }
 
 /** Returns whether the cell is stored already; another content under its name is refused. */

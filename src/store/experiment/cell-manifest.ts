@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { listAdmitted, type AdmittedTasks } from '../tasks/matches';
 
 /** Everything that identifies how a cell was played: enough to play it again and to see what differs. */
 export type CellManifest = {
@@ -14,6 +15,8 @@ export type CellManifest = {
   policies: { iteration: number; role: string; id: string }[];
   /** Hashes of the datasets by training job. */
   datasets: { iteration: number; role: string; method: string; sha256: string | null; seed: number }[];
+  /** For arms that match the cell where its campaign is not in the database. */
+  admitted: AdmittedTasks[];
   nondeterminism: string[] | null;
   startedAt: string;
   finishedAt: string | null;
@@ -27,7 +30,7 @@ export async function cellManifest(
   campaignId: number,
   contentHash: string,
 ): Promise<CellFacts> {
-  const { rows } = await client.query<Omit<CellManifest, 'contentHash'> & { leakedTasks: number }>(
+  const { rows } = await client.query<Omit<CellManifest, 'contentHash' | 'admitted'> & { leakedTasks: number }>(
     `select c.spec, c.spec_hash as "specHash", c.seed, c.recipe, c.environment, c.nondeterminism,
        c.created_at as "startedAt", c.finished_at as "finishedAt",
        (select encode(sha256(convert_to(string_agg(content_key, E'\\n' order by content_key collate "C"), 'UTF8')), 'hex')
@@ -44,5 +47,6 @@ export async function cellManifest(
     [campaignId],
   );
   const { leakedTasks, ...facts } = rows[0]!;
-  return { manifest: { ...facts, contentHash }, testHash: facts.testHash, leakedTasks };
+  const manifest = { ...facts, contentHash, admitted: await listAdmitted(client, campaignId) };
+  return { manifest, testHash: facts.testHash, leakedTasks };
 }

@@ -1,6 +1,9 @@
 import type { ClientBase, Pool } from 'pg';
+import { groupBy } from '../../domain/base/group-by';
+import { aimOfTask } from '../../domain/campaign/ids';
 import { lockEpoch, type IterationKey } from '../base/epoch';
 import { inTransaction } from '../base/pool';
+import { campaignStore } from '../campaign/campaigns';
 
 /** Admitted tasks of an iteration, and the number that was wanted to match another campaign. */
 export type Match = {
@@ -13,7 +16,37 @@ export type Match = {
   refills: number;
 };
 
+/** Number of synthesized tasks that an iteration admitted for an aim. */
+export type AdmittedTasks = { iteration: number; aim: string; tasks: number };
+
+/** What a campaign with `synthesis.match` needs to know of the other one. */
+export type MatchedCampaign = {
+  /** As stored. */
+  spec: unknown;
+  /** Iterations whose tasks it has validated; null: all. */
+  validated: readonly number[] | null;
+  admitted: readonly AdmittedTasks[];
+};
+
 export const matchStore = (pool: Pool) => ({
+  /**
+   * Reads a campaign that another one matches. A finished cell of an experiment whose campaign was deleted, or played
+   * elsewhere and imported, is read from its manifest.
+   *
+   * @throws DomainError `UnknownCampaign`
+   */
+  async getMatched(name: string): Promise<MatchedCampaign> {
+    const campaigns = campaignStore(pool);
+    const cell = (await campaigns.find(name)) ? undefined : await findPlayedCell(pool, name);
+    if (cell) return { ...cell, validated: null };
+    const { id, spec } = await campaigns.getByName(name);
+    const { rows } = await pool.query<{ iteration: number }>(
+      `select iteration from phases where campaign_id = $1::integer and phase = 'validate' and finished_at is not null`,
+      [id],
+    );
+    return { spec, validated: rows.map(({ iteration }) => iteration), admitted: await listAdmitted(pool, id) };
+  },
+
   /**
    * Stores the match of an iteration; a later refill replaces it, a repeated earlier one does not.
    *
@@ -40,4 +73,30 @@ export async function listMatches(client: Pick<ClientBase, 'query'>, campaignId:
     [campaignId],
   );
   return rows;
+}
+
+/** Counts the synthesized tasks that a campaign admitted. */
+export async function listAdmitted(client: Pick<ClientBase, 'query'>, campaignId: number): Promise<AdmittedTasks[]> {
+  const { rows } = await client.query<{ iteration: number; id: string }>(
+    `select created_iteration as iteration, id from tasks
+     where campaign_id = $1::integer and verdict = 'admitted' and origin <> 'seed'
+     order by created_iteration, id collate "C"`,
+    [campaignId],
+  );
+  const groups = groupBy(rows, ({ iteration, id }) => `${iteration} ${aimOfTask(id)}`);
+  return [...groups.values()].map((tasks) => ({
+    ...{ iteration: tasks[0]!.iteration, aim: aimOfTask(tasks[0]!.id), tasks: tasks.length },
+  }));
+}
+
+async function findPlayedCell(
+  pool: Pool,
+  campaign: string,
+): Promise<Pick<MatchedCampaign, 'spec' | 'admitted'> | undefined> {
+  const { rows } = await pool.query<{ spec: unknown; admitted: AdmittedTasks[] }>(
+    `select manifest -> 'spec' as spec, manifest -> 'admitted' as admitted
+     from experiment_cells where campaign = $1 and manifest ? 'admitted'`,
+    [campaign],
+  );
+  return rows[0];
 }

@@ -5,7 +5,10 @@ import { refillSizeOf } from '../../../src/activities/synthesize/refill-size';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';
 import { listMatches } from '../../../src/store/tasks/matches';
 import { createStore } from '../../../src/store';
+import { cellManifest } from '../../../src/store/experiment/cell-manifest';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { insertFrozen, twoArms } from '../../support/frozen-experiment';
+import { simulatedCell } from '../../support/long-table';
 import { proposeValidated, taskCampaign, type TaskCampaign } from '../base/task-campaign';
 import { admitted } from '../../store/support/new-campaign';
 
@@ -137,6 +140,26 @@ test('a pool that grows once admits what the other admits in all iterations', as
     candidates: 0,
     contexts: 0,
   }); // no signal flags a task here
+});
+
+test('a cell that was played elsewhere is matched by the numbers in its manifest', async () => {
+  const other = await otherCampaign([{ boundary: 3, rare: 2 }, { rare: 4 }]);
+  const { pool, name, campaignId } = other;
+  const experiment = await insertFrozen(pool, twoArms({ name, looks: [1], concurrency: 1 }, {}, {}));
+  const { manifest } = await cellManifest(pool, campaignId, 'a'.repeat(64));
+  const cell = { ...simulatedCell('short', 1), campaign: `${name}-short-s1`, manifest };
+  await other.store.experimentRecords.saveImported(experiment, [cell], []);
+
+  const placebo = await control(cell.campaign, { aims: 'shuffled' });
+  await propose(placebo, 0, { boundary: 4, rare: 1 });
+  await expect(admitRefill(placebo, 0)).resolves.toEqual(['rare']);
+  expect(await matchesOf(placebo)).toMatchObject([{ matched: cell.campaign, wanted: 5, admitted: 4 }]);
+  const fixed = await control(cell.campaign, { aims: 'random', when: 'first' });
+  await propose(fixed, 0, { random: 2 });
+  await expect(admitRefill(fixed, 0)).resolves.toEqual(['random']);
+  expect(await matchesOf(fixed)).toMatchObject([{ wanted: 9, admitted: 2 }]);
+  const unknown = await control(`${name}-long-s1`, { aims: 'random' });
+  await expect(admitRefill(unknown, 0)).rejects.toMatchObject({ code: 'UnknownCampaign' });
 });
 
 test('an iteration in which the other does not grow wants no task', async () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { analyzeExperiment } from '../../../src/client/experiments/analyze-experiment';
+import { experimentHash } from '../../../src/client/experiments/freeze-experiment';
 import { exportExperiment } from '../../../src/client/experiments/export-experiment';
 import { importCells } from '../../../src/client/experiments/import-cells';
 import { readConfig } from '../../../src/config';
@@ -10,6 +11,7 @@ import type { ExperimentRecord } from '../../../src/domain/experiment/record';
 import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
 import { createStore } from '../../../src/store';
 import { type FreshDatabase, freshDatabase } from '../../support/database';
+import { insertFrozen } from '../../support/frozen-experiment';
 import { simulateRecord } from '../../support/long-table';
 import { hangTimeoutMs } from '../../support/stack';
 
@@ -24,12 +26,7 @@ beforeAll(async () => {
   database = await freshDatabase();
   const { pool } = database;
   session = { config: readConfig({ PATH: process.env['PATH'] }), pool, store: createStore(pool) };
-  await pool.query(`insert into experiments (name) values ('toy')`);
-  await pool.query(
-    `insert into experiment_versions (experiment_id, version, resolved, hash, source, manifest)
-     select id, 1, $1::jsonb, $2::text, 'name: toy', '{}' from experiments`,
-    [JSON.stringify(record.experiment), record.hash],
-  );
+  await insertFrozen(pool, record.experiment, record.hash);
 });
 afterAll(async () => {
   await database.drop();
@@ -84,6 +81,21 @@ test('an import with one bad line stores no cell', async () => {
   expect(rows).toEqual([{ cells: 6 }]);
   write(record);
   await importCells(session, 'toy', file);
+});
+
+test('a cell that another arm matches is refused without its numbers of admitted tasks', async () => {
+  const [none, signals] = record.experiment.arms;
+  const experiment = { ...record.experiment, name: 'matched', arms: [{ ...none!, matches: 'signals' }, signals!] };
+  const matched = { ...record, experiment, hash: experimentHash(experiment) };
+  await insertFrozen(database.pool, experiment, matched.hash);
+  write(matched);
+  await expect(importCells(session, 'matched', file)).rejects.toThrow(
+    /manifest.admitted of signals-s1: found none, .* the arm none matches/,
+  );
+  const admitted = [{ iteration: 1, aim: 'rare', tasks: 3 }];
+  const cells = matched.cells.map((cell) => (cell.arm === 'none' ? cell : { ...cell, manifest: { admitted } }));
+  write({ ...matched, cells });
+  expect((await importCells(session, 'matched', file)).imported).toHaveLength(8);
 });
 
 test('exported lines of the database are those that were imported, and all cells together have verdicts', async () => {
