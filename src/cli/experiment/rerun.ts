@@ -28,7 +28,10 @@ function rerunText(result: RerunCell | CheckedRerun): string {
   if (!('equal' in result)) return result.rerun;
   if (result.equal) return `content hash ${shortHash(result.found)}: equal to that of ${result.campaign}`;
   return (
-    `content hash ${shortHash(result.found)}: DIFFERENT from ${shortHash(result.expected)} of ${result.campaign}; ` +
+    `content hash ${shortHash(result.found)}: DIFFERENT from ${shortHash(result.expected)} of ${result.campaign}` +
+    (result.equalStart
+      ? '; '
+      : ', and so is the policy that the supervised start trained: a processor of another kind rounds differently; ') +
     `\`coevolve hash ${result.rerun}\` and \`coevolve hash ${result.campaign}\` show the parts`
   );
 }

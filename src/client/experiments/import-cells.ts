@@ -27,10 +27,11 @@ export async function importCells(
         `freeze the same file first, or import into the experiment that was exported`,
     );
   const finished = table.cells.filter(({ status }) => status === 'finished');
+  const known = new Set([...finished, ...present].map(nameOf));
   const news = finished.filter((cell) => {
     requireDeclared(cell, experiment.arms.map((arm) => arm.name), experiment.looks.at(-1)!, file); // prettier-ignore
     requireScores(cell, table.scores, file);
-    requireAdmitted(cell, experiment.arms.find(({ matches }) => matches === cell.arm)?.name, file);
+    requireAdmitted(cell, experiment.arms, known, file);
     return !isPresent(cell, present, file);
   });
   const names = new Set(news.map(nameOf));
@@ -67,12 +68,19 @@ function requireScores(
     );
 }
 
-/** Without the numbers of admitted tasks, no cell that matches this one could be played or played again. */
-function requireAdmitted(cell: RecordedCell, matching: string | undefined, file: string): void {
-  if (matching === undefined || cell.manifest?.['admitted'] !== undefined) return;
+/** Without the numbers of admitted tasks, an arm that matches this one cannot be played with this seed. */
+function requireAdmitted(
+  cell: RecordedCell,
+  arms: readonly { name: string; matches: string | null }[],
+  known: ReadonlySet<string>,
+  file: string,
+): void {
+  if (cell.manifest?.['admitted'] !== undefined) return;
+  const toPlay = arms.find(({ name, matches }) => matches === cell.arm && !known.has(`${name}-s${cell.seed}`));
+  if (toPlay === undefined) return;
   throw new UsageError(
-    `${file}: manifest.admitted of ${nameOf(cell)}: found none, expected the numbers of admitted tasks, which the arm ` +
-      `${matching} matches; leave the cell out of the file and it is played again`,
+    `${file}: manifest.admitted of ${nameOf(cell)}: found none, expected the numbers of admitted tasks, which ` +
+      `${toPlay.name}-s${cell.seed} is to match; leave the cells of this seed out of the file and they are played`,
   );
 }
 

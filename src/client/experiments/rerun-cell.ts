@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/base/errors';
+import { startPolicy } from '../../domain/experiment/starts';
 import { resolveSpec } from '../../spec/read-spec';
 import { contentHash } from '../../store/audit/content-hash';
 import { hasEnded } from '../../store/campaign/campaigns';
@@ -7,7 +8,8 @@ import type { Session } from '../session';
 import { startCampaign } from '../start-campaign';
 
 export type RerunCell = { campaign: string; rerun: string; expected: string };
-export type CheckedRerun = RerunCell & { found: string; equal: boolean };
+/** `equalStart`: both began with the same policy, which was trained anew. */
+export type CheckedRerun = RerunCell & { found: string; equal: boolean; equalStart: boolean };
 
 /**
  * Plays a finished cell again as a campaign of its own, from the spec of its manifest, and trains all of its policies
@@ -44,7 +46,10 @@ export async function checkRerun(
   await followCampaign(session, rerun.rerun, callbacks);
   const { id } = await session.store.campaigns.getByName(rerun.rerun);
   const { hash } = await contentHash(session.pool, id);
-  return { ...rerun, found: hash, equal: hash === rerun.expected };
+  const cell = await session.store.experimentCells.findByCampaign(rerun.campaign);
+  const start = startPolicy({ policies: await session.store.policies.list(id) });
+  const equalStart = start === startPolicy(cell?.manifest ?? null);
+  return { ...rerun, found: hash, equal: hash === rerun.expected, equalStart };
 }
 
 async function nextName({ store }: Session, campaign: string): Promise<string> {

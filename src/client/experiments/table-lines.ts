@@ -41,6 +41,15 @@ export const experimentLine = z.strictObject({
   ),
 });
 
+const made = { iteration: z.int().min(0), role: z.string() };
+
+/** The parts that are read; a table made by hand may lack them. */
+const manifest = z.looseObject({
+  policies: z.array(z.object({ ...made, id: z.string() })).optional(),
+  datasets: z.array(z.looseObject({ ...made, sha256: hash.nullable(), seed: z.number() })).optional(),
+  spec: z.looseObject({ training: z.looseObject({}).optional() }).optional(),
+});
+
 const effort = z.partialRecord(measure, z.strictObject({ nominal: amount, paid: amount }));
 
 /** Line of a cell. */
@@ -55,7 +64,7 @@ export const cellLine = z
     },
     ...{ exploratory: z.boolean(), imported: z.boolean(), campaign: z.string(), version: z.int().min(1) },
     ...{ testHash: z.string().nullable(), leakedTasks: z.int().min(0), contentHash: hash.nullable() },
-    manifest: record.nullable(),
+    manifest: manifest.nullable(),
     checkpoints: z.array(z.strictObject({ checkpoint: z.int().min(0), effort })),
   })
   .refine((cell) => (cell.status === 'finished') === (cell.contentHash !== null), {

@@ -1,6 +1,7 @@
 import { compareText } from '../base/compare-text';
 import type { AnalysedCell, AnalysisInput, CellFacts, CheckpointEffort, ScoreRow } from './analysis';
 import { analysisVersion } from './analysis';
+import type { StartManifest } from './starts';
 import { cellsOf, type CellName, type EffortMeasure, effortMeasures, type Experiment } from './experiment';
 
 /** A cell as it is stored, exported and imported. */
@@ -11,7 +12,7 @@ export type RecordedCell = CellFacts & {
   imported: boolean;
   /** Hash of the campaign's rows; null for a missing cell. */
   contentHash: string | null;
-  manifest: Record<string, unknown> | null;
+  manifest: (Record<string, unknown> & StartManifest) | null;
   checkpoints: readonly CheckpointEffort[];
 };
 

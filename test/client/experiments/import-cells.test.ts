@@ -83,19 +83,22 @@ test('an import with one bad line stores no cell', async () => {
   await importCells(session, 'toy', file);
 });
 
-test('a cell that another arm matches is refused without its numbers of admitted tasks', async () => {
+test('a cell that is still to be matched is refused without its numbers of admitted tasks', async () => {
   const [none, signals] = record.experiment.arms;
   const experiment = { ...record.experiment, name: 'matched', arms: [{ ...none!, matches: 'signals' }, signals!] };
   const matched = { ...record, experiment, hash: experimentHash(experiment) };
   await insertFrozen(database.pool, experiment, matched.hash);
-  write(matched);
+  const isKept = ({ arm, seed }: { arm: string; seed: number }): boolean => arm === 'signals' || seed > 1;
+  const kept = { ...matched, cells: matched.cells.filter(isKept), scores: matched.scores.filter(isKept) };
+  write(kept);
   await expect(importCells(session, 'matched', file)).rejects.toThrow(
-    /manifest.admitted of signals-s1: found none, .* the arm none matches/,
+    /manifest.admitted of signals-s1: found none, .* none-s1 is to match/,
   );
   const admitted = [{ iteration: 1, aim: 'rare', tasks: 3 }];
-  const cells = matched.cells.map((cell) => (cell.arm === 'none' ? cell : { ...cell, manifest: { admitted } }));
-  write({ ...matched, cells });
-  expect((await importCells(session, 'matched', file)).imported).toHaveLength(8);
+  write({ ...kept, cells: kept.cells.map((cell) => ({ ...cell, manifest: { admitted } })) });
+  expect((await importCells(session, 'matched', file)).imported).toHaveLength(7);
+  write(matched);
+  expect((await importCells(session, 'matched', file)).imported).toEqual(['none-s1']);
 });
 
 test('exported lines of the database are those that were imported, and all cells together have verdicts', async () => {

@@ -50,6 +50,14 @@ test('the means of the page, of Markdown and of LaTeX are those of the exported 
   }
 });
 
+test('the rules name the seeds whose cells were computed on different kinds of processors', async () => {
+  const starting = (policy: string) => ({ policies: [{ iteration: 0, role: 'target', id: policy }] });
+  const cells = base.cells.map((cell) => ({ ...cell, manifest: starting(cell.arm === 'none' ? 'a' : 'b') }));
+  const mixed = renderExperiment({ ...report, record: { ...base, cells: cells.filter(({ seed }) => seed < 3) } });
+  expect(mixed).toContain('the start of seed 1, 2 was trained on processors of different kinds');
+  expect(page).toContain('what the arms of a seed share before iteration 1 is equal');
+});
+
 test('the page has the verdict, the rules, the tables and figures 1 to 9 in this order', () => {
   const parts = ['signals against none: better', 'aria-label="Validity"', 'id="arms"', 'id="contrasts"', 'Figure 2'];
   const rest = ['Figure 1', 'Figure 3', 'Figure 5', 'Figure 7', 'Figure 8', 'Figure 9', 'Figure 4', 'Figure 6'];

@@ -1,3 +1,4 @@
+import { seedsOfUnequalStarts } from '../../../domain/experiment/starts';
 import { count, counted } from '../../page/format';
 import { percentText } from './measures';
 import { completeness, type ExperimentReport, isExploratory } from './report';
@@ -6,7 +7,7 @@ export type ValidityCheck = { name: string; holds: boolean; finding: string };
 
 /** Returns the rules of a fair comparison and whether each holds, with the first breaches. */
 export function validityChecks(report: ExperimentReport): ValidityCheck[] {
-  return [matched(report), complete(report), unleaked(report), frozen(report), looks(report)];
+  return [matched(report), complete(report), unleaked(report), equalStarts(report), frozen(report), looks(report)];
 }
 
 /** Longer lists of breaches end with the number of the others. */
@@ -44,6 +45,18 @@ function unleaked({ record, analysis }: ExperimentReport): ValidityCheck {
     name: 'test set unseen',
     holds: leaks.length === 0,
     finding: leaks.length > 0 ? `test tasks are also train tasks: ${listed(findings)}` : 'no test task was trained on',
+  };
+}
+
+function equalStarts({ record, analysis }: ExperimentReport): ValidityCheck {
+  const seeds = seedsOfUnequalStarts(record.cells.filter(({ seed }) => seed <= analysis.look));
+  const found =
+    `the start of seed ${seeds.join(', ')} was trained on processors of different kinds, which round differently: ` +
+    `its differences have more noise`;
+  return {
+    name: 'equal starts',
+    holds: seeds.length === 0,
+    finding: seeds.length > 0 ? found : 'what the arms of a seed share before iteration 1 is equal',
   };
 }
 
