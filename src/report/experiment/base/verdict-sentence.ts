@@ -9,6 +9,7 @@ import { intervalName, points, pointsRange, signedPoints } from './points';
  */
 export function verdictSentence(experiment: Experiment, analysis: AnalysisOutput, result: ContrastResult): string {
   const { plus, minus, verdict, difference, low, high, seeds, reasons } = result;
+  const { margin } = experiment.analysis;
   const name = `${plus} against ${minus}: ${verdict}`;
   if (verdict === 'invalid' || difference === null) return [name, ...reasons.slice(0, 1)].join(', ');
   const tasks = taskCount(analysis, result);
@@ -17,9 +18,13 @@ export function verdictSentence(experiment: Experiment, analysis: AnalysisOutput
   return [
     [name, `${signedPoints(difference)} points`, ...interval, ...size].join(', '),
     ...(result.detectable === null ? [] : [`detectable ${points(result.detectable)}`]),
-    `equivalence within ${Number((100 * experiment.analysis.margin).toFixed(2))} ${verdict === 'equivalent' ? '' : 'not '}shown`,
+    `equivalence within ${Number((100 * margin).toFixed(2))} ${isWithin(result, margin) ? '' : 'not '}shown`,
   ].join('; ');
 }
+
+/** A difference can be significant, which decides its verdict, and be shown to lie within the margin. */
+const isWithin = ({ verdict, low90, high90 }: ContrastResult, margin: number): boolean =>
+  verdict === 'equivalent' || (low90 !== null && high90 !== null && low90 > -margin && high90 < margin);
 
 /** Returns the number of test tasks of a cell; the smaller of the two arms. */
 export function taskCount({ arms }: AnalysisOutput, { plus, minus }: Pick<ContrastResult, 'plus' | 'minus'>): number {
