@@ -27,7 +27,8 @@ export async function importCells(
         `freeze the same file first, or import into the experiment that was exported`,
     );
   const finished = table.cells.filter(({ status }) => status === 'finished');
-  const known = new Set([...finished, ...present].map(nameOf));
+  const played = [...finished, ...present.filter(({ status }) => status === 'finished')];
+  const known = new Set(played.map(nameOf));
   const news = finished.filter((cell) => {
     requireDeclared(cell, experiment.arms.map((arm) => arm.name), experiment.looks.at(-1)!, file); // prettier-ignore
     requireScores(cell, table.scores, file);
