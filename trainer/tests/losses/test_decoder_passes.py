@@ -44,7 +44,7 @@ def random_model(family: str, *, adapter: bool = False, **change: Any) -> Any:
     if adapter:
         add_adapter(model, ComputeSettings(adapter="lora", lora_rank=4))
         for parameter in adapter_parameters(model).values():
-            nn.init.normal_(parameter, std=0.3)
+            nn.init.normal_(parameter, std=0.2)  # with 0.3, rounding is amplified a hundredfold in this model
     return model.float()
 
 

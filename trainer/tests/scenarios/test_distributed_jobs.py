@@ -50,11 +50,16 @@ def single_process_job(
     return run
 
 
-def assert_same_policy(job: JobFolder, other: JobFolder) -> None:
-    found, expected = (load_file(j.output / "model.safetensors") for j in (job, other))
+def assert_same_updates(job: JobFolder, other: JobFolder, base: Path) -> None:
+    """Compares what both added to each tensor of the base, by norms. Processors round differently, and
+    AdamW turns the rounding of a gradient near 0 into a whole step of that element."""
+    found, expected, start = (
+        load_file(folder / "model.safetensors") for folder in (job.output, other.output, base)
+    )
     assert found.keys() == expected.keys()
     for name, weight in expected.items():
-        torch.testing.assert_close(found[name], weight, atol=1e-5, rtol=0)
+        error = (found[name] - weight).norm() / (weight - start[name]).norm()
+        assert error < 5e-4, f"{name}: {error:.1e}"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +79,7 @@ def test_two_processes_train_the_policy_of_one(
     assert (job.status["sharding"], job.status["processes"]) == (sharding, 2)
     assert job.losses == pytest.approx(expected.losses, abs=1e-5)
     assert job.status["tokens"] == expected.status["tokens"]
-    assert_same_policy(job, expected)
+    assert_same_updates(job, expected, trained)
 
 
 def test_two_processes_make_the_updates_of_an_rl_job(
@@ -85,7 +90,7 @@ def test_two_processes_make_the_updates_of_an_rl_job(
         job.submit(step, batches[step - 1])
     assert run_forked(job) == [0, 0]
     assert job.losses == pytest.approx(finished_rl_job("grpo").losses, abs=1e-5)
-    assert_same_policy(job, finished_rl_job("grpo"))
+    assert_same_updates(job, finished_rl_job("grpo"), trained)
 
 
 def test_a_killed_job_with_a_sharded_adapter_is_launched_again_and_ends_with_the_same_policy(
