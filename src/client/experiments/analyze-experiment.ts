@@ -1,7 +1,7 @@
 import type { AnalysisOutput } from '../../domain/experiment/analysis';
 import { analysisInput, completenessOf } from '../../domain/experiment/record';
 import type { ExperimentReport } from '../../report/experiment';
-import { readEvidence } from '../../report/experiment/evidence/query';
+import { readFlips } from '../../report/experiment/evidence/query';
 import { analyzeOnce } from '../../statistics/run-statistics';
 import type { Session } from '../session';
 import { defaultLook, requireLook } from './analyze-table';
@@ -35,7 +35,7 @@ export async function analyzeExperiment(
   );
   const analysis = isOpen ? output : withoutScores(output);
   const looks = await store.experimentRecords.listLooks(id);
-  return { record, analysis, inputHash, looks, ...(await readEvidence(pool, record, analysis)) };
+  return { record, analysis, inputHash, looks, flips: await readFlips(pool, record, analysis) };
 }
 
 /** Removes everything that is made of scores: before a declared look nobody reads a difference. */

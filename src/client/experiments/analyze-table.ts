@@ -14,7 +14,7 @@ export async function analyzeTable(
   const record = await readTable(file);
   const input = analysisInput(record, at ?? defaultLook(record));
   const analysis = await runStatistics(config, input);
-  return { record, analysis, inputHash: analysisKey(input), looks: [], pool: [], flips: [] };
+  return { record, analysis, inputHash: analysisKey(input), looks: [], flips: [] };
 }
 
 /** Returns the largest complete look; without one, the first: its missing cells then make the contrasts invalid. */

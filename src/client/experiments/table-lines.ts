@@ -47,6 +47,9 @@ const made = { iteration: z.int().min(0), role: z.string() };
 const manifest = z.looseObject({
   policies: z.array(z.object({ ...made, id: z.string() })).optional(),
   datasets: z.array(z.looseObject({ ...made, sha256: hash.nullable(), seed: z.number() })).optional(),
+  pool: z
+    .array(z.object({ iteration: z.int().min(0), feature, category: z.string().max(1000), tasks: z.int().min(0) }))
+    .optional(),
   spec: z.looseObject({ training: z.looseObject({}).optional() }).optional(),
 });
 

@@ -4,6 +4,12 @@ import { analysisVersion } from './analysis';
 import type { StartManifest } from './starts';
 import { cellsOf, type CellName, type EffortMeasure, effortMeasures, type Experiment } from './experiment';
 
+/** Number of train tasks that an iteration admitted, by a feature of the breakdown; 0: the tasks of the start. */
+export type PoolCount = { iteration: number; feature: string; category: string; tasks: number };
+
+/** The parts of a manifest that a report reads; an older table, or one made by hand, may lack them. */
+type ManifestParts = StartManifest & { pool?: readonly PoolCount[] | undefined };
+
 /** A cell as it is stored, exported and imported. */
 export type RecordedCell = CellFacts & {
   campaign: string;
@@ -12,7 +18,7 @@ export type RecordedCell = CellFacts & {
   imported: boolean;
   /** Hash of the campaign's rows; null for a missing cell. */
   contentHash: string | null;
-  manifest: (Record<string, unknown> & StartManifest) | null;
+  manifest: (Record<string, unknown> & ManifestParts) | null;
   checkpoints: readonly CheckpointEffort[];
 };
 

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import type { PoolCount } from '../../domain/experiment/record';
 import { listAdmitted, type AdmittedTasks } from '../tasks/matches';
 
 /** Everything that identifies how a cell was played: enough to play it again and to see what differs. */
@@ -17,6 +18,8 @@ export type CellManifest = {
   datasets: { iteration: number; role: string; method: string; sha256: string | null; seed: number }[];
   /** For arms that match the cell where its campaign is not in the database. */
   admitted: AdmittedTasks[];
+  /** Tasks of the pool by the iteration that admitted them and the features of the breakdown. */
+  pool: PoolCount[];
   nondeterminism: string[] | null;
   startedAt: string;
   finishedAt: string | null;
@@ -24,11 +27,16 @@ export type CellManifest = {
 
 type CellFacts = { manifest: CellManifest; testHash: string | null; leakedTasks: number };
 
-/** Reads the manifest of a campaign, the hash of its test tasks, and the number of them that are also train tasks. */
+/**
+ * Reads the manifest of a campaign, the hash of its test tasks, and the number of them that are also train tasks.
+ *
+ * @param breakdown features of tasks by which the pool is counted
+ */
 export async function cellManifest(
   client: Pick<ClientBase, 'query'>,
   campaignId: number,
   contentHash: string,
+  breakdown: readonly string[],
 ): Promise<CellFacts> {
   const { rows } = await client.query<Omit<CellManifest, 'contentHash' | 'admitted'> & { leakedTasks: number }>(
     `select c.spec, c.spec_hash as "specHash", c.seed, c.recipe, c.environment, c.nondeterminism,
@@ -42,9 +50,14 @@ export async function cellManifest(
            order by iteration, role, id collate "C"), '[]') from policies where campaign_id = c.id) as policies,
        (select coalesce(jsonb_agg(jsonb_build_object('iteration', iteration, 'role', role, 'method', method,
            'sha256', dataset_sha256, 'seed', seed) order by iteration, role), '[]')
-         from training_runs where campaign_id = c.id) as datasets
+         from training_runs where campaign_id = c.id) as datasets,
+       (select coalesce(jsonb_agg(to_jsonb(p) order by iteration, feature, category collate "C"), '[]') from (
+           select created_iteration as iteration, feature, coalesce(features ->> feature, 'none') as category,
+             count(*)::integer as tasks
+           from tasks, unnest($2::text[]) as feature
+           where campaign_id = c.id and split = 'train' and verdict = 'admitted' group by 1, 2, 3) p) as pool
      from campaigns c where c.id = $1::integer`,
-    [campaignId],
+    [campaignId, breakdown],
   );
   const { leakedTasks, ...facts } = rows[0]!;
   const manifest = { ...facts, contentHash, admitted: await listAdmitted(client, campaignId) };

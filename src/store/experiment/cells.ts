@@ -99,15 +99,16 @@ export const experimentCellStore = (pool: Pool) => ({
   finish: (cell: Omit<NewCell, 'campaign'>, campaignId: number): Promise<void> =>
     inTransaction(pool, async (client) => {
       const { experimentId, arm, seed } = cell;
-      const { rowCount } = await client.query(
-        `select from experiment_cells
-         where experiment_id = $1::integer and arm = $2 and seed = $3::integer and status = 'running' for update`,
+      const { rows } = await client.query<{ breakdown: string[] }>(
+        `select v.resolved -> 'analysis' -> 'breakdown' as breakdown
+         from experiment_cells x join experiment_versions v using (experiment_id, version)
+         where experiment_id = $1::integer and arm = $2 and seed = $3::integer and status = 'running' for update of x`,
         [experimentId, arm, seed],
       );
-      if (rowCount === 0) return;
+      if (rows[0] === undefined) return;
       await insertScores(client, experimentId, cell, campaignId);
       const { hash } = await contentHash(client, campaignId);
-      const { manifest, testHash, leakedTasks } = await cellManifest(client, campaignId, hash);
+      const { manifest, testHash, leakedTasks } = await cellManifest(client, campaignId, hash, rows[0].breakdown);
       await client.query(
         `update experiment_cells
          set status = 'finished', finished_at = now(), content_hash = $4, manifest = $5::jsonb, test_hash = $6,

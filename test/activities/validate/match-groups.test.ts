@@ -146,7 +146,11 @@ test('a cell that was played elsewhere is matched by the numbers in its manifest
   const other = await otherCampaign([{ boundary: 3, rare: 2 }, { rare: 4 }]);
   const { pool, name, campaignId } = other;
   const experiment = await insertFrozen(pool, twoArms({ name, looks: [1], concurrency: 1 }, {}, {}));
-  const { manifest } = await cellManifest(pool, campaignId, 'a'.repeat(64));
+  const { manifest } = await cellManifest(pool, campaignId, 'a'.repeat(64), ['pattern']);
+  expect(manifest.pool).toEqual([
+    { iteration: 1, feature: 'pattern', category: 'count', tasks: 5 },
+    { iteration: 2, feature: 'pattern', category: 'count', tasks: 4 },
+  ]);
   const cell = { ...simulatedCell('short', 1), campaign: `${name}-short-s1`, manifest };
   await other.store.experimentRecords.saveImported(experiment, [cell], []);
 

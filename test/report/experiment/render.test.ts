@@ -5,13 +5,22 @@ import { analysisKey, runStatistics } from '../../../src/statistics/run-statisti
 import { simulateRecord } from '../../support/long-table';
 
 const config = readConfig({ PATH: process.env['PATH'] });
-const base = simulateRecord({ effects: { none: 0, signals: 0.15, random: 0 } });
+const simulated = simulateRecord({ effects: { none: 0, signals: 0.15, random: 0 } });
+const pool = [
+  { iteration: 0, feature: 'pattern', category: 'join', tasks: 3 },
+  { iteration: 0, feature: 'pattern', category: 'having', tasks: 1 },
+  { iteration: 1, feature: 'pattern', category: 'having', tasks: 2 },
+  { iteration: 1, feature: 'difficulty', category: '4', tasks: 2 },
+];
+const base: ExperimentRecord = {
+  ...simulated,
+  cells: simulated.cells.map((cell) => (cell.arm === 'signals' ? { ...cell, manifest: { pool } } : cell)),
+};
 
 async function reportOf(record: ExperimentRecord): Promise<ExperimentReport> {
   const input = analysisInput(record, record.experiment.looks.at(-1)!);
   const analysis = await runStatistics(config, input);
-  const pool = ['join', 'having'].map((category, i) => ({ arm: 'signals', iteration: i, category, tasks: 10 + i }));
-  return { record, analysis, inputHash: analysisKey(input), looks: [], pool, flips: [] };
+  return { record, analysis, inputHash: analysisKey(input), looks: [], flips: [] };
 }
 
 let report: ExperimentReport;
@@ -48,6 +57,12 @@ test('the means of the page, of Markdown and of LaTeX are those of the exported 
     expect(markdown).toContain(`| ${arm} | 8 | 100 | ${shown} |`);
     expect(latex).toMatch(new RegExp(`^${arm} & \\$(\\\\mathbf\\{)?${shown}`, 'm'));
   }
+});
+
+test('the pools of cells that counted them are added up by arm, and their number is shown', () => {
+  expect(page).toContain('Train tasks by pattern and by the iteration that admitted them, of the 8 of 24 cells');
+  expect(page).toMatch(/iteration 0 join: 75\.0, iteration 0 having: 25\.0, iteration 1 having: 100\.0/);
+  expect(page).toMatch(/signals<\/th>\s*<td[^>]*>0<\/td>\s*<td[^>]*>join<\/td>\s*<td[^>]*>24<\/td>/);
 });
 
 test('the rules name the seeds whose cells were computed on different kinds of processors', async () => {

@@ -11,13 +11,9 @@ export type ExperimentReport = {
   /** sha256 of the analysed input. */
   inputHash: string;
   looks: readonly TakenLook[];
-  /** Admitted tasks of the cells whose campaigns are in this database. */
-  pool: readonly PoolCount[];
   /** Tasks that one arm alone solved, with the attempts that show it. */
   flips: readonly FlippedTask[];
 };
-
-export type PoolCount = { arm: string; iteration: number; category: string; tasks: number };
 
 /** Attempts are ids for `coevolve trajectory`; null where the campaign is in no database here. */
 export type FlippedTask = {

@@ -1,38 +1,17 @@
 import type { Pool } from 'pg';
 import type { AnalysisOutput } from '../../../domain/experiment/analysis';
 import type { ExperimentRecord } from '../../../domain/experiment/record';
-import type { ExperimentReport, FlippedTask, PoolCount } from '../base/report';
+import type { FlippedTask } from '../base/report';
 import { flippedTasks } from './flipped-tasks';
-
-/** Reads what the long table lacks: pools of tasks, and the attempts behind tasks won and lost. */
-export async function readEvidence(
-  pool: Pool,
-  record: ExperimentRecord,
-  analysis: AnalysisOutput,
-): Promise<Pick<ExperimentReport, 'pool' | 'flips'>> {
-  return { pool: await listPool(pool, record, analysis.look), flips: await withAttempts(pool, record, analysis) };
-}
-
-/** Counts admitted train tasks by arm, iteration and the first feature of the breakdown. */
-async function listPool(pool: Pool, { experiment, cells }: ExperimentRecord, look: number): Promise<PoolCount[]> {
-  const feature = experiment.analysis.breakdown[0];
-  if (feature === undefined) return [];
-  const played = cells.filter(({ seed, status }) => seed <= look && status === 'finished');
-  const { rows } = await pool.query<PoolCount>(
-    `select cell.arm, t.created_iteration as iteration, coalesce(t.features ->> $3::text, 'none') as category,
-            count(*)::integer as tasks
-       from unnest($1::text[], $2::text[]) as cell (arm, campaign)
-       join campaigns c on c.name = cell.campaign
-       join tasks t on t.campaign_id = c.id and t.split = 'train' and t.verdict = 'admitted'
-      group by 1, 2, 3 order by 1, 2, 3`,
-    [played.map(({ arm }) => arm), played.map(({ campaign }) => campaign), feature],
-  );
-  return rows;
-}
 
 type Sought = { campaign: string; checkpoint: number; task: string };
 
-async function withAttempts(pool: Pool, record: ExperimentRecord, analysis: AnalysisOutput): Promise<FlippedTask[]> {
+/** Lists tasks won and lost with the attempts behind them, which the long table lacks. */
+export async function readFlips(
+  pool: Pool,
+  record: ExperimentRecord,
+  analysis: AnalysisOutput,
+): Promise<FlippedTask[]> {
   const flips = flippedTasks(record, analysis);
   const plus = await findAttempts(pool, flips.map((flip) => ({ ...flip.plus, task: flip.task }))); // prettier-ignore
   const minus = await findAttempts(pool, flips.map((flip) => ({ ...flip.minus, task: flip.task }))); // prettier-ignore

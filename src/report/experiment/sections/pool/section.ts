@@ -5,24 +5,31 @@ import { note } from '../../../page/blocks';
 import { count } from '../../../page/format';
 import { html } from '../../../page/html';
 import { table } from '../../../page/table';
-import type { PoolCount } from '../../base/report';
+import { poolOf, type ArmPool } from '../../base/pool';
 import { defineSection } from '../../base/section';
 
 /** Composition of the task pools by category and iteration (figure 7). */
 export const poolSection = defineSection({
   id: 'pool',
   title: 'Task pools',
-  render({ pool, record }) {
-    if (pool.length === 0) return null;
-    const arms = record.experiment.arms.map(({ name }) => name).filter((name) => pool.some(({ arm }) => arm === name));
+  render({ record, analysis }) {
+    const feature = record.experiment.analysis.breakdown[0];
+    const { pools, counted, finished } = poolOf(record, analysis.look, feature);
+    if (counted === 0) return null;
+    const which =
+      counted === finished ? `all ${finished} cells` : `the ${counted} of ${finished} cells that counted them`;
     return [
-      note('Tasks admitted by each iteration, of all cells in this database; iteration 0 has the tasks of the start.'),
-      html`<div class="panels">${arms.map((arm) => figure(composition(arm, pool), 340))}</div>`,
+      note(
+        `Train tasks by ${feature} and by the iteration that admitted them, of ${which}; 0: the tasks of the start.`,
+      ),
+      html`<div class="panels">${pools.map((pool) => figure(composition(pool), 340))}</div>`,
       table({
-        caption: 'Admitted tasks by arm, iteration and category',
+        caption: `Admitted tasks by arm, iteration and ${feature}`,
         head: ['arm', 'iteration', 'category', 'tasks'],
         textColumns: 3,
-        rows: pool.map(({ arm, iteration, category, tasks }) => [arm, String(iteration), category, count(tasks)]),
+        rows: pools.flatMap(({ arm, counts }) =>
+          counts.map(({ iteration, category, tasks }) => [arm, String(iteration), category, count(tasks)]),
+        ),
       }),
     ];
   },
@@ -31,12 +38,9 @@ export const poolSection = defineSection({
 const shades = ['var(--incumbent)', 'var(--target)', 'var(--failure)', 'var(--positive)', 'var(--hard)', 'var(--rare)'];
 
 /** Figure 7: a row per category, a bar per iteration: share of the iteration's tasks. */
-function composition(arm: string, pool: readonly PoolCount[]): Chart {
-  const categories = [...new Set(pool.map(({ category }) => category))];
-  const own = pool.filter((each) => each.arm === arm);
-  const iterations = [...new Set(pool.map(({ iteration }) => iteration))];
+function composition({ arm, counts, categories, iterations }: ArmPool): Chart {
   const share = (iteration: number, category: string): number => {
-    const all = own.filter((each) => each.iteration === iteration);
+    const all = counts.filter((each) => each.iteration === iteration);
     const total = all.reduce((sum, { tasks }) => sum + tasks, 0);
     return total === 0 ? 0 : (100 * (all.find((each) => each.category === category)?.tasks ?? 0)) / total;
   };
@@ -51,14 +55,16 @@ function composition(arm: string, pool: readonly PoolCount[]): Chart {
   );
   return marksChart({
     title: `Figure 7. ${arm}: share of categories, in %`,
-    description: own.map(({ iteration, category, tasks }) => `iteration ${iteration} ${category}: ${tasks}`).join(', '),
+    description: counts
+      .map(({ iteration, category }) => `iteration ${iteration} ${category}: ${share(iteration, category).toFixed(1)}`)
+      .join(', '),
     x: {
       scale: scaleAround([0, highest]),
       format: String,
       name: `bars from the top: iterations ${iterations.join(', ')}`,
     },
     y: { slots: categories },
-    left: 110,
+    left: 130,
     height: 60 + (10 + 8 * iterations.length) * categories.length,
     marks: bars,
   });
