@@ -37,9 +37,10 @@ export const matchStore = (pool: Pool) => ({
    */
   async getMatched(name: string): Promise<MatchedCampaign> {
     const campaigns = campaignStore(pool);
-    const cell = (await campaigns.find(name)) ? undefined : await findPlayedCell(pool, name);
+    const campaign = await campaigns.find(name);
+    const cell = campaign ? undefined : await findPlayedCell(pool, name);
     if (cell) return { ...cell, validated: null };
-    const { id, spec } = await campaigns.getByName(name);
+    const { id, spec } = campaign ?? (await campaigns.getByName(name)); // which then throws, with similar names
     const { rows } = await pool.query<{ iteration: number }>(
       `select iteration from phases where campaign_id = $1::integer and phase = 'validate' and finished_at is not null`,
       [id],

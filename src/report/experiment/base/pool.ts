@@ -16,24 +16,30 @@ export function poolOf(
   feature: string | undefined,
 ): { pools: ArmPool[]; counted: number; finished: number } {
   const finished = cells.filter(({ seed, status }) => seed <= look && status === 'finished');
-  const rowsOf = (arm?: string): PoolCount[] =>
-    finished
-      .filter((cell) => arm === undefined || cell.arm === arm)
-      .flatMap(({ manifest }) => (manifest?.pool ?? []).filter((row) => row.feature === feature));
-  const categories = [...new Set(rowsOf().map(({ category }) => category))].toSorted();
-  const iterations = [...new Set(rowsOf().map(({ iteration }) => iteration))].toSorted((a, b) => a - b);
-  const pools = experiment.arms.map(({ name }) => ({ arm: name, counts: sums(rowsOf(name)), categories, iterations }));
+  const pools = finished
+    .map(({ arm, manifest }) => ({ arm, rows: (manifest?.pool ?? []).filter((row) => row.feature === feature) }))
+    .filter(({ rows }) => rows.length > 0);
+  const all = pools.flatMap(({ arm, rows }) => rows.map((row) => ({ arm, ...row })));
+  const categories = [...new Set(all.map(({ category }) => category))].toSorted();
+  const iterations = [...new Set(all.map(({ iteration }) => iteration))].toSorted((a, b) => a - b);
+  const arms = experiment.arms.map(({ name }) => {
+    const counts = sums(all.filter(({ arm }) => arm === name));
+    return { arm: name, counts, categories, iterations };
+  });
   return {
-    pools: pools.filter(({ counts }) => counts.length > 0),
-    counted: finished.filter(({ manifest }) => manifest?.pool?.some((row) => row.feature === feature)).length,
+    pools: arms.filter(({ counts }) => counts.length > 0),
+    counted: pools.length,
     finished: finished.length,
   };
 }
 
-function sums(rows: readonly PoolCount[]): Omit<PoolCount, 'feature'>[] {
+/** In the order of the iterations. */
+function sums(rows: readonly PoolCount[]): ArmPool['counts'] {
   const groups = groupBy(rows, ({ iteration, category }) => `${iteration} ${category}`);
-  return [...groups.values()].map((group) => ({
-    ...{ iteration: group[0]!.iteration, category: group[0]!.category },
-    tasks: group.reduce((sum, { tasks }) => sum + tasks, 0),
-  }));
+  return [...groups.values()]
+    .map((group) => ({
+      ...{ iteration: group[0]!.iteration, category: group[0]!.category },
+      tasks: group.reduce((sum, { tasks }) => sum + tasks, 0),
+    }))
+    .toSorted((a, b) => a.iteration - b.iteration);
 }
