@@ -2,8 +2,9 @@
 
 Prefill computes one slot in chunks of CHUNK tokens. Decoding computes the slots up to the last one in use,
 rounded up to a size that was measured to give each row the bits of a pass over all slots; where no size does,
-it computes each slot alone. Therefore a request's numbers are bit-identical with and without concurrent
-requests, in float32 and in bfloat16.
+it computes each slot alone. It attends to as many positions as the longest request has, rounded up to a
+multiple that was measured to leave shorter requests their bits. Therefore a request's numbers are
+bit-identical with and without concurrent requests, in float32 and in bfloat16.
 
 Weights and key-value cache have the stored type of the policy; residual stream, norms, rotation and logits
 are always float32.
@@ -20,13 +21,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .attention_widths import find_width_step
 from .batch_sizes import find_batch_sizes
 from .lazy_zeros import lazy_zeros
 from .model_config import DecoderConfig, read_decoder_config
 from .weights import PolicyWeights
 
-# Positions per prefill pass; decoding attends to a multiple of it, and masked positions add exact zeros
-CHUNK = 64
+CHUNK = 64  # positions per prefill pass
 CACHE_BYTES = 2 * 2**30  # max bytes of keys and values of one policy, when all its slots are full
 
 
@@ -70,6 +71,8 @@ class Decoder:
         self._prefill_mask = mask.repeat(self._group, 1).to(self.dtype)  # [G * CHUNK, P]
         self._rows = torch.arange(self.slots)
         self._columns = torch.arange(positions)
+        self.width_step = find_width_step(self)
+        """Decoding attends to a multiple of this number of positions, or to all."""
         self.batch_sizes = find_batch_sizes(self)
         """Numbers of slots that decoding may compute together, ascending; empty: each slot alone."""
 
@@ -77,6 +80,16 @@ class Decoder:
     def chunk_shape(self) -> tuple[int, ...]:
         """Shape of the keys and values of one chunk of one slot: [layers, 2, K, CHUNK, E]."""
         return self._shape.layers, 2, self._shape.kv_heads, CHUNK, self._shape.head_size
+
+    @property
+    def positions(self) -> int:
+        """Positions of a slot, a multiple of CHUNK."""
+        return len(self._columns)
+
+    @property
+    def query_shape(self) -> tuple[int, ...]:
+        """Shape of the queries of one token: [K, G, E]."""
+        return self._shape.kv_heads, self._group, self._shape.head_size
 
     @property
     def vocabulary(self) -> int:
@@ -138,10 +151,8 @@ class Decoder:
         """Adds one token to each slot from index `first` on: `ids` [N] at `positions` [N]; returns [N, V]."""
         end = first + len(ids)
         rows = self._rows[first:end]
-        width = (longest // CHUNK + 1) * CHUNK
-        mask = torch.zeros(len(ids), 1, 1, width, dtype=self.dtype)
-        mask.masked_fill_((self._columns[:width] > positions[:, None])[:, None, None], -torch.inf)
-        mask = mask.expand(-1, -1, self._group, -1)
+        width = min((longest // self.width_step + 1) * self.width_step, self.positions)
+        mask = self.mask(positions, width)
         cos, sin = self._cos[positions], self._sin[positions]
         x = F.embedding(ids, self._embedding)  # [N, D]
         for layer, cache in zip(self._layers, self.cache, strict=True):
@@ -153,6 +164,12 @@ class Decoder:
             mixed = F.scaled_dot_product_attention(q, keys, values, mask)
             x = self._finish_layer(x, mixed.reshape(len(ids), -1), layer)
         return self.logits(x)
+
+    def mask(self, positions: Tensor, width: int) -> Tensor:
+        """Returns the mask [N, 1, G, width] of attention by tokens at `positions` [N]."""
+        mask = torch.zeros(len(positions), 1, 1, width, dtype=self.dtype)
+        mask.masked_fill_((self._columns[:width] > positions[:, None])[:, None, None], -torch.inf)
+        return mask.expand(-1, -1, self._group, -1)
 
     @torch.inference_mode()
     def logits(self, x: Tensor) -> Tensor:

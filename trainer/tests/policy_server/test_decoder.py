@@ -76,6 +76,21 @@ def test_a_policy_stored_in_bfloat16_is_computed_in_bfloat16(
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize("family", ["qwen3", "llama"])
+def test_logits_are_bit_identical_at_any_length_beside_a_longer_request(
+    policy: CreatePolicy, family: str, dtype: torch.dtype
+) -> None:
+    decoder = Decoder(PolicyWeights.open(*policy(family, False, dtype)), slots=4, max_context=512)
+    decoder.cache.copy_(torch.randn(decoder.cache.shape, generator=torch.Generator().manual_seed(6)))
+    ids = torch.tensor([3, 5, 7, 11])
+    for position in range(10, 511, 15):
+        positions = torch.full((4,), position)
+        alone = decoder.decode(ids, positions, position, 4)
+        for longest in range(position + 64, 512, 64):
+            assert torch.equal(decoder.decode(ids, positions, longest, 4), alone), (position, longest)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("family", ["qwen3", "llama"])
 def test_logits_are_bit_identical_in_any_slot_with_and_without_other_requests(
     policy: CreatePolicy, tokens: Tensor, family: str, dtype: torch.dtype
 ) -> None:
