@@ -101,7 +101,7 @@ test('a finished experiment is not played again, and other numbers of seeds than
 
 test('a cell that is played again from its manifest has the same content hash', async () => {
   const rerun = await stack.json<{ rerun: string }>('experiment', 'rerun', 'calm-long-s2', '--check');
-  expect(rerun).toMatchObject({ rerun: 'calm-long-s2-rerun-1', equal: true });
+  expect(rerun).toMatchObject({ rerun: 'calm-long-s2-rerun-1', equal: true, differing: [] });
   const { rows } = await stack.pool.query(`select spec #> '{compute,reuse}' as reuse from campaigns where name = $1`, [
     rerun.rerun,
   ]);

@@ -29,6 +29,7 @@ function rerunText(result: RerunCell | CheckedRerun): string {
   if (result.equal) return `content hash ${shortHash(result.found)}: equal to that of ${result.campaign}`;
   return (
     `content hash ${shortHash(result.found)}: DIFFERENT from ${shortHash(result.expected)} of ${result.campaign}` +
+    (result.differing ? ` in ${result.differing.join(', ')}` : '') +
     (result.equalStart
       ? '; '
       : ', and so is the policy that the supervised start trained: a processor of another kind rounds differently; ') +

@@ -1,15 +1,21 @@
 import { DomainError } from '../../domain/base/errors';
 import { startPolicy } from '../../domain/experiment/starts';
 import { resolveSpec } from '../../spec/read-spec';
-import { contentHash } from '../../store/audit/content-hash';
+import { contentHash, differingParts } from '../../store/audit/content-hash';
 import { hasEnded } from '../../store/campaign/campaigns';
 import { followCampaign, type FollowCallbacks } from '../follow-campaign';
 import type { Session } from '../session';
 import { startCampaign } from '../start-campaign';
 
 export type RerunCell = { campaign: string; rerun: string; expected: string };
-/** `equalStart`: both began with the same policy, which was trained anew. */
-export type CheckedRerun = RerunCell & { found: string; equal: boolean; equalStart: boolean };
+export type CheckedRerun = RerunCell & {
+  found: string;
+  equal: boolean;
+  /** Parts of the content hash that differ; null: the manifest of the cell has no parts. */
+  differing: string[] | null;
+  /** Both began with the same policy, which was trained anew. */
+  equalStart: boolean;
+};
 
 /**
  * Plays a finished cell again as a campaign of its own, from the spec of its manifest, and trains all of its policies
@@ -45,11 +51,12 @@ export async function checkRerun(
 ): Promise<CheckedRerun> {
   await followCampaign(session, rerun.rerun, callbacks);
   const { id } = await session.store.campaigns.getByName(rerun.rerun);
-  const { hash } = await contentHash(session.pool, id);
+  const { hash, parts } = await contentHash(session.pool, id);
   const cell = await session.store.experimentCells.findByCampaign(rerun.campaign);
   const start = startPolicy({ policies: await session.store.policies.list(id) });
   const equalStart = start === startPolicy(cell?.manifest ?? null);
-  return { ...rerun, found: hash, equal: hash === rerun.expected, equalStart };
+  const differing = cell?.manifest?.parts ? differingParts(parts, cell.manifest.parts) : null;
+  return { ...rerun, found: hash, equal: hash === rerun.expected, differing, equalStart };
 }
 
 async function nextName({ store }: Session, campaign: string): Promise<string> {

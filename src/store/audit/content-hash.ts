@@ -4,7 +4,8 @@ import type { Pool } from 'pg';
  * `hash`: sha256 hex over the parts. Each part is a set of rows with a separate hash, which shows where campaigns
  * differ.
  */
-export type ContentHash = { hash: string; parts: Record<ContentPart, { rows: number; hash: string }> };
+export type ContentHash = { hash: string; parts: ContentParts };
+export type ContentParts = Record<ContentPart, { rows: number; hash: string }>;
 
 /**
  * Returns the content hash of a campaign: of all its results and decisions, and of nothing else. Two campaigns of the
@@ -32,6 +33,10 @@ export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number)
   );
   return rows[0]!;
 }
+
+/** Returns the names of the parts that differ. */
+export const differingParts = (one: ContentParts, other: ContentParts): ContentPart[] =>
+  (Object.keys(parts) as ContentPart[]).filter((part) => one[part]?.hash !== other[part]?.hash);
 
 /** Removes the campaign's name from the start of a job key. */
 const job = (column: string): string =>

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { PoolCount } from '../../domain/experiment/record';
+import type { ContentHash, ContentParts } from '../audit/content-hash';
 import { listAdmitted, type AdmittedTasks } from '../tasks/matches';
 
 /** Everything that identifies how a cell was played: enough to play it again and to see what differs. */
@@ -11,6 +12,8 @@ export type CellManifest = {
   recipe: string;
   environment: string;
   contentHash: string;
+  /** The parts of `contentHash`, which show where a repetition differs; a table of before lacks them. */
+  parts?: ContentParts;
   testHash: string | null;
   /** Ids of the policies, which are hashes of their files, by iteration and role. */
   policies: { iteration: number; role: string; id: string }[];
@@ -35,10 +38,12 @@ type CellFacts = { manifest: CellManifest; testHash: string | null; leakedTasks:
 export async function cellManifest(
   client: Pick<ClientBase, 'query'>,
   campaignId: number,
-  contentHash: string,
+  content: ContentHash,
   breakdown: readonly string[],
 ): Promise<CellFacts> {
-  const { rows } = await client.query<Omit<CellManifest, 'contentHash' | 'admitted'> & { leakedTasks: number }>(
+  const { rows } = await client.query<
+    Omit<CellManifest, 'contentHash' | 'parts' | 'admitted'> & { leakedTasks: number }
+  >(
     `select c.spec, c.spec_hash as "specHash", c.seed, c.recipe, c.environment, c.nondeterminism,
        c.created_at as "startedAt", c.finished_at as "finishedAt",
        (select encode(sha256(convert_to(string_agg(content_key, E'\\n' order by content_key collate "C"), 'UTF8')), 'hex')
@@ -60,6 +65,7 @@ export async function cellManifest(
     [campaignId, breakdown],
   );
   const { leakedTasks, ...facts } = rows[0]!;
-  const manifest = { ...facts, contentHash, admitted: await listAdmitted(client, campaignId) };
+  const admitted = await listAdmitted(client, campaignId);
+  const manifest = { ...facts, contentHash: content.hash, parts: content.parts, admitted };
   return { manifest, testHash: facts.testHash, leakedTasks };
 }

@@ -107,15 +107,15 @@ export const experimentCellStore = (pool: Pool) => ({
       );
       if (rows[0] === undefined) return;
       await insertScores(client, experimentId, cell, campaignId);
-      const { hash } = await contentHash(client, campaignId);
-      const { manifest, testHash, leakedTasks } = await cellManifest(client, campaignId, hash, rows[0].breakdown);
+      const content = await contentHash(client, campaignId);
+      const { manifest, testHash, leakedTasks } = await cellManifest(client, campaignId, content, rows[0].breakdown);
       await client.query(
         `update experiment_cells
          set status = 'finished', finished_at = now(), content_hash = $4, manifest = $5::jsonb, test_hash = $6,
            leaked_tasks = $7::integer, checkpoints = $8::jsonb
          where experiment_id = $1::integer and arm = $2 and seed = $3::integer`,
         [
-          ...[experimentId, arm, seed, hash, manifest, testHash, leakedTasks],
+          ...[experimentId, arm, seed, content.hash, manifest, testHash, leakedTasks],
           JSON.stringify(await effortOf(client, campaignId)),
         ],
       );

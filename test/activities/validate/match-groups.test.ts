@@ -5,6 +5,7 @@ import { refillSizeOf } from '../../../src/activities/synthesize/refill-size';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';
 import { listMatches } from '../../../src/store/tasks/matches';
 import { createStore } from '../../../src/store';
+import { contentHash } from '../../../src/store/audit/content-hash';
 import { cellManifest } from '../../../src/store/experiment/cell-manifest';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { insertFrozen, twoArms } from '../../support/frozen-experiment';
@@ -146,7 +147,7 @@ test('a cell that was played elsewhere is matched by the numbers in its manifest
   const other = await otherCampaign([{ boundary: 3, rare: 2 }, { rare: 4 }]);
   const { pool, name, campaignId } = other;
   const experiment = await insertFrozen(pool, twoArms({ name, looks: [1], concurrency: 1 }, {}, {}));
-  const { manifest } = await cellManifest(pool, campaignId, 'a'.repeat(64), ['pattern']);
+  const { manifest } = await cellManifest(pool, campaignId, await contentHash(pool, campaignId), ['pattern']);
   expect(manifest.pool).toEqual([
     { iteration: 1, feature: 'pattern', category: 'count', tasks: 5 },
     { iteration: 2, feature: 'pattern', category: 'count', tasks: 4 },
