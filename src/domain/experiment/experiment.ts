@@ -74,6 +74,6 @@ export type CellName = { arm: string; seed: number };
 /** Returns the name of the campaign of a cell. */
 export const cellCampaign = (experiment: string, { arm, seed }: CellName): string => `${experiment}-${arm}-s${seed}`;
 
-/** Returns the cells of the first `seeds` seeds in the order in which they start: all arms of seed 1, then those of seed 2. */
+/** Returns the cells of the first `seeds` seeds in order: all arms of seed 1, then those of seed 2. */
 export const cellsOf = (arms: readonly Pick<Arm, 'name'>[], seeds: number): CellName[] =>
   Array.from({ length: seeds }, (_, i) => i + 1).flatMap((seed) => arms.map(({ name }) => ({ arm: name, seed })));

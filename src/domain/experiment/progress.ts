@@ -59,17 +59,22 @@ export function waitingCells(state: Cells): CellName[] {
 }
 
 /**
- * Returns the first cell that can start now: the campaign that it matches has ended, and so have all before a test of
- * futility.
+ * Returns the cell to start now: the campaign that it matches has ended, and so have all before a test of futility. As
+ * many seeds are open as cells may run, and of these the one with the fewest running cells is next: the cells of a seed
+ * have the same supervised start, which two of them would train at once.
  */
-export function nextCell(state: Cells): CellName | undefined {
-  const { futilityLook: look, running, closed } = state;
+export function nextCell(state: Cells & Pick<ExperimentState, 'concurrency'>): CellName | undefined {
+  const { futilityLook: look, concurrency, running, closed } = state;
   const waiting = waitingCells(state);
   const isLookOpen = look !== null && [...running, ...waiting].some(({ seed }) => seed <= look);
-  return waiting.find((cell) => {
+  const startable = waiting.filter((cell) => {
     const matched = matchedCell(state, cell);
     return (!matched || includes(closed, matched)) && !(isLookOpen && cell.seed > look);
   });
+  const firstSeed = Math.min(...[...running, ...waiting].map(({ seed }) => seed));
+  const open = startable.filter(({ seed }) => seed < firstSeed + concurrency);
+  const runningOf = ({ seed }: CellName): number => running.filter((cell) => cell.seed === seed).length;
+  return open.toSorted((a, b) => runningOf(a) - runningOf(b))[0] ?? startable[0];
 }
 
 /** Returns the look at which futility is tested; null without a test. */

@@ -12,7 +12,7 @@ const arm = (name: string, matches: string | null = null): ExperimentState['arms
   ...{ name, matches, nondeterminism: [] },
 });
 const cells = (changes: Partial<Cells> = {}): Cells => ({
-  ...{ arms: [arm('signals'), arm('random', 'signals')], seeds: 2, futilityLook: null },
+  ...{ arms: [arm('signals'), arm('random', 'signals')], seeds: 2, futilityLook: null, concurrency: 1 },
   ...{ stopped: [], running: [], closed: [], ...changes },
 });
 const named = (list: readonly { arm: string; seed: number }[]): string[] => list.map((c) => `${c.arm}-s${c.seed}`);
@@ -28,6 +28,24 @@ test('a cell that matches another starts when the other has ended; meanwhile lat
   expect(nextCell(cells({ running: [signals(1)] }))).toEqual(signals(2));
   expect(nextCell(cells({ closed: [finished(signals(1))] }))).toEqual(random(1));
   expect(nextCell(cells({ running: [signals(1), signals(2)] }))).toBeUndefined();
+});
+
+test('cells that run at once are of different seeds, whose starts differ; a seed is completed before further ones begin', () => {
+  const arms = [arm('none'), arm('static'), arm('oracle')];
+  const order: string[] = [];
+  let state = cells({ arms, seeds: 4, concurrency: 2 });
+  for (let next = nextCell(state); next; next = nextCell(state)) {
+    order.push(...named([next]));
+    const running = [...state.running, next];
+    // The one that runs longest ends when two run
+    const ended = running.length === 2 ? [finished(running.shift()!)] : [];
+    state = { ...state, running, closed: [...state.closed, ...ended] };
+  }
+  expect(order.slice(0, 8)).toEqual([
+    ...['none-s1', 'none-s2', 'static-s1', 'static-s2', 'oracle-s1', 'oracle-s2'],
+    ...['none-s3', 'none-s4'],
+  ]);
+  expect(order).toHaveLength(12);
 });
 
 test('no cell of a stopped arm starts, and none that matches one of its cells that has not begun', () => {
