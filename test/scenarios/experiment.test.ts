@@ -93,6 +93,12 @@ test('an experiment plays every arm with every seed as campaigns, and stores the
   calmHash = await scoresHash(stack.pool, id);
 });
 
+test('without a name the status lists all experiments', async () => {
+  const { code, stdout } = await stack.cli('experiment', 'status');
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^calm +finished +2 +4 of 4 +1 +2/m) });
+  expect(await stack.json('experiment', 'status')).toMatchObject([{ name: 'calm', status: 'finished' }]);
+});
+
 test('a finished experiment is not played again, and other numbers of seeds than the looks are refused', async () => {
   expect(await stack.json('experiment', 'start', 'calm')).toMatchObject({ outcome: 'ended' });
   const { code, stderr } = await stack.cli('experiment', 'extend', 'calm', '--seeds', '3');

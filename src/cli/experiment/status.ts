@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import {
   followExperiment,
+  listExperiments,
   readExperimentDetails,
   type ExperimentDetails,
   type ShownCell,
 } from '../../client/experiments/experiment-status';
+import { UsageError } from '../../base/errors';
 import { withSession } from '../../client/session';
 import { effortMeasures } from '../../domain/experiment/experiment';
 import { asCalled } from '../base/called-name';
@@ -12,21 +14,34 @@ import { duration, printMessage, printResult, rounded, shortHash, table } from '
 
 type Options = { watch?: boolean; json?: boolean };
 
-/** `coevolve experiment status <name>` */
+/** `coevolve experiment status [name]` */
 export function addStatus(group: Command): void {
   group
-    .command('status <name>')
-    .description('show cells, completeness and effort, without scores')
+    .command('status [name]')
+    .description('show cells, completeness and effort, without scores; without a name, list all experiments')
     .option('--watch', 'follow the experiment cell by cell until it ends')
     .option('--json', 'print the state as JSON')
-    .action((name: string, { watch, json }: Options) =>
+    .action((name: string | undefined, { watch, json }: Options) =>
       withSession(async (session) => {
+        if (name === undefined) {
+          if (watch) throw new UsageError('name: found nothing, expected the experiment to follow');
+          const all = await listExperiments(session);
+          return printResult(json, all, () => listText(all));
+        }
         const details = watch
           ? await followExperiment(session, name, printProgress)
           : await readExperimentDetails(session, name);
         printResult(json, details, () => statusText(details));
       }),
     );
+}
+
+function listText(all: readonly ExperimentDetails[]): string {
+  const rows = all.map(({ name, status, version, frozenAt, seeds, cells }) => {
+    const finished = cells.filter((cell) => cell.status === 'finished').length;
+    return [name, status, seeds ?? '-', `${finished} of ${cells.length}`, version, frozenAt.toISOString()];
+  });
+  return table(['name', 'status', 'seeds', 'finished cells', 'version', 'frozen'], rows);
 }
 
 /** Prints a cell whose status has changed; with a finished one, how far the experiment is. */

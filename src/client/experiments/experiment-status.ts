@@ -62,6 +62,12 @@ export async function readExperimentDetails(session: Session, name: string): Pro
   };
 }
 
+/** Returns the progress of all experiments, the newest last. */
+export async function listExperiments(session: Session): Promise<ExperimentDetails[]> {
+  const rows = await session.store.experiments.list();
+  return Promise.all(rows.map(({ name }) => readExperimentDetails(session, name)));
+}
+
 function estimateLeft({ status, resolved, seeds, stopped }: ExperimentRow, stored: readonly CellRow[]): number | null {
   if (seeds === null || (status !== 'running' && status !== 'paused')) return null;
   const { arms, concurrency } = resolved;
