@@ -111,9 +111,11 @@ const reinforcement = (aggregation: 'group' | 'batch') => ({
     .default(1e-3)
     .describe("Weight of the KL divergence from the campaign's initial policy."),
   aggregation: z
-    .enum(['group', 'batch'])
+    .enum(['group', 'attempt', 'batch'])
     .default(aggregation)
-    .describe("Mean of the loss: over a group's tokens and then over groups, or over all tokens of the step (batch)."),
+    .describe(
+      "Mean of the loss: over a group's tokens and then over groups, over an attempt's tokens and then over attempts, or over all tokens of the step (batch).",
+    ),
 });
 
 /** Settings that stay those of the method in every iteration: they determine the data, on which estimates are based. */

@@ -169,8 +169,9 @@ class RlSettings(ComputeSettings):
     trainer: vLLM in bfloat16. 0: no weights; on CPUs both agree to 1e-5. ms-swift's default is 2."""
     kl_coefficient: float = setting(1e-3, 0.0, 1e3)
     """Weight of the KL divergence from the frozen reference; table 9."""
-    aggregation: str = setting("group", choices=("group", "batch"))
-    """Mean over a group's tokens, then over groups (Eq. 1), or over all tokens (AgentEvolver)."""
+    aggregation: str = setting("group", choices=("group", "attempt", "batch"))
+    """Mean over a group's tokens, then over groups (Eq. 1); over an attempt's tokens, then over attempts
+    (DeepSeekMath); or over all tokens (AgentEvolver)."""
     max_length: int | None = setting(None, 8, 131_072)
     """Max tokens per row; None: the positions of the base. Longer rows are truncated and counted."""
     thinking: str = setting("train", choices=("train", "mask"))
@@ -188,7 +189,7 @@ class GrpoSettings(RlSettings):
 class PpoSettings(RlSettings):
     """The clipped surrogate of Eq. 1 with advantages from a value head; its settings are not published."""
 
-    aggregation: str = setting("batch", choices=("group", "batch"))
+    aggregation: str = setting("batch", choices=("group", "attempt", "batch"))
     """The mean over all tokens, as usual for PPO, which has no groups."""
     gamma: float = setting(1.0, 0.0, 1.0)
     """Discount per action token; 1, because there is one reward, at the end."""

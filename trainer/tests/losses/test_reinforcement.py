@@ -81,14 +81,17 @@ def test_the_mean_of_the_kl_estimate_over_the_policys_tokens_is_the_divergence()
     torch.testing.assert_close((policy.exp() * kl_to_reference(policy, reference)).sum(), expected)
 
 
-def test_groups_have_equal_weights_and_so_have_the_tokens_of_a_group_as_in_eq_1() -> None:
+def test_the_tokens_of_a_group_or_of_an_attempt_or_all_have_equal_weights() -> None:
     # trajectories of 1, 3 and 2 tokens; the first two form group 0, the third group 1
     trajectory, group = torch.tensor([0, 1, 1, 1, 2, 2]), torch.tensor([0, 0, 1])
     torch.testing.assert_close(
         token_weights(trajectory, group, "group"), torch.tensor([1 / 8] * 4 + [1 / 4] * 2)
     )
     torch.testing.assert_close(token_weights(trajectory, group, "batch"), torch.full((6,), 1 / 6))
-    with pytest.raises(ValueError, match="aggregation must be group or batch, got token"):
+    torch.testing.assert_close(
+        token_weights(trajectory, group, "attempt"), torch.tensor([1 / 3] + [1 / 9] * 3 + [1 / 6] * 2)
+    )
+    with pytest.raises(ValueError, match="aggregation must be group, attempt or batch, got token"):
         token_weights(trajectory, group, "token")
 
 
@@ -97,7 +100,7 @@ def test_the_weights_of_a_batch_sum_to_1(trajectories: list[tuple[int, int]]) ->
     groups, counts = torch.tensor(trajectories).T
     names = torch.unique(groups, return_inverse=True)[1]
     trajectory = torch.repeat_interleave(torch.arange(len(counts)), counts)
-    for aggregation in ("group", "batch"):
+    for aggregation in ("group", "attempt", "batch"):
         weights = token_weights(trajectory, names, aggregation)
         assert weights.sum().item() == pytest.approx(1, abs=1e-5)
 

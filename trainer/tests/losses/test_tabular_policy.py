@@ -103,6 +103,8 @@ def plain_eq1(table: Table, old: Table, reference: Table, aggregation: str) -> f
         return found
 
     groups = [[x for rollout in group for x in terms(*rollout)] for group in GROUPS]
+    if aggregation == "attempt":
+        groups = [terms(*rollout) for group in GROUPS for rollout in group]
     if aggregation == "batch":
         groups = [[x for group in groups for x in group]]
     return -sum(sum(group) / len(group) for group in groups) / len(groups)
@@ -122,7 +124,7 @@ def torch_eq1(table: Tensor, old: Tensor, reference: Tensor, aggregation: str) -
     return policy_loss(surrogate.value, kl_to_reference(logp, reference_logp), weight, kl_coefficient=KL)
 
 
-@pytest.mark.parametrize("aggregation", ["group", "batch"])
+@pytest.mark.parametrize("aggregation", ["group", "attempt", "batch"])
 def test_loss_and_gradient_equal_the_printed_eq_1_within_and_beyond_the_clip(
     aggregation: str,
 ) -> None:

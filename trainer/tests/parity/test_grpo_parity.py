@@ -4,7 +4,8 @@ The definitions are equal for TRL's `loss_type="bnpo"`, the mean over the action
 with importance weights per token, `epsilon` and `epsilon_high` as our two bounds, `beta` as the weight of the
 k3 estimate, and `use_bias_correction_kl=False`: TRL's default multiplies that estimate by the ratio. This is
 our `aggregation: batch`. Eq. 1 takes the mean within each group first: the mean of TRL's loss on each group.
-With one group both are equal. TRL's default, `dapo`, divides by the tokens of a whole generation batch.
+With one group both are equal. `aggregation: attempt` is TRL's `loss_type="grpo"`, the mean over each row's
+tokens, then over rows. TRL's default, `dapo`, divides by the tokens of a whole generation batch.
 
 Importance weights are TRL's `vllm_importance_sampling_correction` with mode `token_truncate`: the ratio's
 denominator is then the trainer's own log-probability, and the weight corrects for the server's.
@@ -95,7 +96,7 @@ def logprobs(model: PreTrainedModel, row: TokenRow) -> list[float]:
 
 
 def trl_loss(
-    policy: Path, rollouts: Rollouts, folder: Path, *, by_group: bool, truncation: float = 0.0
+    policy: Path, rollouts: Rollouts, folder: Path, *, aggregation: str, truncation: float = 0.0
 ) -> tuple[float, dict[str, Tensor]]:
     """Returns GRPOTrainer's loss on the batch, or the mean of its losses on each group, and the gradient.
 
@@ -103,7 +104,7 @@ def trl_loss(
     """
     arguments = GRPOConfig(
         output_dir=str(folder),
-        loss_type="bnpo",
+        loss_type="grpo" if aggregation == "attempt" else "bnpo",
         epsilon=CLIP_LOW,
         epsilon_high=CLIP_HIGH,
         beta=KL,
@@ -125,7 +126,7 @@ def trl_loss(
     trainer.model.eval()  # in training mode it would divide by the gradient accumulation steps
     all_rows = list(range(len(rollouts.rows)))
     means_over = [all_rows]
-    if by_group:
+    if aggregation == "group":
         means_over = [[i for i in all_rows if rollouts.groups[i] == g] for g in sorted(set(rollouts.groups))]
     trainer.use_vllm = truncation > 0  # only so that the loss reads `importance_sampling_ratio`
     inputs = [
@@ -139,8 +140,8 @@ def trl_loss(
 
 @pytest.mark.parametrize(
     ("aggregation", "groups", "truncation"),
-    [("group", 1, 0.0), ("batch", 3, 0.0), ("group", 3, 0.0), ("batch", 3, 1.5)],
-    ids=["one group", "mean over all tokens", "Eq. 1 over three groups", "importance weights"],
+    [("group", 1, 0.0), ("batch", 3, 0.0), ("group", 3, 0.0), ("attempt", 3, 0.0), ("batch", 3, 1.5)],
+    ids=["one group", "over all tokens", "Eq. 1 over three groups", "over attempts", "importance weights"],
 )
 def test_loss_and_gradient_equal_trl(
     aggregation: str, groups: int, truncation: float, base: Path, trained: Path, tmp_path: Path
@@ -164,8 +165,9 @@ def test_loss_and_gradient_equal_trl(
     clipped = ("importance_truncated",) if truncation else ("clipped_low", "clipped_high")
     assert all(update["metrics"][name] > 0 for name in clipped)
 
-    by_group = aggregation == "group"
-    loss, gradient = trl_loss(trained, rollouts, tmp_path / "trl", by_group=by_group, truncation=truncation)
+    loss, gradient = trl_loss(
+        trained, rollouts, tmp_path / "trl", aggregation=aggregation, truncation=truncation
+    )
     assert update["loss"] == pytest.approx(loss, abs=1e-5)
     for name, (_, ours) in zip(trained_parameters(load(trained)), found, strict=True):
         assert_equal(name, ours, gradient[name])

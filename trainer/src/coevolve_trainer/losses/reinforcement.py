@@ -65,19 +65,20 @@ def token_weights(trajectory: Tensor, group: Tensor, aggregation: str) -> Tensor
     """Returns the weight of each action token in the mean, [N]; the weights sum to 1.
 
     `trajectory` is [N], each token's trajectory; `group` is [B], each trajectory's group. Aggregation `group`
-    is Eq. 1: the mean over a group's tokens, 1 / sum_k |tau_k|, then the mean over groups. `batch` is the
-    mean over all tokens.
+    is Eq. 1: the mean over a group's tokens, 1 / sum_k |tau_k|, then the mean over groups. `attempt` is GRPO
+    as first published (DeepSeekMath, arXiv:2402.03300, eq. 3): the mean over a trajectory's tokens, then over
+    trajectories. `batch` is the mean over all tokens.
 
     Raises:
-        ValueError: `aggregation` is neither.
+        ValueError: `aggregation` is none of them.
     """
     if aggregation == "batch":
         return torch.full((len(trajectory),), 1 / len(trajectory))
-    if aggregation != "group":
-        raise ValueError(f"aggregation must be group or batch, got {aggregation}")
-    group_of_token = group[trajectory]
-    counts = torch.bincount(group_of_token)
-    return 1 / (counts[group_of_token] * counts.count_nonzero())
+    if aggregation not in ("group", "attempt"):
+        raise ValueError(f"aggregation must be group, attempt or batch, got {aggregation}")
+    owner = trajectory if aggregation == "attempt" else group[trajectory]
+    counts = torch.bincount(owner)
+    return 1 / (counts[owner] * counts.count_nonzero())
 
 
 def policy_loss(surrogate: Tensor, kl: Tensor, weight: Tensor, *, kl_coefficient: float) -> Tensor:
