@@ -68,7 +68,7 @@ REJECTED_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"settings": {"batch_size": 2}}, "settings.batch_size: found an unknown setting"),
     (
         {"settings": {"aggregation": "token"}},
-        "settings.aggregation: found 'token', expected one of group, batch",
+        "settings.aggregation: found 'token', expected one of group, attempt, batch",
     ),
 ]
 
