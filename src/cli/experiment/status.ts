@@ -37,17 +37,17 @@ export function addStatus(group: Command): void {
 }
 
 function listText(all: readonly ExperimentDetails[]): string {
-  const rows = all.map(({ name, status, version, frozenAt, seeds, cells }) => {
-    const finished = cells.filter((cell) => cell.status === 'finished').length;
-    return [name, status, seeds ?? '-', `${finished} of ${cells.length}`, version, frozenAt.toISOString()];
+  const rows = all.map(({ name, status, version, frozenAt, seeds, looks }) => {
+    const { finished, cells } = looks.at(-1)!;
+    return [name, status, seeds ?? '-', `${finished} of ${cells}`, version, frozenAt.toISOString()];
   });
   return table(['name', 'status', 'seeds', 'finished cells', 'version', 'frozen'], rows);
 }
 
 /** Prints a cell whose status has changed; with a finished one, how far the experiment is. */
-export function printProgress(cell: ShownCell, { cells, secondsLeft }: ExperimentDetails): void {
-  const finished = cells.filter(({ status }) => status === 'finished').length;
-  const progress = `; ${finished} of ${cells.length} cells${leftText(secondsLeft)}`;
+export function printProgress(cell: ShownCell, { looks, secondsLeft }: ExperimentDetails): void {
+  const { finished, cells } = looks.at(-1)!;
+  const progress = `; ${finished} of ${cells} cells${leftText(secondsLeft)}`;
   printMessage(`${cellText(cell)}${cell.status === 'finished' ? progress : ''}`);
 }
 

@@ -41,13 +41,22 @@ export type ExperimentDetails = Pick<
  * @throws DomainError `UnknownExperiment`
  */
 export async function readExperimentDetails(session: Session, name: string): Promise<ExperimentDetails> {
-  const row = await session.store.experiments.getByName(name);
+  return detailsOf(session, await session.store.experiments.getByName(name));
+}
+
+/** Returns the progress of all experiments, the newest last. */
+export async function listExperiments(session: Session): Promise<ExperimentDetails[]> {
+  const rows = await session.store.experiments.list();
+  return Promise.all(rows.map((row) => detailsOf(session, row)));
+}
+
+async function detailsOf(session: Session, row: ExperimentRow): Promise<ExperimentDetails> {
+  const { name, version, hash, frozenAt, seeds, stopped, reason } = row;
   const { arms, looks } = row.resolved;
   const stored = await session.store.experimentCells.list(row.id);
   const isOpen = row.status !== 'running' && row.status !== 'paused' ? true : await isExperimentOpen(session, name);
   const names = cellsOf(arms, looks.at(-1)!);
   const cells = await Promise.all(names.map((cell) => shownCell(session, name, cell, stored)));
-  const { version, hash, frozenAt, seeds, stopped, reason } = row;
   return {
     ...{ name, version, hash, frozenAt, seeds, stopped, reason },
     status: isOpen ? row.status : 'lost',
@@ -60,12 +69,6 @@ export async function readExperimentDetails(session: Session, name: string): Pro
     }),
     effort: arms.map(({ name: arm }) => armEffort(arm, stored)),
   };
-}
-
-/** Returns the progress of all experiments, the newest last. */
-export async function listExperiments(session: Session): Promise<ExperimentDetails[]> {
-  const rows = await session.store.experiments.list();
-  return Promise.all(rows.map(({ name }) => readExperimentDetails(session, name)));
 }
 
 function estimateLeft({ status, resolved, seeds, stopped }: ExperimentRow, stored: readonly CellRow[]): number | null {

@@ -64,6 +64,7 @@ test('the parts show where two campaigns differ', async () => {
   const before = await contentHash(database.pool, campaign.campaignId);
   await client.query(`update trajectories set reward = 0.5 where reward = 1`);
   const after = await contentHash(client, campaign.campaignId);
+  expect({ ...after.parts, trajectories: before.parts.trajectories }).toEqual(before.parts);
   expect(differingParts(before.parts, after.parts)).toEqual(['trajectories']);
   expect(before.parts.trajectories.rows).toBe(3);
 });
