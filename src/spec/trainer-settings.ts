@@ -14,7 +14,9 @@ export function trainerSettings(spec: CampaignSpec, method: TrainerMethod, itera
 /** Removes the one of `epochs` and `updates` that is null: it determines nothing, and the trainer rejects both. */
 const withOneLength = (settings: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(settings).filter(([key, value]) => value !== null || !['epochs', 'updates'].includes(key)),
+    Object.entries(settings).filter(
+      ([key, value]) => value !== null || !['epochs', 'updates', 'stopAtLoss'].includes(key),
+    ),
   );
 
 /** The trainer reads the positions of an imported policy; those of a policy from scratch are settings. */

@@ -56,7 +56,16 @@ const shared = (defaults: { epochs: number; learningRate: number; schedule: 'cos
     .describe('Updates between checkpoints; a killed job repeats at most this number.'),
 });
 
-const supervised = shared({ epochs: 14, learningRate: 3e-3, schedule: 'cosine' });
+const supervised = {
+  ...shared({ epochs: 14, learningRate: 3e-3, schedule: 'cosine' }),
+  stopAtLoss: z
+    .number()
+    .min(0)
+    .max(1e3)
+    .nullable()
+    .default(null)
+    .describe('Ends a job once the mean loss of its last 20 updates, in nats, is at most this; null: never.'),
+};
 
 const preference = {
   ...shared({ epochs: 3, learningRate: 1e-4, schedule: 'cosine' }),
@@ -119,7 +128,7 @@ const reinforcement = (aggregation: 'group' | 'batch') => ({
 });
 
 /** Settings that stay those of the method in every iteration: they determine the data, on which estimates are based. */
-const constant = ['epochs', 'updates', 'miniBatches', 'batchSize', 'maxLength'] as const;
+const constant = ['epochs', 'updates', 'stopAtLoss', 'miniBatches', 'batchSize', 'maxLength'] as const;
 
 type Setting = z.ZodDefault<z.ZodType>;
 type Scheduled<Settings> = {

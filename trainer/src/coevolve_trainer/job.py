@@ -16,6 +16,7 @@ from .settings import SETTINGS, DpoSettings, RlSettings, Settings, TrainSettings
 
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
 RL_FIELDS = ("steps", "trainer_state", "trainer_state_sha256")
+OPTIONAL_SETTINGS = ("updates", "stop_at_loss")  # newer than the first policies
 OPTIONAL = ("base", "base_hash", "reference", "reference_hash", "settings", *RL_FIELDS)
 
 
@@ -54,11 +55,10 @@ class Job:
     def manifest_fields(self) -> dict[str, object]:
         """Returns the inputs that determine the resulting policy; its manifest contains them.
 
-        `updates` is among them only if it is set, so that policies of other jobs keep their hashes.
+        OPTIONAL_SETTINGS are among them only if they are set: policies of other jobs keep their hashes.
         """
-        settings = asdict(self.settings)
-        if settings.get("updates", 0) is None:
-            del settings["updates"]
+        given = asdict(self.settings).items()
+        settings = {key: value for key, value in given if value is not None or key not in OPTIONAL_SETTINGS}
         return {
             "method": self.method,
             "base_hash": self.base_hash,

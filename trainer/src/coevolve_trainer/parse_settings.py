@@ -38,7 +38,7 @@ def _parse_value(known: Field[Any], value: object) -> Any:
         return value
     if value is None and known.default is None:
         return None
-    is_integer = known.default is None or isinstance(known.default, int)
+    is_integer = str(known.type).startswith("int")
     if isinstance(value, bool) or not isinstance(value, int if is_integer else (int, float)):
         raise bad_input(name, repr(value), "an integer" if is_integer else "a number")
     assert isinstance(value, (int, float))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+#: Updates over which the loss of `stop_at_loss` is averaged; a batch of 8 is too noisy alone.
+STOP_WINDOW = 20
 
 
 def setting(
@@ -104,6 +108,12 @@ class TrainSettings(ComputeSettings):
     log_every: int = setting(10, 1, 10**9)
     """Updates between progress lines; the last update always has one."""
 
+    def is_enough(self, losses: Sequence[float]) -> bool:
+        """Returns whether a job ends early, after updates with these losses in nats."""
+        limit = self.stop_at_loss if isinstance(self, SftSettings) else None
+        recent = losses[-STOP_WINDOW:]
+        return limit is not None and len(recent) == STOP_WINDOW and sum(recent) / STOP_WINDOW <= limit
+
     def total_updates(self, per_epoch: int) -> int:
         """Returns the updates of a job whose pass over the data has `per_epoch` updates."""
         if self.updates is not None:
@@ -115,6 +125,10 @@ class TrainSettings(ComputeSettings):
 @dataclass(frozen=True)
 class SftSettings(TrainSettings):
     """Eq. 5: negative log-likelihood of the action tokens, averaged over the tokens of a batch."""
+
+    stop_at_loss: float | None = setting(None, 0.0, 1e3)
+    """Nats. The job ends once its last STOP_WINDOW updates have at most this mean loss; None: never. Seeds
+    differ in the update at which they learn a task, so a loss makes their policies more alike than `updates`."""
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,8 @@ class JobCallback(TrainerCallback):  # type: ignore[misc]
         state.log_history.clear()  # each checkpoint would repeat it; progress.jsonl has the lines
         self._count(logs)
         settings, step = self._context.settings, self.cursor.step
+        if settings.is_enough(self.cursor.losses):
+            self._total, control.should_training_stop = step, True
         if step % settings.log_every == 0 or step == self._total:
             self._log(logs["learning_rate"])
         self._stopped = any(self._context.process_group.all_gather(self._context.stop.is_set))
@@ -118,7 +120,7 @@ class JobCallback(TrainerCallback):  # type: ignore[misc]
         tokens, computed = self._plan.tokens(step - 1)
         self.meter.add(UpdateTotals(loss, tokens, computed, self._take_pair_sums(), {}), norm)
         self._losses.append(loss)
-        self.cursor.step, self.cursor.tokens = step, self.cursor.tokens + tokens
+        self.cursor.count(loss, tokens)
 
     def _log(self, learning_rate: float) -> None:
         step = self.cursor.step

@@ -72,7 +72,7 @@ class _TrlJob:
         self._add_callback(trainer, cursor)
         if isinstance(self.settings, DpoSettings):
             self._set_reference(trainer, self.settings)
-        if cursor.step < len(self.plan.updates):
+        if cursor.step < len(self.plan.updates) and not self.settings.is_enough(cursor.losses):
             trainer.train(resume_from_checkpoint=str(found) if found else None)
         weights = self._trained_weights(trainer)
         self.model.config = config  # TRL has changed its special tokens

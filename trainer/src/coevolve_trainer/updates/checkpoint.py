@@ -24,6 +24,7 @@ from ..files.atomic_files import (
     write_synced,
 )
 from ..files.disk_space import require_free_space
+from ..settings import STOP_WINDOW
 from .random_states import capture_random_states
 from .retention import remove_old_checkpoints
 from .train_state import SavedState, TrainState
@@ -46,12 +47,19 @@ class Cursor:
     seconds: float = 0.0
     micro_batch_tokens: int = 0  # current value: less than the setting after memory ran out
     mean_loss: float = 0.0  # nats, over the updates since the previous checkpoint
+    losses: list[float] = field(default_factory=list)
+    """Nats, of the newest updates, at most STOP_WINDOW: a resumed job ends where it would have ended."""
     divergence: dict[str, float] = field(default_factory=dict)
     """State of the divergence detector."""
     updates: list[dict[str, Any]] = field(default_factory=list)
     """Record of every finished batch of an RL job: its policy, its loss and metrics."""
     batch: dict[str, Any] = field(default_factory=dict)
     """State of the batch of an RL job of whose updates a part is done; empty between batches."""
+
+    def count(self, loss: float, tokens: int) -> None:
+        """Counts an update."""
+        self.step, self.tokens = self.step + 1, self.tokens + tokens
+        self.losses = [*self.losses, loss][-STOP_WINDOW:]
 
 
 @dataclass(frozen=True)

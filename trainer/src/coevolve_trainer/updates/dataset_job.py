@@ -84,23 +84,26 @@ def _train(
     trainer.load(total)
     trainer.set_row_statistics(sum(lengths) / len(lengths), action_share)
     cursor, plan = trainer.cursor, list[list[int]]()
-    while cursor.step < total:
+    end = cursor.step if settings.is_enough(cursor.losses) else total
+    while cursor.step < end:
         epoch, index = divmod(cursor.step, per_epoch)
         if index == 0 or not plan:
             plan = plan_epoch(lengths, settings.batch_size, seed=trainer.job.seed, epoch=epoch)
         trainer.train_state.optimizer.param_groups[0]["lr"] = learning_rate(cursor.step, total, settings)
         trainer.update(objective, plan[index])
 
-        if cursor.step % settings.log_every == 0 or cursor.step == total:
-            numbers = trainer.meter.read(total - cursor.step)
-            trainer.log(total, {"epoch": cursor.step / per_epoch, **numbers})
+        if settings.is_enough(cursor.losses):
+            end = cursor.step
+        if cursor.step % settings.log_every == 0 or cursor.step == end:
+            numbers = trainer.meter.read(end - cursor.step)
+            trainer.log(end, {"epoch": cursor.step / per_epoch, **numbers})
         should_stop = trainer.should_stop()
         # A job must not resume from a state that may be diverging
         is_due = cursor.step % settings.checkpoint_every == 0 and not trainer.divergence.is_suspicious
         if is_due or should_stop:
             trainer.commit()
-        if should_stop and cursor.step < total:
-            raise JobFailure("cancelled", f"stopped after update {cursor.step} of {total}")
+        if should_stop and cursor.step < end:
+            raise JobFailure("cancelled", f"stopped after update {cursor.step} of {end}")
 
 
 def learning_rate(step: int, total: int, settings: TrainSettings) -> float:

@@ -127,7 +127,7 @@ class Trainer:
         self.watchdog.reset()
         self.meter.add(totals, norm)
         self._losses.append(totals.loss)
-        self.cursor.step, self.cursor.tokens = step, self.cursor.tokens + totals.tokens
+        self.cursor.count(totals.loss, totals.tokens)
         return totals
 
     def log(self, total_steps: int, numbers: Mapping[str, float]) -> None:
