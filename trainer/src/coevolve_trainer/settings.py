@@ -128,7 +128,7 @@ class SftSettings(TrainSettings):
 
     stop_at_loss: float | None = setting(None, 0.0, 1e3)
     """Nats. The job ends once its last STOP_WINDOW updates have at most this mean loss; None: never. Seeds
-    differ in the update at which they learn a task, so a loss makes their policies more alike than `updates`."""
+    differ in the update at which they learn a task, so a loss makes policies more alike than `updates`."""
 
 
 @dataclass(frozen=True)
