@@ -110,9 +110,7 @@ class TrainSettings(ComputeSettings):
 
     def is_enough(self, losses: Sequence[float]) -> bool:
         """Returns whether a job ends early, after updates with these losses in nats."""
-        limit = self.stop_at_loss if isinstance(self, SftSettings) else None
-        recent = losses[-STOP_WINDOW:]
-        return limit is not None and len(recent) == STOP_WINDOW and sum(recent) / STOP_WINDOW <= limit
+        return False
 
     def total_updates(self, per_epoch: int) -> int:
         """Returns the updates of a job whose pass over the data has `per_epoch` updates."""
@@ -129,6 +127,10 @@ class SftSettings(TrainSettings):
     stop_at_loss: float | None = setting(None, 0.0, 1e3)
     """Nats. The job ends once its last STOP_WINDOW updates have at most this mean loss; None: never. Seeds
     differ in the update at which they learn a task, so a loss makes policies more alike than `updates`."""
+
+    def is_enough(self, losses: Sequence[float]) -> bool:
+        limit, recent = self.stop_at_loss, losses[-STOP_WINDOW:]
+        return limit is not None and len(recent) == STOP_WINDOW and sum(recent) / STOP_WINDOW <= limit
 
 
 @dataclass(frozen=True)
