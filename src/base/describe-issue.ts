@@ -95,7 +95,10 @@ function keysOf(schema: Schema): string[] {
 export const schemaAt = (schema: Schema, path: readonly PropertyKey[]): Schema =>
   path.reduce<Schema>((outer, key) => {
     const inner = innermost(outer);
-    return inner instanceof z.ZodObject ? (inner.shape as Record<PropertyKey, Schema>)[key] : undefined;
+    if (inner instanceof z.ZodArray) return inner.element;
+    if (inner instanceof z.ZodRecord) return inner.valueType;
+    if (!(inner instanceof z.ZodObject)) return undefined;
+    return (inner.shape as Record<PropertyKey, Schema>)[key] ?? inner.def.catchall;
   }, schema);
 
 /** Removes defaults, prefaults, optionals and transformations from a schema. */

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml';
+import { isAlias, isMap, isScalar, LineCounter, parseDocument, visit, type Document, type YAMLError } from 'yaml';
 
 export type ParsedYaml = {
   value: unknown;
@@ -27,8 +27,21 @@ export function parseYaml(text: string): ParsedYaml | { problems: string[] } {
     return problems.length > 0 ? { problems } : parsed;
   } catch (error) {
     // an alias without its anchor, or nested aliases that expand beyond the memory
-    return { problems: [`not YAML: ${(error as Error).message}`] };
+    return { problems: [`${positionOfLooseAlias(document, lines)}not YAML: ${(error as Error).message}`] };
   }
+}
+
+/** Returns the position of the first alias without an anchor before it; empty if there is none. */
+function positionOfLooseAlias(document: Document.Parsed, lines: LineCounter): string {
+  let position = '';
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) || !alias.range) return undefined;
+      position = `${positionAt(alias.range[0], lines)}: `;
+      return visit.BREAK;
+    },
+  });
+  return position;
 }
 
 /** Adds the position of its field to a problem, which starts with the field's path; unchanged for the whole text. */
@@ -67,7 +80,10 @@ function positionIn(document: Document, lines: LineCounter, path: readonly strin
     offset = isScalar(pair.key) ? pair.key.range?.[0] : undefined;
     section = pair.value;
   }
-  if (offset === undefined) return undefined;
+  return offset === undefined ? undefined : positionAt(offset, lines);
+}
+
+function positionAt(offset: number, lines: LineCounter): string {
   const { line, col } = lines.linePos(offset);
   return `line ${line}, column ${col}`;
 }

@@ -55,7 +55,7 @@ const notOneMapping = [
   ),
   whole('a list as a key', `${complete}? [a, b]\n: 3\n`, 'line 5: found a list or a mapping as a key, expected a name'),
   whole('an unknown tag', `${complete}iterations: !!js/function 3\n`, 'line 5: not YAML: Unresolved tag'),
-  whole('an alias of nothing', `${complete}rollouts: *mine\n`, 'not YAML: Unresolved alias'),
+  whole('an alias of nothing', `${complete}rollouts: *mine\n`, 'line 5: not YAML: Unresolved alias'),
   whole('aliases that expand beyond the memory', bomb(), 'not YAML: Excessive alias count'),
 ];
 
@@ -214,6 +214,16 @@ const unknownKeys = [
     'an unknown key of rollouts',
     'rollouts: { attemps: 4 }',
     'rollouts.attemps: found an unknown key, expected one of attempts, temperature, maxTokens, maxMinutes, thinking',
+  ),
+  more(
+    'an unknown key in an entry of a list',
+    'training: { rft: { byIteration: [{ learningRat: 1 }] } }',
+    'training.rft.byIteration.0.learningRat: found an unknown key, expected one of learningRate, schedule',
+  ),
+  more(
+    'an unknown key of a named section',
+    'evaluation: { sets: { unseen: { task: 10 } } }',
+    'evaluation.sets.unseen.task: found an unknown key, expected one of tasks',
   ),
   more(
     'an unknown signal',

@@ -36,6 +36,9 @@ const settings = methods.flatMap((method) =>
 /** Settings without influence on the result, which are not part of a spec: logging, timeouts and free disk space. */
 const operational = ['log_every', 'reserve_disk_bytes', 'idle_timeout_s', 'stall_timeout_s'];
 
+/** Settings that a job has only if they are set. */
+const optional = ['updates', 'stop_at_loss'];
+
 const specOf = (extra: object = {}) =>
   resolveSpec(
     {
@@ -53,7 +56,7 @@ test('spec and trainer have the same methods', () => {
 });
 
 test.each(methods)('a %s job gets exactly the settings that the trainer defines', (method) => {
-  const known = Object.keys(trainer[method]!).filter((name) => ![...operational, 'updates'].includes(name));
+  const known = Object.keys(trainer[method]!).filter((name) => ![...operational, ...optional].includes(name));
   expect(new Set(Object.keys(trainerSettings(specOf(), method, 1)))).toEqual(new Set(known));
 });
 
@@ -112,6 +115,11 @@ test.each([
 });
 
 const onDatasets = ['sft', 'rft', 'dpo', 'target'] as const;
+
+test('a supervised job gets the loss that ends it', () => {
+  const spec = specOf({ training: { sft: { stopAtLoss: 0.06 } } });
+  expect(trainerSettings(spec, 'sft', 0)).toEqual({ ...trainerSettings(specOf(), 'sft', 0), stop_at_loss: 0.06 });
+});
 
 test.each(onDatasets)('training.%s.updates replaces the default of epochs, in the spec and in the job', (method) => {
   const spec = specOf({ training: { [method]: { updates: 500 } } });
