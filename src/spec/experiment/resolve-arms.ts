@@ -108,9 +108,9 @@ function armProblems({ arms, mayDiffer }: ExperimentFile): string[] {
     ...Object.entries(arms).flatMap(([name, { set, match, replicaOf }]) => {
       const at = `arms.${name}`;
       return [
-        ...[matchedBy(arms[name]!), replicaOf ?? null]
-          .filter((other) => other !== null && !names.includes(other))
-          .map((other) => `${at}: found "${other}", expected another arm${didYouMean(other!, names)}`),
+        ...Object.entries({ match: matchedBy(arms[name]!), replicaOf })
+          .filter((entry): entry is [string, string] => Boolean(entry[1]) && !names.includes(entry[1]!))
+          .map(([key, other]) => `${at}.${key}: found "${other}", expected another arm${didYouMean(other, names)}`),
         ...(replicaOf && (match || Object.keys(set).length > 0)
           ? [`${at}: found set or match, expected replicaOf alone: a replica has the spec of ${replicaOf}`]
           : []),

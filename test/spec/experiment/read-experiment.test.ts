@@ -96,7 +96,10 @@ test.each([
   [withArm('more', { set: { synthesis: { aims: 'non' } } }), 'synthesis.aims: found "non"'],
   [{ base: { recipe: 'combined' } }, 'base: environment.name: found nothing, expected a text'],
   [withArm('more', {}), 'arms.more: found the spec of signals, expected a difference, or `replicaOf: signals`'],
-  [withArm('more', { replicaOf: 'signal' }), 'arms.more: found "signal", expected another arm; did you mean signals?'],
+  [
+    withArm('more', { replicaOf: 'signal' }),
+    'arms.more.replicaOf: found "signal", expected another arm; did you mean signals?',
+  ],
   [withArm('more', { replicaOf: 'signals', set: { iterations: 1 } }), 'expected replicaOf alone'],
   [withArm('more', { match: { admitted: 'more' } }), 'arms.more.match: found more -> more, expected no loop'],
   [withArm('more', { set: { 'synthesis.aims': 'none' }, match: { admitted: 'signals' } }), 'arms.more: '],
