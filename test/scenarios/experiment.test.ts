@@ -7,7 +7,7 @@ import type { CellRow } from '../../src/store/experiment/cells';
 import { createStore } from '../../src/store';
 import { experimentCellStore } from '../../src/store/experiment/cells';
 import { experimentRecordStore } from '../../src/store/experiment/records';
-import { scoresHash } from '../../src/store/experiment/scores';
+import { countDifferingScores, scoresHash } from '../../src/store/experiment/scores';
 import { insertFrozen, twoArms } from '../support/frozen-experiment';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
@@ -107,11 +107,32 @@ test('a finished experiment is not played again, and other numbers of seeds than
 
 test('a cell that is played again from its manifest has the same content hash', async () => {
   const rerun = await stack.json<{ rerun: string }>('experiment', 'rerun', 'calm-long-s2', '--check');
-  expect(rerun).toMatchObject({ rerun: 'calm-long-s2-rerun-1', equal: true, differing: [] });
+  expect(rerun).toMatchObject({ rerun: 'calm-long-s2-rerun-1', equal: true, differing: [], differingScores: 0 });
   const { rows } = await stack.pool.query(`select spec #> '{compute,reuse}' as reuse from campaigns where name = $1`, [
     rerun.rerun,
   ]);
   expect(rows).toEqual([{ reuse: false }]); // it trains, also where the policy of the cell could be found
+});
+
+test('scores that were changed in the long table, or removed from it, are found by a campaign with the same content', async () => {
+  const cell = (await experimentCellStore(stack.pool).findByCampaign('calm-long-s2'))!;
+  const { id } = await createStore(stack.pool).campaigns.getByName('calm-long-s2-rerun-1');
+  const ofCell = `experiment_id = ${cell.experimentId} and arm = 'long' and seed = 2 and task =`;
+  const client = await stack.pool.connect();
+  try {
+    await client.query('begin');
+    await client.query(
+      `update experiment_scores set success = 1 - success where ${ofCell} (select min(task) from experiment_scores where ${ofCell} task)`,
+    );
+    expect(await countDifferingScores(client, cell, id)).toBe(1);
+    await client.query(
+      `delete from experiment_scores where ${ofCell} (select max(task) from experiment_scores where ${ofCell} task)`,
+    );
+    expect(await countDifferingScores(client, cell, id)).toBe(2);
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
 });
 
 test('the analysis names the broken rule of effort; the exported table alone gives the same one, and is imported once', async () => {

@@ -11,7 +11,7 @@ export function addRerun(group: Command): void {
   group
     .command('rerun <cell>')
     .description('play a finished cell again from its manifest')
-    .option('--check', 'wait and compare the content hashes (exit code 1 if different)')
+    .option('--check', 'wait and compare content hash and scores (exit code 1 if different)')
     .option('--json', 'print the result as JSON')
     .action((cell: string, { check, json }: Options) =>
       withSession(async (session) => {
@@ -26,13 +26,16 @@ export function addRerun(group: Command): void {
 
 function rerunText(result: RerunCell | CheckedRerun): string {
   if (!('equal' in result)) return result.rerun;
-  if (result.equal) return `content hash ${shortHash(result.found)}: equal to that of ${result.campaign}`;
+  const { campaign, rerun, expected, found, differingScores } = result;
+  const scores = differingScores === 0 ? 'all scores are equal' : `${differingScores} scores of the long table DIFFER`;
+  if (found === expected) return `content hash ${shortHash(found)}: equal to that of ${campaign}; ${scores}`;
   return (
-    `content hash ${shortHash(result.found)}: DIFFERENT from ${shortHash(result.expected)} of ${result.campaign}` +
+    `content hash ${shortHash(found)}: DIFFERENT from ${shortHash(expected)} of ${campaign}` +
     (result.differing ? ` in ${result.differing.join(', ')}` : '') +
+    `; ${scores}` +
     (result.equalStart
       ? '; '
-      : ', and so is the policy that the supervised start trained: a processor of another kind rounds differently; ') +
-    `\`coevolve hash ${result.rerun}\` and \`coevolve hash ${result.campaign}\` show the parts`
+      : '; the supervised start trained another policy: a processor of another kind rounds differently; ') +
+    `\`coevolve hash ${rerun}\` and \`coevolve hash ${campaign}\` show the parts`
   );
 }

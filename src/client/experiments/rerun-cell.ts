@@ -3,6 +3,7 @@ import { startPolicy } from '../../domain/experiment/starts';
 import { resolveSpec } from '../../spec/read-spec';
 import { contentHash, differingParts } from '../../store/audit/content-hash';
 import { hasEnded } from '../../store/campaign/campaigns';
+import { countDifferingScores } from '../../store/experiment/scores';
 import { followCampaign, type FollowCallbacks } from '../follow-campaign';
 import type { Session } from '../session';
 import { startCampaign } from '../start-campaign';
@@ -10,7 +11,10 @@ import { startCampaign } from '../start-campaign';
 export type RerunCell = { campaign: string; rerun: string; expected: string };
 export type CheckedRerun = RerunCell & {
   found: string;
+  /** The content hashes are equal, and so are all scores. */
   equal: boolean;
+  /** Scores of the cell in the long table that differ from the rerun's; an imported table need not belong to its hash. */
+  differingScores: number;
   /** Parts of the content hash that differ; null: the manifest of the cell has no parts. */
   differing: string[] | null;
   /** Both began with the same policy, which was trained anew. */
@@ -43,7 +47,7 @@ export async function rerunCell(session: Session, campaign: string): Promise<Rer
   return { campaign, rerun, expected: cell.contentHash };
 }
 
-/** Waits for the end of a rerun and compares the content hashes. */
+/** Waits for the end of a rerun and compares its content hash and its scores with those of the cell. */
 export async function checkRerun(
   session: Session,
   rerun: RerunCell,
@@ -52,11 +56,17 @@ export async function checkRerun(
   await followCampaign(session, rerun.rerun, callbacks);
   const { id } = await session.store.campaigns.getByName(rerun.rerun);
   const { hash, parts } = await contentHash(session.pool, id);
-  const cell = await session.store.experimentCells.findByCampaign(rerun.campaign);
+  const cell = (await session.store.experimentCells.findByCampaign(rerun.campaign))!;
+  const differingScores = await countDifferingScores(session.pool, cell, id);
   const start = startPolicy({ policies: await session.store.policies.list(id) });
-  const equalStart = start === startPolicy(cell?.manifest ?? null);
-  const differing = cell?.manifest?.parts ? differingParts(parts, cell.manifest.parts) : null;
-  return { ...rerun, found: hash, equal: hash === rerun.expected, differing, equalStart };
+  return {
+    ...rerun,
+    found: hash,
+    equal: hash === rerun.expected && differingScores === 0,
+    differingScores,
+    differing: cell.manifest?.parts ? differingParts(parts, cell.manifest.parts) : null,
+    equalStart: start === startPolicy(cell.manifest),
+  };
 }
 
 async function nextName({ store }: Session, campaign: string): Promise<string> {

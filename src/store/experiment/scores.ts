@@ -3,9 +3,24 @@ import type { CellName } from '../../domain/experiment/experiment';
 
 type Queryable = Pick<ClientBase | Pool, 'query'>;
 
+/** Scores of campaign $1 on the set `test`, of the policy that was active after each iteration, attempts averaged. */
+const ofCampaign = `
+  select a.checkpoint, k.content_key as task, k.features, avg(t.reward) as reward,
+    (count(*) filter (where t.reward >= 1))::float8 / count(*) as success -- isSuccess
+  from (
+    select i.number as checkpoint, (
+      select p.candidate_id from promotions p
+      where p.campaign_id = i.campaign_id and p.role = 'target' and p.decision = 'promote' and p.iteration <= i.number
+      order by p.iteration desc limit 1) as policy_id
+    from iterations i where i.campaign_id = $1::integer and i.finished_at is not null) a
+  join trajectories t on t.campaign_id = $1::integer and t.policy_id = a.policy_id and t.iteration <= a.checkpoint
+    and t.purpose = 'test' and t.outcome = 'scored'
+  join tasks k on k.campaign_id = $1::integer and k.id = t.task_id and k.evaluation_set = 'test'
+  group by a.checkpoint, k.content_key, k.features`;
+
 /**
- * Copies the scores of a campaign on the set `test` into the long table: of the policy that was active after each
- * iteration, task by task, attempts averaged. A policy that stayed active keeps its scores. A repetition changes nothing.
+ * Copies the scores of a campaign into the long table, task by task. A policy that stayed active keeps its scores. A
+ * repetition changes nothing.
  */
 export async function insertScores(
   client: Queryable,
@@ -14,23 +29,28 @@ export async function insertScores(
   campaignId: number,
 ): Promise<void> {
   await client.query(
-    `with active as (
-       select i.number as checkpoint, (
-         select p.candidate_id from promotions p
-         where p.campaign_id = i.campaign_id and p.role = 'target' and p.decision = 'promote' and p.iteration <= i.number
-         order by p.iteration desc limit 1) as policy_id
-       from iterations i where i.campaign_id = $4::integer and i.finished_at is not null)
-     insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success)
-     select $1::integer, $2, $3::integer, a.checkpoint, k.content_key, k.features, avg(t.reward),
-       (count(*) filter (where t.reward >= 1))::float8 / count(*) -- isSuccess
-     from active a
-     join trajectories t on t.campaign_id = $4::integer and t.policy_id = a.policy_id and t.iteration <= a.checkpoint
-       and t.purpose = 'test' and t.outcome = 'scored'
-     join tasks k on k.campaign_id = $4::integer and k.id = t.task_id and k.evaluation_set = 'test'
-     group by a.checkpoint, k.content_key, k.features
+    `insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success)
+     select $2::integer, $3, $4::integer, checkpoint, task, features, reward, success from (${ofCampaign}) s
      on conflict do nothing`,
-    [experimentId, arm, seed, campaignId],
+    [campaignId, experimentId, arm, seed],
   );
+}
+
+/** Returns the scores of a cell in the long table that differ from a campaign's, or that only one of both has. */
+export async function countDifferingScores(
+  client: Queryable,
+  { experimentId, arm, seed }: CellName & { experimentId: number },
+  campaignId: number,
+): Promise<number> {
+  const { rows } = await client.query<{ differing: number }>(
+    `select count(*)::integer as differing
+     from (${ofCampaign}) found full join (
+       select checkpoint, task, reward, success from experiment_scores
+       where experiment_id = $2::integer and arm = $3 and seed = $4::integer) stored using (checkpoint, task)
+     where (found.reward, found.success) is distinct from (stored.reward, stored.success)`,
+    [campaignId, experimentId, arm, seed],
+  );
+  return rows[0]!.differing;
 }
 
 /** Returns the sha256 of the long table, in hex: equal rows give an equal hash, in any order of insertion. */
