@@ -7,7 +7,7 @@ import { secretFile } from '../process/home';
 import { memoOf } from '../domain/campaign/memo';
 import type { CampaignSpec } from '../spec/campaign-spec';
 import { nondeterminismReasons } from '../spec/nondeterminism';
-import { readStoredSpec, specHash } from '../spec/read-spec';
+import { hashAsStored, readStoredSpec } from '../spec/read-spec';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import type { campaign } from '../workflows';
@@ -45,7 +45,7 @@ export async function startCampaign(
     recipe: spec.recipe,
     environment: spec.environment.name,
     spec,
-    specHash: await hashOf(session, spec),
+    specHash: hashAsStored(spec, await session.store.campaigns.find(spec.name)),
     seed: spec.seed,
   });
   await session.store.campaigns.addNondeterminism(row.id, nondeterminism);
@@ -74,13 +74,6 @@ export async function requireNoOrphan(session: Session, name: string): Promise<v
     `name: the workflow ${campaignWorkflowId(name)} runs in Temporal, but its rows are not in the database; end it with ` +
       `\`coevolve reconcile ${name} --force\` and start again, or choose another name`,
   );
-}
-
-/** Returns the hash of the stored spec when both specs are equal after defaults for keys that an upgrade has added. */
-async function hashOf({ store }: Session, spec: CampaignSpec): Promise<string> {
-  const [hash, stored] = [specHash(spec), await store.campaigns.find(spec.name)];
-  const isSame = stored && specHash(readStoredSpec(stored.spec)) === hash;
-  return isSame ? stored.specHash : hash;
 }
 
 /**

@@ -117,6 +117,12 @@ function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): 
 export const readStoredSpec = (stored: unknown): CampaignSpec =>
   withIterations(campaignSpecSchema.parse(withDefaults(stored)));
 
+/** The same; undefined if it is not the spec of a campaign. */
+export function findStoredSpec(stored: unknown): CampaignSpec | undefined {
+  const parsed = campaignSpecSchema.safeParse(withDefaults(stored));
+  return parsed.success ? withIterations(parsed.data) : undefined;
+}
+
 const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec => ({
   ...spec,
   iterations: spec.iterations ?? recipes[spec.recipe].iterations,
@@ -124,6 +130,13 @@ const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec
 
 /** SHA-256 of the canonical JSON: independent of the order of keys. */
 export const specHash = (spec: CampaignSpec): string => sha256(canonicalJson(spec));
+
+/** Returns the hash under which a spec is stored: that of an equal stored one, to which an upgrade may have added keys. */
+export function hashAsStored(spec: CampaignSpec, stored: { spec: unknown; specHash: string } | undefined): string {
+  const hash = specHash(spec);
+  const older = stored && findStoredSpec(stored.spec);
+  return older && specHash(older) === hash ? stored.specHash : hash;
+}
 
 /** Returns the error of a file that cannot be started. */
 export const invalidSpec = (source: string, problems: readonly string[]): DomainError =>

@@ -30,3 +30,13 @@ export async function insertFrozen(pool: Pool, resolved: Experiment, hash = 'has
   );
   return rows[0]!.id;
 }
+
+/** Returns an experiment as a release froze it that had no `weight` and no `training.sft.stopAtLoss` in its specs. */
+export const ofEarlierRelease = (experiment: Experiment): Experiment => ({
+  ...experiment,
+  arms: experiment.arms.map((arm) => {
+    const { weight: _weight, training, ...spec } = arm.spec;
+    const { stopAtLoss: _loss, ...sft } = (training as { sft: Record<string, unknown> }).sft;
+    return { ...arm, spec: { ...spec, training: { ...(training as object), sft } } };
+  }),
+});

@@ -2,7 +2,7 @@ import { DomainError } from '../../domain/base/errors';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { cellCampaign, type CellName } from '../../domain/experiment/experiment';
 import { cellSpec } from '../../spec/experiment/cell-spec';
-import { specHash } from '../../spec/read-spec';
+import { hashAsStored } from '../../spec/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { Dependencies } from '../base/dependencies';
 import { reachedLimit } from './stopping-limits';
@@ -34,7 +34,7 @@ export const openCell =
       const spec = cellSpec(experiment.resolved, cell);
       const campaign = await campaigns.save({
         ...{ name: spec.name, recipe: spec.recipe, environment: spec.environment.name, spec, seed: spec.seed },
-        specHash: specHash(spec),
+        specHash: hashAsStored(spec, await campaigns.find(spec.name)),
       });
       await campaigns.addNondeterminism(campaign.id, nondeterminism);
       await experimentCells.open(cell);

@@ -9,6 +9,7 @@ import type { CampaignSpec } from '../../spec/campaign-spec';
 import { differencesOf } from '../../spec/differences';
 import { cellSpec } from '../../spec/experiment/cell-spec';
 import type { LoadedExperiment } from '../../spec/experiment/read-experiment';
+import { experimentHash, isSameExperiment, upgraded } from '../../spec/experiment/same-experiment';
 import { experimentVersionStore, type ExperimentVersion } from '../../store/experiment/versions';
 import type { Session } from '../session';
 import { codeVersion } from './code-version';
@@ -18,12 +19,10 @@ export type Frozen = ExperimentVersion & {
   outcome: 'frozen' | 'unchanged' | 'amended';
 };
 
-/** sha256 of the canonical JSON of an experiment: independent of the order of keys. */
-export const experimentHash = (experiment: Experiment): string => sha256(canonicalJson(experiment));
-
 /**
  * Stores an experiment, with the versions of everything that it runs with, before its first score. The same content again
- * changes nothing. Other content is a new version, which needs `amend` once cells have begun.
+ * changes nothing, also after an upgrade that added keys to specs. Other content is a new version, which needs `amend` once
+ * cells have begun.
  *
  * @throws DomainError `ExperimentFrozen`
  */
@@ -34,14 +33,16 @@ export async function freezeExperiment(
 ): Promise<Frozen> {
   const versions = experimentVersionStore(session.pool);
   const { name } = experiment;
-  const hash = experimentHash(experiment);
   const before = await versions.find(name);
-  if (before?.hash === hash) return { ...before, outcome: 'unchanged' };
-  const differences = before ? differencesOf(comparable(before.resolved), comparable(experiment)) : [];
+  if (before && isSameExperiment(before.resolved, experiment)) return { ...before, outcome: 'unchanged' };
+  const differences = before ? differencesOf(comparable(upgraded(before.resolved)), comparable(experiment)) : [];
   const cells = before ? await versions.countCells(name) : 0;
   if (cells > 0 && !amend) throw refused(name, cells, differences);
   const manifest = await manifestOf(session, experiment);
-  await versions.save({ resolved: experiment, hash, source, profile, manifest, differences }, before?.version ?? 0);
+  await versions.save(
+    { resolved: experiment, hash: experimentHash(experiment), source, profile, manifest, differences },
+    before?.version ?? 0,
+  );
   return { ...(await versions.get(name)), outcome: before ? 'amended' : 'frozen' };
 }
 

@@ -1,5 +1,6 @@
 import { UsageError } from '../../base/errors';
 import type { RecordedCell } from '../../domain/experiment/record';
+import { isSameExperiment } from '../../spec/experiment/same-experiment';
 import type { Session } from '../session';
 import { readTable } from './read-table';
 
@@ -21,7 +22,7 @@ export async function importCells(
 ): Promise<ImportedCells> {
   const table = await readTable(file);
   const { id, hash, experiment, cells: present } = await store.experimentRecords.get(name);
-  if (table.hash !== hash)
+  if (!isSameExperiment(table.experiment, experiment))
     throw new UsageError(
       `${file}: hash: found ${table.hash}, expected ${hash}, that of ${name}; ` +
         `freeze the same file first, or import into the experiment that was exported`,

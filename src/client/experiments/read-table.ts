@@ -7,7 +7,7 @@ import { describeIssue } from '../../base/describe-issue';
 import { UsageError } from '../../base/errors';
 import { parseJson } from '../../base/parse-json';
 import type { ExperimentRecord } from '../../domain/experiment/record';
-import { experimentHash } from './freeze-experiment';
+import { experimentHash } from '../../spec/experiment/same-experiment';
 import { cellLine, experimentLine, scoreLine } from './table-lines';
 
 /** More rows than 80 cells with 13 checkpoints of 1,000 tasks. */

@@ -5,7 +5,7 @@ import { taskQueues } from '../../domain/campaign/task-queues';
 import { cellCampaign, cellsOf, type Experiment } from '../../domain/experiment/experiment';
 import { experimentWorkflowId, futilityLook, type ExperimentState } from '../../domain/experiment/progress';
 import { cellSpec } from '../../spec/experiment/cell-spec';
-import { specHash } from '../../spec/read-spec';
+import { hashAsStored } from '../../spec/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { experiment } from '../../workflows';
 import type { Session } from '../session';
@@ -136,7 +136,7 @@ export async function checkCells(
     for (let seed = 1; seed <= seeds; seed++) {
       const spec = cellSpec(resolved, { arm, seed });
       const stored = await session.store.campaigns.find(spec.name);
-      if (!stored || stored.specHash === specHash(spec)) continue;
+      if (!stored || stored.specHash === hashAsStored(spec, stored)) continue;
       throw new DomainError(
         'CampaignExists',
         `${spec.name} is taken by a campaign with another spec; delete it with \`coevolve delete ${spec.name}\`, or ` +

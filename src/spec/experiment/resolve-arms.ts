@@ -60,7 +60,7 @@ function located(part: string, problem: string, layers: readonly SpecLayer[], so
 }
 
 /** Keys that are no part of an arm; the campaign spec requires them. */
-const placeholder = { name: 'arm', seed: 0 };
+export const placeholder = { name: 'arm', seed: 0 };
 
 function resolveLayers(layers: readonly SpecLayer[], added: Record<string, unknown>): ReturnType<typeof resolve> {
   const value = mergeLayers([...layers, { file: '', value: added, positionOf: () => undefined }], []);
@@ -68,7 +68,7 @@ function resolveLayers(layers: readonly SpecLayer[], added: Record<string, unkno
   return strange.length > 0 ? { problems: strange } : resolve({ ...(value as object), ...placeholder });
 }
 
-function armSpec({ name: _name, seed: _seed, ...spec }: CampaignSpec): Record<string, unknown> {
+export function armSpec({ name: _name, seed: _seed, ...spec }: CampaignSpec): Record<string, unknown> {
   return { ...spec, synthesis: { ...spec.synthesis, match: null } };
 }
 

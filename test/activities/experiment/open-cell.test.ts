@@ -56,6 +56,17 @@ test('a campaign that finished before is found, and is exploratory if it began b
   expect(await cell('short')).toMatchObject({ exploratory: true, leakedTasks: 0, manifest: { recipe: 'combined' } });
 });
 
+test('a cell goes on after an upgrade that added keys to specs', async () => {
+  const { open, cell } = await experimentWith('upgraded');
+  const opened = await open('short');
+  await database.pool.query(
+    `update campaigns set spec = spec - 'weight' #- '{training,sft,stopAtLoss}', spec_hash = 'of older keys'
+     where name = 'upgraded-short-s1'`,
+  );
+  expect(await open('short')).toEqual(opened);
+  expect(await cell('short')).toMatchObject({ status: 'running', reason: null });
+});
+
 test('a name that another campaign has makes the cell missing with the reason', async () => {
   const { open, cell } = await experimentWith('taken');
   const other = { name: 'taken-short-s1', recipe: 'sft', environment: 'bfcl', spec: {}, specHash: 'other', seed: 1 };

@@ -6,6 +6,7 @@ import { withSession, type Session } from '../../../src/client/session';
 import { readConfig, type Config } from '../../../src/config';
 import { loadExperiment } from '../../../src/spec/experiment/read-experiment';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { insertFrozen, ofEarlierRelease } from '../../support/frozen-experiment';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 const smoke = path.resolve(__dirname, '../../../examples/experiments/smoke.yaml');
@@ -46,6 +47,18 @@ test('freezing stores the content and its versions, and freezing it again change
     },
   });
   expect(again).toMatchObject({ outcome: 'unchanged', version: 1, hash: first.hash });
+});
+
+test('after an upgrade that added keys to specs the file is unchanged, and a change names none of them', async () => {
+  const loaded = await loadExperiment(smoke);
+  const named = { ...loaded.experiment, name: 'upgraded' };
+  await inSession(async (session) => {
+    await insertFrozen(session.pool, ofEarlierRelease(named));
+    const again = await freezeExperiment(session, { ...loaded, experiment: named });
+    expect(again).toMatchObject({ outcome: 'unchanged', version: 1 });
+    const amended = await freezeExperiment(session, { ...loaded, experiment: { ...named, question: 'Another?' } });
+    expect(amended.differences).toMatchObject([{ key: 'question' }]);
+  });
 });
 
 test('a changed file is an amendment with its differences, and needs --amend once cells have begun', async () => {

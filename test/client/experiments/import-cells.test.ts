@@ -2,16 +2,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { analyzeExperiment } from '../../../src/client/experiments/analyze-experiment';
-import { experimentHash } from '../../../src/client/experiments/freeze-experiment';
 import { exportExperiment } from '../../../src/client/experiments/export-experiment';
 import { importCells } from '../../../src/client/experiments/import-cells';
 import { readConfig } from '../../../src/config';
 import { canonicalJson } from '../../../src/domain/base/canonical-json';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
 import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
+import { readExperiment } from '../../../src/spec/experiment/read-experiment';
+import { experimentHash } from '../../../src/spec/experiment/same-experiment';
 import { createStore } from '../../../src/store';
 import { type FreshDatabase, freshDatabase } from '../../support/database';
-import { insertFrozen } from '../../support/frozen-experiment';
+import { insertFrozen, ofEarlierRelease } from '../../support/frozen-experiment';
 import { simulateRecord } from '../../support/long-table';
 import { hangTimeoutMs } from '../../support/stack';
 
@@ -99,6 +100,16 @@ test('a cell that is still to be matched is refused without its numbers of admit
   expect((await importCells(session, 'matched', file)).imported).toHaveLength(7);
   write(matched);
   expect((await importCells(session, 'matched', file)).imported).toEqual(['none-s1']);
+});
+
+test('cells that an earlier release exported are imported', async () => {
+  const { arms } = await readExperiment(path.resolve(__dirname, '../../../examples/experiments/smoke.yaml'));
+  const named = { ...record.experiment, name: 'upgraded' };
+  const experiment = { ...named, arms: named.arms.map((arm) => ({ ...arm, spec: arms[0]!.spec })) };
+  await insertFrozen(database.pool, experiment);
+  const older = ofEarlierRelease(experiment);
+  write({ ...record, experiment: older, hash: experimentHash(older) });
+  expect((await importCells(session, 'upgraded', file)).imported).toHaveLength(8);
 });
 
 test('exported lines of the database are those that were imported, and all cells together have verdicts', async () => {
