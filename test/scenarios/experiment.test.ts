@@ -60,7 +60,10 @@ test('an experiment plays every arm with every seed as campaigns, and stores the
     ...{ seeds: { looks: [1, 2] }, concurrency: 2 },
     analysis: { primary: { contrast: 'long - short' }, equivalence: { margin: 0.05 } },
   });
-  expect(await stack.json('experiment', 'start', file)).toMatchObject({ outcome: 'started', seeds: 2 });
+  expect(await stack.json('experiment', 'start', file, '--seeds', '1')).toMatchObject({ outcome: 'started', seeds: 1 });
+  expect(await end('calm')).toMatchObject({ looks: [{ seeds: 1, finished: 2 }, { finished: 2 }] });
+  const extended = await stack.json('experiment', 'extend', 'calm', '--seeds', '2');
+  expect(extended).toMatchObject({ outcome: 'started', seeds: 2 });
   const { rows } = await stack.pool.query<{ id: number }>(`select id from experiments where name = 'calm'`);
   const { id } = rows[0]!;
   expect(await end('calm')).toMatchObject({
@@ -154,10 +157,13 @@ test('the analysis names the broken rule of effort; the exported table alone giv
   });
 });
 
-test('with killed workers, a pause and a terminated workflow the long table is that of the undisturbed run', async () => {
+test('with killed workers, more seeds meanwhile, a pause and a terminated workflow the long table is that of the undisturbed run', async () => {
   const id = await freeze(experimentOf('storm', [1, 2]));
+  process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // the cells of seed 1 wait for it
   await stack.json('experiment', 'start', 'storm', '--seeds', '1');
   await until(async () => (await cellsOf(id)).length > 0);
+  expect(await stack.json('experiment', 'start', 'storm')).toMatchObject({ outcome: 'joined', seeds: 1 });
+  expect(await stack.json('experiment', 'extend', 'storm', '--seeds', '2')).toMatchObject({ outcome: 'extended' });
   for (const role of ['worker-workflow', 'worker-store'] as const) process.kill(stack.pidOf(role), 'SIGKILL');
   await stack.json('up', '--unsupervised');
   await stack.json('experiment', 'pause', 'storm');
@@ -167,17 +173,18 @@ test('with killed workers, a pause and a terminated workflow the long table is t
   expect((await stack.cli('reconcile', '--all')).stderr).toContain('experiment storm: continues');
   expect(await status('storm')).toMatchObject({ status: 'paused' });
   await stack.json('experiment', 'resume', 'storm');
-  await end('storm');
-  expect(await stack.json('experiment', 'extend', 'storm', '--seeds', '2')).toMatchObject({ outcome: 'started' });
-  expect(await end('storm')).toMatchObject({ status: 'finished' });
+  expect(await end('storm')).toMatchObject({ status: 'finished', looks: [{ seeds: 1 }, { seeds: 2, finished: 4 }] });
   expect(await scoresHash(stack.pool, id)).toBe(calmHash);
 });
 
-test('an aborted campaign is a missing cell, which is played again when the campaign was deleted', async () => {
-  const id = await freeze(twoArms({ name: 'gap', looks: [1], concurrency: 1 }, continued(1), continued(2)));
+test('an aborted campaign is a missing cell, which is played again when it was deleted; a running experiment takes up a new arm', async () => {
+  const amended = twoArms({ name: 'gap', looks: [1], concurrency: 1 }, continued(1), continued(2));
+  const id = await freeze({ ...amended, arms: amended.arms.slice(0, 1) });
   process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // its activities wait
   await stack.json('experiment', 'start', 'gap');
   await until(async () => (await cellsOf(id)).length === 1);
+  await stack.pool.query('update experiment_versions set resolved = $2 where experiment_id = $1', [id, amended]);
+  expect(await stack.json('experiment', 'start', 'gap')).toMatchObject({ outcome: 'extended', seeds: 1 });
   await stack.json('experiment', 'stop', 'gap', '--arm', 'long');
   const aborted = stack.json('abort', 'gap-short-s1');
   await stack.json('up', '--unsupervised');

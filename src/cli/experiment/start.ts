@@ -42,6 +42,7 @@ async function start(fileOrName: string, { profile, amend, seeds, json }: Option
 function outcomeText(name: string, { outcome, seeds }: StartedExperiment): string {
   const follow = `follow it with \`coevolve experiment status ${name} --watch\``;
   if (outcome === 'started') return `started with ${seeds} seeds; ${follow}`;
-  if (outcome === 'joined') return `${name} runs already; ${follow}`;
+  if (outcome === 'joined') return `${name} runs already, with ${seeds} seeds; ${follow}`;
+  if (outcome === 'extended') return `${name} runs, and goes on to ${seeds} seeds of every arm; ${follow}`;
   return `${name}: every cell of ${seeds} seeds has a result; see \`coevolve experiment status ${name}\``;
 }

@@ -8,11 +8,18 @@ import { cellSpec } from '../../spec/experiment/cell-spec';
 import { hashAsStored } from '../../spec/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { experiment } from '../../workflows';
+import { experimentStatusQuery, extendExperimentUpdate } from '../../workflows/base/messages';
 import type { Session } from '../session';
+import { withTemporalDeadline } from '../campaign-run';
 import { requireStartable } from '../start-campaign';
 import { isExperimentOpen } from './experiment-run';
 
-export type StartedExperiment = { workflowId: string; seeds: number; outcome: 'started' | 'joined' | 'ended' };
+export type StartedExperiment = {
+  workflowId: string;
+  seeds: number;
+  /** `extended`: it runs, and goes on with more seeds or with arms of an amendment. */
+  outcome: 'started' | 'joined' | 'extended' | 'ended';
+};
 
 type StartOptions = {
   /** Seeds of each arm; absent: those of the last start, or of the last look. */
@@ -30,7 +37,7 @@ export type CheckedArms = ReadonlyMap<string, readonly string[]>;
  * Starts a frozen experiment, or joins it when it runs. One that has ended incomplete, or whose workflow is gone, goes on:
  * finished cells are found and never played again. Every check comes before the first write.
  *
- * @throws DomainError `UnknownExperiment`, `UnknownLook`, `CampaignExists`, and those of `requireStartable`
+ * @throws DomainError `UnknownExperiment`, `UnknownLook`, `CampaignExists`, `Stopping`, and those of `requireStartable`
  */
 export async function startExperiment(
   session: Session,
@@ -43,7 +50,7 @@ export async function startExperiment(
   const seeds = wanted ?? looks.find((look) => look === row.seeds) ?? looks.at(-1)!; // an amendment may change the looks
   requireLook(row, seeds);
   const started = { workflowId: experimentWorkflowId(name), seeds };
-  if (await isExperimentOpen(session, name)) return { ...started, outcome: 'joined' };
+  if (await isExperimentOpen(session, name)) return joinOrExtend(session, row, { seeds: wanted, onUnchecked, checked });
   if (await isPlayed(session, row, seeds)) return { ...started, outcome: 'ended' };
   const nondeterminism = checked ?? (await checkCells(session, row.resolved, seeds, onUnchecked));
   const isInterrupted = row.status === 'running' || row.status === 'paused';
@@ -52,13 +59,42 @@ export async function startExperiment(
   return { ...started, outcome: isStarted ? 'started' : 'joined' };
 }
 
+/**
+ * Joins a running experiment. It plays on if more seeds are asked for than it plays, or if an amendment has added arms.
+ *
+ * @throws DomainError `Stopping`, and those of `checkCells`
+ */
+async function joinOrExtend(
+  session: Session,
+  { id, name, resolved }: ExperimentRow,
+  { seeds: wanted, onUnchecked, checked }: StartOptions,
+): Promise<StartedExperiment> {
+  const workflowId = experimentWorkflowId(name);
+  const handle = (await session.temporal()).workflow.getHandle(workflowId);
+  const playing = await withTemporalDeadline(session, () => handle.query(experimentStatusQuery));
+  const seeds = Math.max(wanted ?? 0, playing.seeds);
+  if (seeds === playing.seeds && resolved.arms.length === playing.arms.length)
+    return { workflowId, seeds, outcome: 'joined' };
+  const arms = armsOf(resolved, checked ?? (await checkCells(session, resolved, seeds, onUnchecked)));
+  await session.store.experiments.extend(id, seeds); // before the workflow, which is rebuilt from the database
+  const extended = await handle.executeUpdate(extendExperimentUpdate, { args: [{ arms, seeds }] });
+  if (extended.seeds === seeds && extended.arms.length === arms.length)
+    return { workflowId, seeds, outcome: 'extended' };
+  throw new DomainError(
+    'Stopping',
+    `${name} is ${extended.stopping ? 'stopping' : extended.status}; repeat the command when \`coevolve experiment status ${name}\` shows its end`,
+  );
+}
+
 /** Starts the workflows of experiments that Temporal does not run and that have not ended; returns their names. */
 export async function restartExperiments(session: Session): Promise<string[]> {
   const open = (await session.store.experiments.list()).filter(
     ({ status }) => status === 'running' || status === 'paused',
   );
   const restarted: string[] = [];
-  for (const { name } of open) if ((await startExperiment(session, name)).outcome === 'started') restarted.push(name);
+  for (const { name } of open)
+    if (!(await isExperimentOpen(session, name)) && (await startExperiment(session, name)).outcome === 'started')
+      restarted.push(name);
   return restarted;
 }
 
@@ -72,10 +108,7 @@ async function stateOf(
   return {
     ...{ experimentId: id, name, seeds: seeds!, concurrency: resolved.concurrency },
     futilityLook: futilityLook(resolved),
-    arms: resolved.arms.map((arm) => ({
-      ...{ name: arm.name, matches: arm.matches },
-      nondeterminism: nondeterminism.get(arm.name) ?? [],
-    })),
+    arms: armsOf(resolved, nondeterminism),
     ...{ status: status === 'paused' ? 'paused' : 'running', stopped, stopping: false, reason, revision },
     running: [],
     closed: cells.flatMap(({ arm, seed, status: ended }) =>
@@ -83,6 +116,9 @@ async function stateOf(
     ),
   };
 }
+
+const armsOf = ({ arms }: Experiment, nondeterminism: CheckedArms): ExperimentState['arms'] =>
+  arms.map(({ name, matches }) => ({ name, matches, nondeterminism: nondeterminism.get(name) ?? [] }));
 
 /** Returns false when the workflow is open. */
 async function startExperimentWorkflow(session: Session, state: ExperimentState): Promise<boolean> {

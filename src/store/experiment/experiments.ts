@@ -71,6 +71,14 @@ export const experimentStore = (pool: Pool) => ({
     return this.get(id);
   },
 
+  /** Stores that more seeds are to be played than an experiment began with. */
+  async extend(id: number, seeds: number): Promise<void> {
+    await pool.query('update experiments set seeds = $2::integer where id = $1::integer and seeds < $2::integer', [
+      id,
+      seeds,
+    ]);
+  },
+
   /** Stores a change once; a later change is kept. */
   async record(id: number, { status, stopped, reason, revision }: ExperimentChange): Promise<void> {
     await pool.query(

@@ -41,5 +41,9 @@ export const experimentStatusQuery = defineQuery<ExperimentState>('status');
 /** Starts no further cell; the running ones continue. */
 export const pauseExperimentUpdate = defineUpdate<ExperimentState, [Operator]>('pause');
 export const resumeExperimentUpdate = defineUpdate<ExperimentState, [Operator]>('resume');
+/** Lets an experiment play on with more seeds, or with arms that an amendment added. */
+export const extendExperimentUpdate = defineUpdate<ExperimentState, [Pick<ExperimentState, 'arms' | 'seeds'>]>(
+  'extend',
+);
 /** Ends an experiment, or one of its arms, after the running cells. */
 export const stopExperimentUpdate = defineUpdate<ExperimentState, [Operator & { arm?: string }]>('stop');

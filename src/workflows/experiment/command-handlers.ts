@@ -4,6 +4,7 @@ import type { ExperimentState } from '../../domain/experiment/progress';
 import { profiles } from '../base/activity-profiles';
 import {
   experimentStatusQuery,
+  extendExperimentUpdate,
   pauseExperimentUpdate,
   resumeExperimentUpdate,
   stopExperimentUpdate,
@@ -49,6 +50,11 @@ export function handleExperimentCommands(state: ExperimentState): ExperimentComm
   setHandler(resumeExperimentUpdate, () =>
     state.status === 'paused' ? apply({ status: 'running', reason: null }) : state,
   );
+  setHandler(extendExperimentUpdate, (plan) => {
+    if (!state.stopping && (state.status === 'running' || state.status === 'paused')) Object.assign(state, plan);
+    show();
+    return state;
+  });
   setHandler(stopExperimentUpdate, ({ arm, ...operator }) => {
     if (arm === undefined) return apply({ stopping: true, status: 'running', reason: by('stopped', operator) });
     return state.stopped.includes(arm) ? state : apply({ stopped: [...state.stopped, arm] });

@@ -64,10 +64,11 @@ export async function experiment(state: ExperimentState): Promise<ExperimentStat
 
 async function playCells(state: ExperimentState, commands: ExperimentCommands): Promise<void> {
   let started = 0;
-  const mayStart = (): boolean => !state.stopping && started < cellsPerRun && waitingCells(state).length > 0;
+  const mayStart = (): boolean => !state.stopping && started < cellsPerRun;
+  const isPlayed = (): boolean => waitingCells(state).length === 0 && state.running.length === 0; // else it may be extended
   const playInTurn = async (): Promise<void> => {
     for (;;) {
-      await condition(() => !mayStart() || (state.status === 'running' && nextCell(state) !== undefined));
+      await condition(() => !mayStart() || isPlayed() || (state.status === 'running' && nextCell(state) !== undefined));
       const cell = mayStart() ? nextCell(state) : undefined;
       if (!cell) return;
       started += 1;
