@@ -7,12 +7,12 @@ export type TrainerMethod = keyof CampaignSpec['training'];
  * and compute.
  */
 export function trainerSettings(spec: CampaignSpec, method: TrainerMethod, iteration: number): Record<string, unknown> {
-  const settings = inSnakeCase(withOneLength(settingsOf(spec.training[method], iteration)));
+  const settings = inSnakeCase(withoutUnsetLength(settingsOf(spec.training[method], iteration)));
   return method === 'init' ? settings : { ...settings, ...lengthOf(spec, method), ...computeOf(spec) };
 }
 
-/** Removes the one of `epochs` and `updates` that is null: it determines nothing, and the trainer rejects both. */
-const withOneLength = (settings: Record<string, unknown>): Record<string, unknown> =>
+/** Removes settings of the length of a job that are null: they determine nothing, and the job keeps its hash without them. */
+const withoutUnsetLength = (settings: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(settings).filter(
       ([key, value]) => value !== null || !['epochs', 'updates', 'stopAtLoss'].includes(key),

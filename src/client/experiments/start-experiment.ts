@@ -75,16 +75,20 @@ async function joinOrExtend(
   const seeds = Math.max(wanted ?? 0, playing.seeds);
   if (seeds === playing.seeds && resolved.arms.length === playing.arms.length)
     return { workflowId, seeds, outcome: 'joined' };
+  if (playing.stopping) throw endsNow(name);
   const arms = armsOf(resolved, checked ?? (await checkCells(session, resolved, seeds, onUnchecked)));
   await session.store.experiments.extend(id, seeds); // before the workflow, which is rebuilt from the database
   const extended = await handle.executeUpdate(extendExperimentUpdate, { args: [{ arms, seeds }] });
   if (extended.seeds === seeds && extended.arms.length === arms.length)
     return { workflowId, seeds, outcome: 'extended' };
-  throw new DomainError(
-    'Stopping',
-    `${name} is ${extended.stopping ? 'stopping' : extended.status}; repeat the command when \`coevolve experiment status ${name}\` shows its end`,
-  );
+  throw endsNow(name); // since the query
 }
+
+const endsNow = (name: string): DomainError =>
+  new DomainError(
+    'Stopping',
+    `${name} ends after its running cells; repeat the command when \`coevolve experiment status ${name}\` shows its end`,
+  );
 
 /** Starts the workflows of experiments that Temporal does not run and that have not ended; returns their names. */
 export async function restartExperiments(session: Session): Promise<string[]> {

@@ -65,7 +65,8 @@ export async function experiment(state: ExperimentState): Promise<ExperimentStat
 async function playCells(state: ExperimentState, commands: ExperimentCommands): Promise<void> {
   let started = 0;
   const mayStart = (): boolean => !state.stopping && started < cellsPerRun;
-  const isPlayed = (): boolean => waitingCells(state).length === 0 && state.running.length === 0; // else it may be extended
+  // While a cell runs, the experiment may be extended, and every turn is needed again
+  const isPlayed = (): boolean => waitingCells(state).length === 0 && state.running.length === 0;
   const playInTurn = async (): Promise<void> => {
     for (;;) {
       await condition(() => !mayStart() || isPlayed() || (state.status === 'running' && nextCell(state) !== undefined));
