@@ -38,6 +38,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--models", type=_models, default=["tiny", "smollm2"], help=models)
     parser.add_argument("--methods", type=_names(METHODS), default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--against", choices=("trl", "transformers"), default="trl", help="baseline")
+    parser.add_argument(
+        "--engine", choices=("builtin", "trl"), default="builtin", help="engine of our trainer"
+    )
     accelerations = f"{', '.join(ACCELERATIONS)} (default: those found on a GPU)"
     parser.add_argument("--trl-options", type=_names(ACCELERATIONS), default=None, help=accelerations)
     parser.add_argument("--repeat", type=int, help="runs per trainer; medians are reported (by model)")

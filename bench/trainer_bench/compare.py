@@ -115,6 +115,7 @@ def _request(
         device=device,
         threads=options.threads,
         seed=SEED,
+        engine=options.engine,
         accelerations=for_method(accelerations, method),
     )
 
@@ -201,6 +202,7 @@ def _conditions(request: Request, size: Size) -> Row:
     return {
         "adapter": size.adapter,
         "precision": size.precision,
+        "engine": request.engine,
         "threads": request.threads,
         "batch_size": size.batch_size,
         "epochs": size.epochs,

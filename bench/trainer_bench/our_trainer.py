@@ -79,6 +79,7 @@ def _write_job(request: Request) -> Path:
         "adapter": request.adapter,
         "precision": request.precision,
         "device": request.device,
+        "engine": request.engine,
         "threads": request.threads,
         "log_every": 1,
         "checkpoint_every": 10**9,

@@ -38,6 +38,8 @@ class Request:
     device: str
     threads: int
     seed: int
+    engine: str
+    """Engine of our trainer: `builtin` or `trl`."""
     accelerations: list[str]
     """Used by `trl-accelerated`: see accelerations.py."""
 

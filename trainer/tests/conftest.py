@@ -15,6 +15,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+import gpu
 from coevolve_trainer.chat.encoder import ChatEncoder
 from coevolve_trainer.data.dataset import Example, read_dataset
 from coevolve_trainer.files.atomic_files import sha256_of_file
@@ -22,6 +23,7 @@ from job_folder import JobFolder, expert_rows, pair_rows, rl_job, write_rows
 from policy_server_process import start
 from sampled_rollouts import Rows, sample_rollouts
 
+gpu.hide()
 torch.set_num_threads(1)
 gc.set_threshold(50_000)  # as the command; the default collects the modules' objects again and again
 # The same examples in every run, so that only a change of the code can make a test fail

@@ -86,6 +86,22 @@ def test_log_probabilities_and_gradients_equal_those_of_the_kernels_for_cpus(
 
 
 @MODES
+def test_an_adapter_over_a_frozen_base_in_bfloat16_can_be_trained(padding_free: bool) -> None:
+    """As every adapter on a GPU: products of the base's bfloat16 and the adapter's float32 need autocast."""
+    model = random_model("qwen3", adapter=True)
+    exact, exact_gradient = logp_and_gradient(model, kernels="transformers")
+    for name, parameter in model.named_parameters():
+        if name not in exact_gradient:
+            parameter.data = parameter.data.to(torch.bfloat16)
+    model.zero_grad()
+    found, gradient = logp_and_gradient(
+        model, kernels="transformers", precision="bfloat16", padding_free=padding_free
+    )
+    torch.testing.assert_close(found, exact, atol=0.3, rtol=0)
+    assert gradient.keys() == exact_gradient.keys()
+
+
+@MODES
 @pytest.mark.parametrize(
     ("family", "change"),
     [

@@ -58,7 +58,7 @@ class PolicyScorer(nn.Module):
             return
         if padding_free is None:
             padding_free = use_flash_attention(decoder, decoder.device, self.dtype)
-        self.passes = DecoderPasses(decoder, padding_free=padding_free, compile=compile)
+        self.passes = DecoderPasses(decoder, dtype=self.dtype, padding_free=padding_free, compile=compile)
 
     def forward(self, packed: PackedBatch) -> Scores:
         """Returns the scores of the batch's A action tokens, in order, on the decoder's device."""
