@@ -21,8 +21,10 @@ export type MemoryNeed = { job: string; parts: Record<string, number>; bytes: nu
 
 type Method = RecipeJob['method'] | 'sft';
 
-/** Logits that exist at once (trainer/src/coevolve_trainer/losses/linear_logprobs.py), as float32 with their gradient. */
-const logitsBytes = 8 * 2 ** 24;
+/** Logits that exist at once (CUDA_LOGITS in trainer/src/coevolve_trainer/losses/linear_logprobs.py). */
+const chunkLogits = 2 ** 27;
+/** Bytes of a logit: itself and its gradient in float32, and both in bfloat16. */
+const logitBytes = 12;
 /** AdamW's two averages, like trained weights and gradients in float32. */
 const optimizerBytes = 8;
 /** CUDA context, kernels and their workspaces, and tensors of one layer: some 2 GiB on current cards. */
@@ -54,10 +56,10 @@ function needOf(
 ): MemoryNeed {
   const { policy, compute } = spec;
   const tokens = Math.max(...methods.map((method) => spec.training[method].microBatchTokens));
-  const { adapter, precision } = policy;
+  const { adapter } = policy;
   const share = compute.sharding === 'fsdp' ? 1 / compute.processes : 1;
   const trained = adapter ? adapterParameters(shape, adapter) : shape.parameters;
-  const frozenBytes = precision === 'bfloat16' ? 2 : 4;
+  const frozenBytes = numberBytes(spec);
   const frozen = adapter ? shape.parameters * frozenBytes : 0;
   const parts = {
     weights: (frozen + trained * 4) * share,
@@ -65,7 +67,7 @@ function needOf(
     optimizer: trained * optimizerBytes * share,
     ...(keepsReference ? { reference: shape.parameters * (adapter ? frozenBytes : 4) * share } : {}),
     activations: tokens * activationBytes(spec, shape),
-    logits: Math.min(logitsBytes, 8 * tokens * shape.vocabularySize),
+    logits: logitBytes * Math.min(chunkLogits, tokens * shape.vocabularySize),
     context: contextBytes,
   };
   return { job: methods.join(', '), parts, bytes: sum(parts) };
@@ -75,12 +77,15 @@ function needOf(
  * Returns the bytes of a token. Without gradient checkpointing every layer keeps its numbers; with it, every layer its
  * input, and one layer all.
  */
-function activationBytes({ policy, compute }: CampaignSpec, shape: ModelShape): number {
+function activationBytes(spec: CampaignSpec, shape: ModelShape): number {
   const { layers, hiddenSize, headsWidth, feedForwardSize } = shape;
   const layer = 10 * hiddenSize + 6 * headsWidth + 4 * feedForwardSize;
-  const kept = compute.gradientCheckpointing === 'off' ? layers * layer : layers * hiddenSize + layer;
-  return (kept + 4 * hiddenSize) * (policy.precision === 'bfloat16' ? 2 : 4);
+  const kept = spec.compute.gradientCheckpointing === 'off' ? layers * layer : layers * hiddenSize + layer;
+  return (kept + 4 * hiddenSize) * numberBytes(spec);
 }
+
+/** Bytes of an activation or a frozen weight; `auto` is bfloat16 on a GPU. */
+const numberBytes = ({ policy }: CampaignSpec): number => (policy.precision === 'float32' ? 4 : 2);
 
 type Adapter = NonNullable<CampaignSpec['policy']['adapter']>;
 
