@@ -11,7 +11,7 @@ import type { SetScore } from '../store/training/set-scores';
 import type { RunningJob } from '../store/training/training-progress';
 import { statusQuery } from '../workflows/base/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
-import { listPausedWork, type PausedWork } from './paused-work';
+import { findPausedCampaigns, listPausedWork, type PausedWork } from './paused-work';
 import type { Session } from './session';
 
 /** Status of a campaign, or `lost`: Temporal does not run it, although the database has not recorded its end. */
@@ -33,7 +33,11 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     confidence: number;
   };
 
-export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> & Pick<CampaignDetails, 'status' | 'problem'>;
+export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> &
+  Pick<CampaignDetails, 'status' | 'problem'> & {
+    /** An activity was paused in Temporal itself; `status` names it. */
+    hasPausedWork: boolean;
+  };
 
 /** `unchecked`: the reason why the statuses could not be compared with Temporal. */
 export type CampaignList = { campaigns: ListedCampaign[]; unchecked: string | null };
@@ -42,15 +46,18 @@ export type CampaignList = { campaigns: ListedCampaign[]; unchecked: string | nu
 export async function listCampaigns(session: Session): Promise<CampaignList> {
   const rows = await session.store.campaigns.list();
   let problems = new Map<string, RunProblem>();
+  let paused = new Set<string>();
   let unchecked: string | null = null;
   try {
     problems = await withTemporalDeadline(session, () => findRunProblems(session, rows));
+    paused = await withTemporalDeadline(session, () => findPausedCampaigns(session));
   } catch (error) {
     unchecked = messageOf(error);
   }
   const campaigns = rows.map(({ spec: _spec, ...row }) => {
     const problem = problems.get(row.name) ?? null;
-    return { ...row, status: problem?.status ?? row.status, problem };
+    const hasPausedWork = paused.has(row.name) && !problem && !hasEnded(row.status);
+    return { ...row, status: problem?.status ?? row.status, problem, hasPausedWork };
   });
   return { campaigns, unchecked };
 }

@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
-import { campaignWorkflowId } from '../domain/campaign/ids';
+import { campaignOfWorkflow, campaignWorkflowId } from '../domain/campaign/ids';
 import { serverOptions } from './campaign-run';
 import type { Session } from './session';
 
@@ -31,6 +31,18 @@ export async function listPausedWork(session: Session, name: string): Promise<Pa
     ids.push(...(description.raw.pendingChildren ?? []).map(({ workflowId }) => workflowId!));
   }
   return found;
+}
+
+/** Returns the names of the campaigns with a paused activity. Temporal lists these workflows some seconds late. */
+export async function findPausedCampaigns(session: Session): Promise<Set<string>> {
+  const { workflow } = await session.temporal();
+  const query = 'TemporalPauseInfo is not null and ExecutionStatus = "Running"';
+  const names = new Set<string>();
+  for await (const { workflowId } of workflow.list({ query, pageSize: 1_000 })) {
+    const name = campaignOfWorkflow(workflowId);
+    if (name) names.add(name);
+  }
+  return names;
 }
 
 function pausedWorkOf(session: Session, { workflowId, status, raw }: WorkflowExecutionDescription): PausedWork[] {

@@ -24,5 +24,8 @@ export function addList(program: Command): void {
     );
 }
 
-const problemText = ({ name, problem }: ListedCampaign): string[] =>
-  problem ? [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`] : [];
+function problemText({ name, problem, hasPausedWork }: ListedCampaign): string[] {
+  if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
+  if (!hasPausedWork) return [];
+  return [`${name} waits for an activity that was paused in Temporal; ${asCalled(`see \`coevolve status ${name}\``)}`];
+}
