@@ -115,7 +115,7 @@ def test_a_child_above_its_memory_limit_is_ended(make: Make) -> None:
 
 
 def test_a_child_above_its_memory_limit_is_ended_during_a_call(make: Make) -> None:
-    child = make(memory_mb=100, call_seconds=20).acquire()
+    child = make(memory_mb=100, call_seconds=120).acquire()
     with pytest.raises(ChildFault) as large:
         child.call("hold", megabytes=200, seconds=60)
     assert large.value.kind == "out-of-memory"
@@ -125,7 +125,7 @@ def test_a_child_above_its_memory_limit_is_ended_during_a_call(make: Make) -> No
     ("megabytes", "files", "deleted"), [(16, 5, False), (16, 5, True), (0, 20_000, False)]
 )
 def test_a_child_that_fills_its_home_is_ended(make: Make, megabytes: int, files: int, deleted: bool) -> None:
-    pool = make(disk_mb=64, call_seconds=20)
+    pool = make(disk_mb=64, call_seconds=120)
     child = pool.acquire()
     home = Path(child.call("see")["cwd"])
     child.call("fill", megabytes=10, files=2, deleted=deleted)

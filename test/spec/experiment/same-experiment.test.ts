@@ -19,7 +19,15 @@ test('an experiment of an earlier release, without keys that were added since, i
   expect(isSameExperiment({ ...before, looks: [3] }, now)).toBe(false);
 });
 
-test.each(['aa', 'graded-failures', 'graded-failures-even', 'graded-failures-control', 'signals-sql', 'weak-region'])(
+test.each([
+  'aa',
+  'graded-failures',
+  'graded-failures-even',
+  'graded-failures-control',
+  'reinforcement',
+  'signals-sql',
+  'weak-region',
+])(
   'the file of the published experiment %s is the one that was frozen, so its table can be imported and its cells rerun',
   async (name) => {
     const published = await readTable(`${root}/docs/experiments/${name}/cells.jsonl.gz`);
