@@ -5,7 +5,7 @@ type Queryable = Pick<ClientBase | Pool, 'query'>;
 
 /** Scores of campaign $1 on the set `test`, of the policy that was active after each iteration, attempts averaged. */
 const ofCampaign = `
-  select a.checkpoint, k.content_key as task, k.features, avg(t.reward) as reward,
+  select a.checkpoint, k.content_key as task, k.features, avg(t.reward order by t.attempt) as reward,
     (count(*) filter (where t.reward >= 1))::float8 / count(*) as success -- isSuccess
   from (
     select i.number as checkpoint, (

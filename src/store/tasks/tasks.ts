@@ -107,7 +107,7 @@ const poolStore = (pool: Pool) => ({
    */
   async listStats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
     const { rows } = await pool.query<TaskStats & { taskId: string }>(
-      `select t.task_id as "taskId", avg(t.reward) filter (where t.iteration >= $2::smallint) as "meanReward",
+      `select t.task_id as "taskId", avg(t.reward order by t.iteration, t.attempt) filter (where t.iteration >= $2::smallint) as "meanReward",
          (count(*) filter (where t.iteration >= $2::smallint))::integer as attempts,
          count(distinct t.iteration)::integer as iterations
        from trajectories t

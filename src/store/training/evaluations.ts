@@ -83,7 +83,7 @@ export const evaluationStore = (pool: Pool) => ({
   /** Returns the mean reward of a policy's scored attempts at each task of dev, by task id. */
   async listDevRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {
     const { rows } = await pool.query<{ taskId: string; reward: number }>(
-      `select task_id as "taskId", avg(reward) as reward from trajectories
+      `select task_id as "taskId", avg(reward order by attempt) as reward from trajectories
        where campaign_id = $1::integer and policy_id = $2 and purpose = 'evaluation' and outcome = 'scored'
        group by task_id order by task_id`,
       [campaignId, policyId],
@@ -94,7 +94,7 @@ export const evaluationStore = (pool: Pool) => ({
   /** Returns the mean reward of a policy's scored attempts at each task of a reported set. Only reports may read it. */
   async listReportedRewards(campaignId: number, policyId: string, evaluationSet: string): Promise<number[]> {
     const { rows } = await pool.query<{ reward: number }>(
-      `select avg(t.reward) as reward
+      `select avg(t.reward order by t.attempt) as reward
        from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
        where t.campaign_id = $1::integer and t.policy_id = $2 and t.purpose = 'test' and t.outcome = 'scored'
          and k.evaluation_set = $3

@@ -15,7 +15,7 @@ export const rolloutStore = (pool: Pool) => ({
   /** Returns the mean reward of an iteration's scored training attempts, in [0, 1]; 0 without one. */
   async meanReward({ campaignId, iteration }: IterationKey): Promise<number> {
     const { rows } = await pool.query<{ mean: number }>(
-      `select coalesce(avg(reward), 0)::float8 as mean from trajectories
+      `select coalesce(avg(reward order by task_id collate "C", attempt), 0)::float8 as mean from trajectories
        where campaign_id = $1::integer and iteration = $2::smallint and purpose = 'train' and outcome = 'scored'`,
       [campaignId, iteration],
     );
