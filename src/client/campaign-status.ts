@@ -50,7 +50,7 @@ export async function listCampaigns(session: Session): Promise<CampaignList> {
   let unchecked: string | null = null;
   try {
     problems = await withTemporalDeadline(session, () => findRunProblems(session, rows));
-    paused = await withTemporalDeadline(session, () => findPausedCampaigns(session));
+    paused = await withTemporalDeadline(session, () => findPausedCampaigns(session, rows));
   } catch (error) {
     unchecked = messageOf(error);
   }

@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { campaignOfWorkflow, campaignWorkflowId } from '../domain/campaign/ids';
+import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { serverOptions } from './campaign-run';
 import type { Session } from './session';
 
@@ -34,7 +35,8 @@ export async function listPausedWork(session: Session, name: string): Promise<Pa
 }
 
 /** Returns the names of the campaigns with a paused activity. Temporal lists these workflows some seconds late. */
-export async function findPausedCampaigns(session: Session): Promise<Set<string>> {
+export async function findPausedCampaigns(session: Session, campaigns: readonly CampaignRow[]): Promise<Set<string>> {
+  if (campaigns.every(({ status }) => hasEnded(status))) return new Set();
   const { workflow } = await session.temporal();
   const query = 'TemporalPauseInfo is not null and ExecutionStatus = "Running"';
   const names = new Set<string>();
