@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from job_folder import SOURCES, JobFolder
+from ranks import LAUNCHER
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 KEPT = "VISIBLE_DEVICES_BEFORE_TESTS"
@@ -32,13 +33,12 @@ def run(job: JobFolder) -> int:
 
 
 def start(job: JobFolder) -> subprocess.Popen[str]:
-    return _start(["-m", "coevolve_trainer", "run", str(job.folder)])
+    return _start(job.module)
 
 
 def launch(job: JobFolder) -> int:
     """Runs a job in two processes, as the service launches them; returns the exit code."""
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    return _start([*launcher, "-m", "coevolve_trainer", "run", str(job.folder)]).wait()
+    return _start([*LAUNCHER, *job.module]).wait()
 
 
 def run_with_memory(job: JobFolder, limit_bytes: int) -> int:

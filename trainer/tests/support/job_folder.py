@@ -76,8 +76,8 @@ class JobFolder:
 
     def spawn(self) -> subprocess.Popen[str]:
         """Starts the command that the service starts."""
-        command = [sys.executable, "-m", "coevolve_trainer", "run", str(self.folder)]
         environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+        command = [sys.executable, *self.module]
         return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
     def submit(self, step: int, rows: Iterable[dict[str, Any]]) -> str:
@@ -94,6 +94,11 @@ class JobFolder:
         """Replaces fields of job.json."""
         path = self.folder / "job.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+    @property
+    def module(self) -> list[str]:
+        """Arguments of the Python interpreter, or of torchrun, that run the job."""
+        return ["-m", "coevolve_trainer", "run", str(self.folder)]
 
     @property
     def status(self) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from collections.abc import Callable
 
 from job_folder import SOURCES, JobFolder, wait_until
 
+LAUNCHER = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+
 
 def launch(job: JobFolder) -> subprocess.Popen[str]:
     """Starts two processes with torchrun, as the service does."""
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     return subprocess.Popen(
-        [*launcher, "-m", "coevolve_trainer", "run", str(job.folder)],
+        [sys.executable, *LAUNCHER, *job.module],
         env=os.environ | {"PYTHONPATH": str(SOURCES), "OMP_NUM_THREADS": "1"},
         stderr=subprocess.PIPE,
         text=True,

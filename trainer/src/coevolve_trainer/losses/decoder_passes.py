@@ -29,13 +29,10 @@ class DecoderPasses:
     `cu_seq_lens`; without flash attention transformers masks other rows by the position ids.
     """
 
-    def __init__(
-        self, decoder: PreTrainedModel, *, dtype: torch.dtype, padding_free: bool, compile: bool
-    ) -> None:
+    def __init__(self, decoder: PreTrainedModel, *, padding_free: bool, compile: bool) -> None:
+        """Makes a short pass, so it needs the caller's autocast, as every pass."""
         self.decoder, self.padding_free = decoder, padding_free
-        # Under autocast, as every pass: a frozen bfloat16 base cannot be multiplied with a float32 adapter
-        with torch.autocast(decoder.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
-            self.has_plain_head = _has_plain_head(decoder)
+        self.has_plain_head = _has_plain_head(decoder)
         if compile:
             for layer in decoder_layers(decoder):
                 # By layer, as all have the same graph; with shapes as variables, as batches differ in length

@@ -58,13 +58,13 @@ class PolicyScorer(nn.Module):
             return
         if padding_free is None:
             padding_free = use_flash_attention(decoder, decoder.device, self.dtype)
-        self.passes = DecoderPasses(decoder, dtype=self.dtype, padding_free=padding_free, compile=compile)
+        with self._autocast():
+            self.passes = DecoderPasses(decoder, padding_free=padding_free, compile=compile)
 
     def forward(self, packed: PackedBatch) -> Scores:
         """Returns the scores of the batch's A action tokens, in order, on the decoder's device."""
-        device = self.decoder.device
-        packed = packed.to(device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
+        packed = packed.to(self.decoder.device)
+        with self._autocast():
             states, logits = self._outputs(packed)
             values = None if self.value_head is None else self.value_head(states).squeeze(1).float()
         if logits is not None:
@@ -75,6 +75,11 @@ class PolicyScorer(nn.Module):
             logp = linear_logprobs(states.to(self.dtype), head.weight, head.bias, packed.target_ids)
         index = packed.prediction_index
         return Scores(logp[index], None if values is None else values[index])
+
+    def _autocast(self) -> torch.autocast:
+        """A frozen bfloat16 base cannot be multiplied with a float32 adapter without it."""
+        enabled = self.dtype == torch.bfloat16
+        return torch.autocast(self.decoder.device.type, torch.bfloat16, enabled=enabled)
 
     def _outputs(self, packed: PackedBatch) -> DecoderOutput:
         if self.passes is None:
