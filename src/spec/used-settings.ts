@@ -1,4 +1,6 @@
-import { growsPool, recipes, type Recipe } from '../domain/campaign/recipe';
+import { isDeepStrictEqual } from 'node:util';
+import { isSection } from '../base/merge';
+import { growsPool, playsAttempts, recipes, type Recipe } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { synthesizes } from './iteration-plan';
 import { resolveSpec } from './read-spec';
@@ -8,11 +10,26 @@ import { resolveSpec } from './read-spec';
  * unless the spec sets keys that the recipe does not read.
  */
 export function usedSettings(spec: CampaignSpec): Record<string, unknown> {
-  const { name, seed, environment, recipe } = spec;
-  const defaults = resolveSpec({ name, seed, environment: { name: environment.name }, recipe }, 'the defaults');
   const unread = unreadSections(spec);
   const read = Object.fromEntries(Object.entries(spec).filter(([section]) => !unread.has(section)));
-  return withoutNulls({ ...read, training: usedTraining(spec) }, defaults) as Record<string, unknown>;
+  const used = { ...read, rollouts: usedRollouts(spec), training: usedTraining(spec) };
+  return withoutNulls(used, defaultsOf(spec)) as Record<string, unknown>;
+}
+
+/** Returns the path of each setting that a spec changes and nothing of its campaign reads, such as `pairs.failureAgent.enabled`. */
+export const unreadSettings = (spec: CampaignSpec): string[] =>
+  unreadPaths(spec, defaultsOf(spec), usedSettings(spec)).map((keys) => keys.join('.'));
+
+function unreadPaths(value: unknown, defaults: unknown, used: unknown): string[][] {
+  if (!isSection(value)) return used === undefined && !isDeepStrictEqual(value, defaults) ? [[]] : [];
+  const within = (section: unknown, key: string): unknown => (isSection(section) ? section[key] : undefined);
+  return Object.entries(value).flatMap(([key, item]) =>
+    unreadPaths(item, within(defaults, key), within(used, key)).map((keys) => [key, ...keys]),
+  );
+}
+
+function defaultsOf({ name, seed, environment, recipe, policy }: CampaignSpec): CampaignSpec {
+  return resolveSpec({ name, seed, environment: { name: environment.name }, recipe, policy }, 'the defaults');
 }
 
 function unreadSections(spec: CampaignSpec): Set<string> {
@@ -28,6 +45,12 @@ function unreadSections(spec: CampaignSpec): Set<string> {
     replica: spec.replica > 0,
   };
   return new Set(Object.keys(reads).filter((section) => !reads[section]));
+}
+
+function usedRollouts({ recipe, rollouts }: CampaignSpec): Partial<CampaignSpec['rollouts']> {
+  if (playsAttempts(recipes[recipe])) return rollouts;
+  const { attempts: _attempts, temperature: _temperature, tasksPerIteration: _tasks, ...evaluated } = rollouts;
+  return evaluated;
 }
 
 /** Keeps the methods of the recipe's jobs, and those of the start. */
@@ -51,6 +74,3 @@ function withoutNulls(value: unknown, defaults: unknown): unknown {
   });
   return Object.fromEntries(kept);
 }
-
-const isSection = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

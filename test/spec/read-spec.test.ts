@@ -6,7 +6,6 @@ import { recipeNames, recipes } from '../../src/domain/campaign/recipe';
 import { readSpec, readStoredSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
 import type { SpecChange } from '../../src/spec/spec-layers';
 import { readChange } from '../../src/spec/read-change';
-import { usedSettings } from '../../src/spec/used-settings';
 import { malformedSpecs } from './malformed-specs';
 
 const fourLines = 'name: tidy\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n';
@@ -231,41 +230,6 @@ test.each(recipeNames)(
     expect(readStoredSpec(older)).toEqual(spec);
   },
 );
-
-const specs = readdirSync(examples).filter((name) => name.endsWith('.yaml'));
-const shown = (text: string) => usedSettings(readSpec(text, 'a'));
-
-test.each([
-  ...recipeNames.map((recipe) => fourLines.replace('combined', recipe)),
-  ...specs.map((name) => readFileSync(path.join(examples, name), 'utf8')),
-])('the settings that a recipe reads resolve to the same spec: %#', (text) => {
-  expect(resolveSpec(shown(text), 'shown')).toEqual(readSpec(text, 'a'));
-});
-
-test('the settings of a recipe contain only the sections and the training methods that it reads', () => {
-  const sft = shown(fourLines.replace('combined', 'sft'));
-  expect(Object.keys(sft)).toEqual([
-    'name',
-    'seed',
-    'weight',
-    'environment',
-    'recipe',
-    'rollouts',
-    'policy',
-    'start',
-    'compute',
-    'training',
-    'evaluation',
-    'iterations',
-  ]);
-  expect(Object.keys(sft['training'] as object)).toEqual(['init', 'sft']);
-  expect(shown(fourLines.replace('combined', 'grpo'))).toMatchObject({
-    training: { grpo: {} },
-    signals: {},
-    promotion: { rule: 'always' },
-  });
-  expect(shown(fourLines)).toMatchObject({ synthesis: {}, admission: {}, pairs: { dropSameActions: true } });
-});
 
 test.each([
   ['name=2026', { name: '2026' }],

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { readSpecFile } from '../../spec/read-spec-file';
 import { readChange } from '../../spec/read-change';
-import { usedSettings } from '../../spec/used-settings';
+import { unreadSettings, usedSettings } from '../../spec/used-settings';
 import type { SpecChange } from '../../spec/spec-layers';
 import { asCalled } from '../base/called-name';
 import { artifactStore } from '../../artifacts/artifact-store';
@@ -32,6 +32,7 @@ export function addStart(program: Command): void {
     .action(async (file: string, { overlay, set, dryRun: isDryRun, full, json }: Options) => {
       const spec = await readSpecFile(file, { overlays: overlay, changes: set.map(changeOf) });
       if (isDryRun) return await printDryRun(spec, { full, json });
+      for (const line of unreadLines(spec)) printMessage(line);
       await withSession(async (session) => {
         const { workflowId, outcome } = await startCampaign(session, spec, (line) =>
           printMessage(`not checked: ${line}`),
@@ -49,8 +50,8 @@ function changeOf(text: string): SpecChange {
 }
 
 /**
- * Prints the estimate, the problems, the settings that could not be checked, and the settings that the recipe reads. Exit
- * code 1 if there are problems.
+ * Prints the estimate, the problems, the settings that could not be checked or have no effect, and the settings that the recipe
+ * reads. Exit code 1 if there are problems.
  */
 async function printDryRun(
   spec: CampaignSpec,
@@ -63,13 +64,19 @@ async function printDryRun(
     ...needs.map((line) => `# memory: ${line}`),
     ...found.map((line) => `# problem: ${line}`),
     ...unchecked.map((line) => `# not checked: ${asCalled(line)}`),
+    ...unreadLines(spec).map((line) => `# ${line}`),
   ];
   const settings = stringify(full ? spec : usedSettings(spec), { aliasDuplicateObjects: false });
-  printResult(json, { spec, estimate: expected, memory: needs, problems: found, unchecked }, () =>
-    [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
+  printResult(
+    json,
+    { spec, estimate: expected, memory: needs, problems: found, unchecked, unread: unreadSettings(spec) },
+    () => [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
   );
   if (problems.length > 0) process.exitCode = 1;
 }
+
+const unreadLines = (spec: CampaignSpec): string[] =>
+  unreadSettings(spec).map((setting) => `no effect: ${setting}: nothing of this campaign reads it`);
 
 function outcomeText(outcome: StartedCampaign['outcome'], name: string): string {
   if (outcome === 'started') return `started; follow it with \`coevolve status ${name} --watch\``;
