@@ -19,8 +19,14 @@ export type TrainingEstimate = TrainingAmounts & {
   assumptions: string;
 };
 
-/** Tokens of trajectories that were played for an estimate. */
-export type MeasuredLengths = { trajectories: number; mean: number; min: number; max: number };
+/** Tokens of trajectories that were played for an estimate, reckoned from their characters. */
+export type MeasuredLengths = {
+  trajectories: number;
+  mean: number;
+  min: number;
+  max: number;
+  charactersPerToken: number;
+};
 
 /** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
 export const measuredTraining = { tokensPerTrajectory: 170, secondsToStart: 8 };
@@ -54,7 +60,7 @@ export function estimateTraining(
 
 const basisOf = (lengths: MeasuredLengths | null): string =>
   lengths
-    ? `${lengths.trajectories} of the environment's own have ${lengths.min} to ${lengths.max}`
+    ? `${lengths.trajectories} of the environment's own have ${lengths.min} to ${lengths.max}, at ${lengths.charactersPerToken} characters a token`
     : 'that of short SQL tasks: no reference actions were played';
 
 /**

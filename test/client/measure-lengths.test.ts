@@ -33,7 +33,7 @@ test('prompts with functions of 20 kB count, and the estimate names the range', 
   const { training, tokens, attempts } = estimate(specOf(environment, imported), null, lengths);
   expect(tokens).toBe(attempts * lengths.mean);
   expect(training.assumptions).toContain(
-    `${lengths.mean} tokens a trajectory (10 of the environment's own have ${lengths.min} to ${lengths.max})`,
+    `${lengths.mean} tokens a trajectory (10 of the environment's own have ${lengths.min} to ${lengths.max}, at 3.3 characters a token)`,
   );
 });
 
