@@ -33,7 +33,7 @@ export async function rerunCell(session: Session, campaign: string): Promise<Rer
   if (!cell)
     throw new DomainError(
       'UnknownCell',
-      `no experiment has the cell "${campaign}", expected <experiment>-<arm>-s<seed>; see \`coevolve experiment status <name>\``,
+      `no experiment has played the cell "${campaign}", expected <experiment>-<arm>-s<seed>; see \`coevolve experiment status <name>\``,
     );
   if (!cell.manifest || !cell.contentHash)
     throw new DomainError(
