@@ -1,4 +1,5 @@
 import { messageOf } from '../base/errors';
+import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import type { CampaignSpec } from '../spec/campaign-spec';
@@ -12,6 +13,7 @@ import type { RunningJob } from '../store/training/training-progress';
 import { statusQuery } from '../workflows/base/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
 import { findPausedCampaigns, listPausedWork, type PausedWork } from './paused-work';
+import { listRunningRollouts } from './running-rollouts';
 import type { Session } from './session';
 
 /** Status of a campaign, or `lost`: Temporal does not run it, although the database has not recorded its end. */
@@ -24,6 +26,7 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     problem: RunProblem | null;
     pausedWork: PausedWork[];
     phases: PhaseRow[];
+    rollouts: AttemptProgress[];
     jobs: RunningJob[];
     training: TrainingCost;
     scenarios: ScenarioCompletion[];
@@ -76,6 +79,7 @@ export async function readCampaignDetails(session: Session, name: string): Promi
   return {
     ...(await readState(session, row, phases)),
     ...{ forkedFrom, forkIteration, nondeterminism, phases },
+    rollouts: await listRunningRollouts(session, row, phases),
     jobs: await store.trainingProgress.listRunning(id),
     training: await store.ledger.getTrainingCost(id),
     scenarios: await store.evaluations.listScenarios(id),

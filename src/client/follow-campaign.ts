@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { retry } from '../base/retry';
+import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { hasEnded, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
 import type { RunningJob } from '../store/training/training-progress';
+import { listRunningRollouts } from './running-rollouts';
 import type { Session } from './session';
 
-/** The phase that runs now; `attempts` counts the stored attempts of its iteration. */
-export type RunningPhase = { phase: PhaseRow; attempts: number; jobs: RunningJob[] };
+/** The phase that runs now. */
+export type RunningPhase = { phase: PhaseRow; rollouts: AttemptProgress[]; jobs: RunningJob[] };
 
 export type FollowCallbacks = {
   /** Called once per completed phase, in order. */
@@ -29,11 +31,12 @@ const checkEveryMs = 5_000;
  * @throws DomainError `UnknownCampaign`
  */
 export async function followCampaign(
-  { pool, store }: Pick<Session, 'pool' | 'store'>,
+  { store }: Pick<Session, 'store'>,
   name: string,
   { onPhase, onParked, onRunning, check }: FollowCallbacks,
 ): Promise<CampaignStatus> {
-  const { id } = await store.campaigns.getByName(name);
+  const campaign = await store.campaigns.getByName(name);
+  const { id } = campaign;
   const reported = new Set<string>();
   let parkedIn = '';
   let checkedAt = -Infinity;
@@ -54,23 +57,15 @@ export async function followCampaign(
     if (status === 'parked' && parkedIn !== keyOf(running)) onParked();
     parkedIn = status === 'parked' ? keyOf(running) : '';
     if (running && onRunning) {
-      const attempts = await retryWhileUnreachable(() => countAttempts(pool, id, running.iteration));
+      const rollouts = await retryWhileUnreachable(() => listRunningRollouts({ store }, campaign, phases));
       const jobs = await retryWhileUnreachable(() => store.trainingProgress.listRunning(id));
-      onRunning({ phase: running, attempts, jobs });
+      onRunning({ phase: running, rollouts, jobs });
     }
     await sleep(pollMs);
   }
 }
 
 const keyOf = (row?: PhaseRow): string => (row ? `${row.iteration}/${row.phase}` : '');
-
-async function countAttempts(pool: Session['pool'], id: number, iteration: number): Promise<number> {
-  const { rows } = await pool.query<{ count: number }>(
-    'select count(*)::integer as count from trajectories where campaign_id = $1::integer and iteration = $2::smallint',
-    [id, iteration],
-  );
-  return rows[0]!.count;
-}
 
 /** Repeats a request for at most two minutes while the database restarts or cannot be reached. */
 const retryWhileUnreachable = <T>(request: () => Promise<T>): Promise<T> =>

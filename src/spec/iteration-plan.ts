@@ -1,6 +1,7 @@
 import type { IterationPlan, RlJob } from '../domain/campaign/iteration-plan';
 import type { Phase } from '../domain/campaign/phases';
 import { growsPool, recipes, type Recipe, type SynthesisAim } from '../domain/campaign/recipe';
+import type { Purpose } from '../domain/rollout/trajectory';
 import { feedbackSignalKinds, type FeedbackSignalKind } from '../domain/signals/feedback-signal';
 import { explorationSize, type ExplorationSize } from '../domain/tasks/exploration';
 import type { CampaignSpec } from './campaign-spec';
@@ -94,4 +95,19 @@ function providersOf({ llm }: CampaignSpec): IterationPlan['providers'] {
 function calibratesIn({ llm, judge, synthesis }: CampaignSpec, iteration: number): boolean {
   const first = synthesis.initialTasks === null ? 1 : 0;
   return llm !== null && judge.calibrationTasks > 0 && (iteration - first) % judge.calibrateEvery === 0;
+}
+
+/** Attempts at each task of a plan; an RL step has as many of its own. */
+export function attemptsPerTask({ rollouts, synthesis }: CampaignSpec, purpose: Purpose): number {
+  if (purpose === 'solving') return synthesis.solverAttempts;
+  return purpose === 'train' ? rollouts.attempts : 1;
+}
+
+type Rollout = { purpose: Purpose; step: number; iteration: number };
+
+/** Returns the number of policies that play every planned task of a rollout, and the range of their attempt numbers, without `to`. */
+export function plannedPerTask({ purpose, step, iteration }: Rollout, spec: CampaignSpec) {
+  const attempts = attemptsPerTask(spec, purpose);
+  const from = Math.max(0, step - 1) * attempts;
+  return { players: purpose === 'train' ? planOf(spec, iteration).agents.length : 1, from, to: from + attempts };
 }

@@ -16,7 +16,7 @@ test('following a campaign continues after an outage of the database', async () 
   address.port = String(proxy.port);
   const pool = createPool(address.href, 2);
   const { store, polls } = countingStore(createStore(pool));
-  const followed = followCampaign({ pool, store }, name, callbacks);
+  const followed = followCampaign({ store }, name, callbacks);
   await until(async () => polls.succeeded > 1); // the first request is not retried
   proxy.cut();
   await until(async () => polls.failed > 2);
@@ -25,7 +25,7 @@ test('following a campaign continues after an outage of the database', async () 
   ]);
   proxy.restore();
   expect(await followed).toBe('finished');
-  await expect(followCampaign({ pool, store: createStore(pool) }, 'missing', callbacks)).rejects.toThrow('missing');
+  await expect(followCampaign({ store: createStore(pool) }, 'missing', callbacks)).rejects.toThrow('missing');
   await pool.end();
   await proxy.close();
   await database.drop();

@@ -4,12 +4,12 @@ import type { IterationPlan } from '../../domain/campaign/iteration-plan';
 import type { Phase } from '../../domain/campaign/phases';
 import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../spec/campaign-spec';
+import { attemptsPerTask } from '../../spec/iteration-plan';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import type { PlannedAttempts } from '../../store/campaign/phase-checks';
 import type { PolicyRole } from '../../store/training/policies';
 import type { Dependencies } from '../base/dependencies';
 import { choosePolicies } from '../rollout/choose-policies';
-import { attemptsPerTask } from '../rollout/planned-attempt';
 
 export type PhaseContext = {
   deps: Dependencies;

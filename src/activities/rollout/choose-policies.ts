@@ -3,9 +3,9 @@ import { DomainError } from '../../domain/base/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { AgentRole } from '../../domain/base/roles';
 import { isMeasurement, maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
+import { attemptsPerTask } from '../../spec/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
-import { attemptsPerTask } from './planned-attempt';
 
 export type RolloutAssignment = {
   role: AgentRole;

@@ -2,12 +2,13 @@ import { cancellationSignal, heartbeat } from '@temporalio/activity';
 import { slidingWindow, type Range } from '../../domain/base/concurrency';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
+import { attemptsPerTask } from '../../spec/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { openJournals } from './attempt-journal';
 import { contentKeys, takeFoundAttempts, type ContentKeys } from './find-attempts';
-import { attemptsPerTask, type PlannedAttempt } from './planned-attempt';
+import type { PlannedAttempt } from './planned-attempt';
 import { playAttempt } from './play-attempt';
 import { attemptReporter } from './report-attempts';
 

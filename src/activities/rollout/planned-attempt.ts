@@ -1,6 +1,5 @@
 import type { AttemptKey } from '../../domain/campaign/ids';
-import type { Outcome, Purpose } from '../../domain/rollout/trajectory';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { Outcome } from '../../domain/rollout/trajectory';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { AttemptJournal } from './attempt-journal';
 
@@ -17,9 +16,3 @@ export type PlannedAttempt = {
 
 /** A fault has no reward. */
 export type Grade = { outcome: Outcome; fault: string | null; reward: number | null };
-
-/** Attempts at each task of a plan; an RL step has as many of its own. */
-export function attemptsPerTask({ rollouts, synthesis }: CampaignSpec, purpose: Purpose): number {
-  if (purpose === 'solving') return synthesis.solverAttempts;
-  return purpose === 'train' ? rollouts.attempts : 1;
-}

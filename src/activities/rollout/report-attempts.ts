@@ -6,12 +6,11 @@ import {
   maxAttemptSignals,
   type AttemptProgress,
 } from '../../domain/campaign/attempt-progress';
-import { planOf } from '../../spec/iteration-plan';
 import type { CampaignSpec } from '../../spec/campaign-spec';
+import { plannedPerTask } from '../../spec/iteration-plan';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { Dependencies } from '../base/dependencies';
 import type { RolloutBatch } from './collect-rollouts';
-import { attemptsPerTask } from './planned-attempt';
 
 type Counting = { store: { phaseChecks: Pick<Dependencies['store']['phaseChecks'], 'countAttempts'> } };
 type Campaign = Pick<CampaignRow<CampaignSpec>, 'name' | 'spec'>;
@@ -46,13 +45,6 @@ export function attemptReporter({ store }: Counting, intervalMs = defaultInterva
       log.warn('failed to report the progress of a rollout; it continues', { error: String(error) });
     }
   };
-}
-
-/** Returns the number of policies that play every planned task, and the range of their attempt numbers. */
-function plannedPerTask({ purpose, step, iteration }: RolloutBatch, spec: CampaignSpec) {
-  const attempts = attemptsPerTask(spec, purpose);
-  const from = Math.max(0, step - 1) * attempts;
-  return { players: purpose === 'train' ? planOf(spec, iteration).agents.length : 1, from, to: from + attempts };
 }
 
 /** The client's own method gives every signal another id. */

@@ -2,7 +2,7 @@ import type { FollowCallbacks, RunningPhase } from '../../client/follow-campaign
 import type { PhaseRow } from '../../store/campaign/iterations';
 import { duration, printMessage, printOver, rounded } from './output';
 import { paint, visible } from './terminal-text';
-import { jobText } from './training-text';
+import { jobText, rolloutText } from './running-text';
 
 /** Prints each completed phase on stderr; on a terminal the last line shows the running phase. */
 export const followOutput = (name: string): FollowCallbacks => ({
@@ -14,9 +14,8 @@ export const followOutput = (name: string): FollowCallbacks => ({
   ...(process.stderr.isTTY ? { onRunning: showRunning } : {}),
 });
 
-function showRunning({ phase, attempts, jobs }: RunningPhase): void {
-  const jobTexts = jobs.map((job) => `; ${jobText(job)}`).join('');
-  const line = `  ${phase.phase} … ${elapsed(phase)}, ${attempts} attempts in this iteration${jobTexts}`;
+function showRunning({ phase, rollouts, jobs }: RunningPhase): void {
+  const line = [`  ${phase.phase} … ${elapsed(phase)}`, ...rollouts.map(rolloutText), ...jobs.map(jobText)].join('; ');
   printOver(paint.dim(visible(line).slice(0, process.stderr.columns - 1))); // a wrapped line cannot be cleared
 }
 

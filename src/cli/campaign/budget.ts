@@ -4,7 +4,7 @@ import { withSession, type Session } from '../../client/session';
 import type { Budget } from '../../store/spending/budgets';
 import type { Waste } from '../../store/spending/model-spending';
 import { duration, printResult, printMessage, table } from '../base/output';
-import { trainingText } from '../base/training-text';
+import { trainingText } from '../base/running-text';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
 

@@ -13,7 +13,7 @@ import { followOutput } from '../base/follow-output';
 import { printResult, rounded, shortHash, table } from '../base/output';
 import { setScoresText } from '../base/set-scores-text';
 import { zeroCandidates } from './zero-candidates';
-import { jobText, trainingText } from '../base/training-text';
+import { jobText, rolloutText, trainingText } from '../base/running-text';
 
 type Options = { watch?: boolean; untilParked?: boolean; json?: boolean };
 
@@ -50,6 +50,7 @@ function statusText({
   progress,
   iterations,
   phases,
+  rollouts,
   jobs,
   training,
   scenarios,
@@ -82,6 +83,7 @@ function statusText({
     ...nondeterminismText(nondeterminism),
     table(['iteration', 'phase', 'seconds', 'result'], rows),
     ...zeroCandidates(phases).map(asCalled),
+    ...rollouts.map(rolloutText),
     ...jobs.map(jobText),
     ...setScoresText(setScores, confidence),
     ...scenarios.map(scenarioText),

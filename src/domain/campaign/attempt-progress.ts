@@ -20,13 +20,16 @@ const phasesOf: Record<Purpose, readonly Phase[]> = {
   test: ['evaluate'],
 };
 
+/** Returns whether a phase plays attempts of this purpose. */
+export const isPlayedIn = (phase: Phase, purpose: Purpose): boolean => phasesOf[purpose].includes(phase);
+
 /** Returns the newer progress of the running phase; signals of several workers arrive in any order. */
 export function newestProgress(
   current: AttemptProgress | null,
   next: AttemptProgress,
   running: { iteration: number; phase: Phase },
 ): AttemptProgress | null {
-  if (next.iteration !== running.iteration || !phasesOf[next.purpose].includes(running.phase)) return current;
+  if (next.iteration !== running.iteration || !isPlayedIn(running.phase, next.purpose)) return current;
   if (current && (next.step < current.step || (next.step === current.step && next.done < current.done))) return current;
   return next;
 }

@@ -13,6 +13,9 @@ export type TaskSplit = 'train' | 'held-out';
  */
 export type Purpose = 'train' | 'evaluation' | 'test' | 'expert' | 'validation' | 'solving';
 
+/** Returns whether only tasks with reference actions are played: these are replayed, or a solver is compared with them. */
+export const needsReferences = (purpose: Purpose): boolean => ['expert', 'validation', 'solving'].includes(purpose);
+
 /** True for attempts that measure a policy: one attempt per task, with the settings of evaluations. */
 export const isMeasurement = (purpose: Purpose): boolean => purpose === 'evaluation' || purpose === 'test';
 

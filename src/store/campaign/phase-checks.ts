@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Phase } from '../../domain/campaign/phases';
-import type { Purpose } from '../../domain/rollout/trajectory';
+import { needsReferences, type Purpose } from '../../domain/rollout/trajectory';
 import { assertEpoch, stateMismatchError, type IterationKey, type JobKey } from '../base/epoch';
 
 export type PlannedAttempts = {
@@ -13,7 +13,8 @@ export type PlannedAttempts = {
   to: number;
 };
 
-type RolloutKey = IterationKey & { purpose: Purpose; step: number; policyId: string | null };
+type IterationId = Pick<IterationKey, 'campaignId' | 'iteration'>;
+type PlannedRollout = { purpose: Purpose; step: number };
 
 /** Checks the database before a phase commits and before an activity works for it. */
 export const phaseCheckStore = (pool: Pool) => ({
@@ -61,7 +62,7 @@ export const phaseCheckStore = (pool: Pool) => ({
    * @param perTask number of policies that play every planned task, and the range of their attempt numbers, without `to`
    */
   async countAttempts(
-    { campaignId, iteration, purpose, step, policyId }: RolloutKey,
+    { campaignId, iteration, purpose, step }: IterationId & PlannedRollout,
     { players, from, to }: { players: number; from: number; to: number },
   ): Promise<{ done: number; planned: number }> {
     const { rows } = await pool.query<{ done: number; planned: number }>(
@@ -71,10 +72,21 @@ export const phaseCheckStore = (pool: Pool) => ({
          (select count(*)::integer * ($5::integer - $4::integer) * $6::integer
            from planned_tasks p join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
            where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = $3 and p.step = $7::smallint
-             and ($8::text is not null or jsonb_array_length(k.reference_actions) > 0)) as planned`,
-      [campaignId, iteration, purpose, from, to, players, step, policyId],
+             and ($8 or jsonb_array_length(k.reference_actions) > 0)) as planned`,
+      [campaignId, iteration, purpose, from, to, players, step, !needsReferences(purpose)],
     );
     return rows[0]!;
+  },
+
+  /** Lists the rollouts that were planned in an iteration, in reinforcement learning the newest step. */
+  async listRollouts({ campaignId, iteration }: IterationId): Promise<PlannedRollout[]> {
+    const { rows } = await pool.query<PlannedRollout>(
+      `select purpose, max(step) as step from planned_tasks
+       where campaign_id = $1::integer and iteration = $2::smallint
+       group by purpose order by purpose`,
+      [campaignId, iteration],
+    );
+    return rows;
   },
 
   /** Lists the training jobs and RL steps of an iteration without a registered policy. */

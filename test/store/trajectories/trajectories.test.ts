@@ -87,11 +87,12 @@ test('the stored and the planned attempts of a step are counted over all policie
   await store.tasks.plan(key, 'train', ids.slice(2), { step: 2, from: 2 });
   for (const number of [0, 1, 4, 5])
     await store.trajectories.save(attempt(key, { taskId: 'one', purpose: 'train', policyId, attempt: number }));
-  const rollout = { ...key, purpose: 'train', policyId } as const;
+  const rollout = { ...key, purpose: 'train' } as const;
   const counted = (number: number, from: number) =>
     store.phaseChecks.countAttempts({ ...rollout, step: number }, { players: 2, from, to: from + 4 });
   expect(await counted(1, 0)).toEqual({ done: 2, planned: 16 });
   expect(await counted(2, 4)).toEqual({ done: 2, planned: 8 });
+  expect(await store.phaseChecks.listRollouts(key)).toEqual([{ purpose: 'train', step: 2 }]);
 });
 
 const faults: Outcome[] = ['environment-fault', 'policy-fault', 'time-limit', 'cancelled'];

@@ -1,7 +1,12 @@
+import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import { progressLine, jobProgress } from '../../domain/training/job-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
 import type { RunningJob } from '../../store/training/training-progress';
 import { duration } from './output';
+
+/** Formats a running rollout as one line. */
+export const rolloutText = (rollout: AttemptProgress): string =>
+  `attempts of ${rollout.purpose}: ${attemptLine(rollout)}`;
 
 /** Formats a running training job as one line. */
 export function jobText({ role, method, step, facts }: RunningJob): string {

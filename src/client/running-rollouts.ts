@@ -1,0 +1,27 @@
+import { isPlayedIn, type AttemptProgress } from '../domain/campaign/attempt-progress';
+import { plannedPerTask } from '../spec/iteration-plan';
+import { readStoredSpec } from '../spec/read-spec';
+import type { CampaignRow } from '../store/campaign/campaigns';
+import type { PhaseRow } from '../store/campaign/iterations';
+import type { Session } from './session';
+
+/** Counts the stored and the planned attempts of the running phase, by purpose; in reinforcement learning those of the newest step. */
+export async function listRunningRollouts(
+  { store }: Pick<Session, 'store'>,
+  { id: campaignId, spec: stored }: Pick<CampaignRow, 'id' | 'spec'>,
+  phases: readonly PhaseRow[],
+): Promise<AttemptProgress[]> {
+  const running = phases.find(({ finishedAt }) => !finishedAt);
+  if (!running) return [];
+  const { iteration, phase } = running;
+  const spec = readStoredSpec(stored);
+  const planned = await store.phaseChecks.listRollouts({ campaignId, iteration });
+  return Promise.all(
+    planned
+      .filter(({ purpose }) => isPlayedIn(phase, purpose))
+      .map(async ({ purpose, step }) => {
+        const rollout = { campaignId, iteration, purpose, step };
+        return { ...rollout, ...(await store.phaseChecks.countAttempts(rollout, plannedPerTask(rollout, spec))) };
+      }),
+  );
+}
