@@ -15,13 +15,13 @@ export async function listRunningRollouts(
   if (!running) return [];
   const { iteration, phase } = running;
   const spec = readStoredSpec(stored);
-  const planned = await store.phaseChecks.listRollouts({ campaignId, iteration });
+  const planned = await store.attemptCounts.listRollouts({ campaignId, iteration });
   return Promise.all(
     planned
       .filter(({ purpose }) => isPlayedIn(phase, purpose))
       .map(async ({ purpose, step }) => {
         const rollout = { campaignId, iteration, purpose, step };
-        return { ...rollout, ...(await store.phaseChecks.countAttempts(rollout, plannedPerTask(rollout, spec))) };
+        return { ...rollout, ...(await store.attemptCounts.count(rollout, plannedPerTask(rollout, spec))) };
       }),
   );
 }

@@ -24,6 +24,7 @@ import { preferencePairStore } from './trajectories/preference-pairs';
 import { promotionApprovalStore } from './training/promotion-approvals';
 import { phaseCheckStore } from './campaign/phase-checks';
 import { providerStore } from './spending/providers';
+import { attemptCountStore } from './trajectories/attempt-counts';
 import { rolloutStore } from './trajectories/rollouts';
 import { taskStore } from './tasks/tasks';
 import { trainingProgressStore } from './training/training-progress';
@@ -41,6 +42,7 @@ export const createStore = (pool: Pool) => ({
   trajectories: trajectoryStore(pool),
   turnJournal: turnJournalStore(pool),
   rollouts: rolloutStore(pool),
+  attemptCounts: attemptCountStore(pool),
   feedbackSignals: feedbackSignalStore(pool),
   exploration: explorationStore(pool),
   preferencePairs: preferencePairStore(pool),

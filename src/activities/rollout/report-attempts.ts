@@ -12,7 +12,7 @@ import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { Dependencies } from '../base/dependencies';
 import type { RolloutBatch } from './collect-rollouts';
 
-type Counting = { store: { phaseChecks: Pick<Dependencies['store']['phaseChecks'], 'countAttempts'> } };
+type Counting = { store: { attemptCounts: Pick<Dependencies['store']['attemptCounts'], 'count'> } };
 type Campaign = Pick<CampaignRow<CampaignSpec>, 'name' | 'spec'>;
 
 /** Last count of a campaign's current rollout by this worker. */
@@ -36,7 +36,7 @@ export function attemptReporter({ store }: Counting, intervalMs = defaultInterva
     if (now - look.at < intervalMs) return;
     look.at = now;
     try {
-      const counts = await store.phaseChecks.countAttempts(batch, plannedPerTask(batch, campaign.spec));
+      const counts = await store.attemptCounts.count(batch, plannedPerTask(batch, campaign.spec));
       const share = Math.floor((maxAttemptSignals * counts.done) / Math.max(1, counts.planned));
       if (share <= look.share || counts.done >= counts.planned) return;
       look.share = share;

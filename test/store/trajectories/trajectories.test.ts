@@ -89,10 +89,10 @@ test('the stored and the planned attempts of a step are counted over all policie
     await store.trajectories.save(attempt(key, { taskId: 'one', purpose: 'train', policyId, attempt: number }));
   const rollout = { ...key, purpose: 'train' } as const;
   const counted = (number: number, from: number) =>
-    store.phaseChecks.countAttempts({ ...rollout, step: number }, { players: 2, from, to: from + 4 });
+    store.attemptCounts.count({ ...rollout, step: number }, { players: 2, from, to: from + 4 });
   expect(await counted(1, 0)).toEqual({ done: 2, planned: 16 });
   expect(await counted(2, 4)).toEqual({ done: 2, planned: 8 });
-  expect(await store.phaseChecks.listRollouts(key)).toEqual([{ purpose: 'train', step: 2 }]);
+  expect(await store.attemptCounts.listRollouts(key)).toEqual([{ purpose: 'train', step: 2 }]);
 });
 
 const faults: Outcome[] = ['environment-fault', 'policy-fault', 'time-limit', 'cancelled'];

@@ -111,7 +111,7 @@ test('the progress of a job is shown in its details, in the details of its campa
 
 test('the attempts of a rollout are shown in the details of its campaign, by at most twenty signals of all workers', async () => {
   let done = 0;
-  const stored = { countAttempts: () => Promise.resolve({ done: Math.min(done, 1_000), planned: 2_000 }) };
+  const attemptCounts = { count: () => Promise.resolve({ done: Math.min(done, 1_000), planned: 2_000 }) };
   const spec = resolveSpec(
     { name: 'attempts', seed: 1, environment: { name: environment }, recipe: 'sft' },
     'attempts',
@@ -121,7 +121,7 @@ test('the attempts of a rollout are shown in the details of its campaign, by at 
     countPlanned: () => Promise.resolve({ tasks: 4, tasksPerActivity: 1 }),
     async collectRollouts(batch) {
       if (batch.purpose !== 'expert') return { attempts: 1, found: 0 };
-      const report = attemptReporter({ store: { phaseChecks: stored } }, 0); // a worker of its own
+      const report = attemptReporter({ store: { attemptCounts } }, 0); // a worker of its own
       for (done = 0; done <= 1_200; done += 10) await report(batch, { name: 'attempts', spec });
       reported += 1;
       await until(() => Promise.resolve(gate.open));
