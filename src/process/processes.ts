@@ -103,13 +103,14 @@ export function startTimeOf(pid: number): string | undefined {
   return !state || state.startsWith('Z') ? undefined : started.join(' ');
 }
 
-/** Sends a process the signal and kills its group after the grace. Returns whether the process had to be killed. */
+/** Sends a process the signal and kills it and its group after the grace. Returns whether the process had to be killed. */
 export async function stopProcess(record: ProcessRecord, signal: NodeJS.Signals, graceMs: number): Promise<boolean> {
   const deadline = Date.now() + graceMs;
   if (isAlive(record)) sendSignal(record.pid, signal);
   while (isAlive(record) && Date.now() < deadline) await sleep(20);
   const killed = isAlive(record);
   killGroup(record);
+  if (isAlive(record)) sendSignal(record.pid, 'SIGKILL'); // it leads no group
   while (isAlive(record)) await sleep(20);
   return killed;
 }

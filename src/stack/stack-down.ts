@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Config } from '../config';
 import { createHome } from '../process/home';
-import { findStackProcesses } from '../process/list-processes';
+import { findStackProcesses, type StackProcess } from '../process/list-processes';
 import { withStackLock } from '../process/lock';
 import { findProcess, stopProcess } from '../process/processes';
 import { servers, supervisor, workers } from './all-services';
@@ -40,10 +40,8 @@ async function stopAll(config: Config, services: readonly Service[], report: Rep
 
 /** Finds the processes by their environment, not only by pid files; at the second call no service runs any more. */
 async function stopLeftovers({ home }: Config, report: Report): Promise<StoppedProcess[]> {
-  const services = new Set(servers.map(({ name }) => findProcess(home, name)?.pid));
-  const leftovers = findStackProcesses(home).filter(
-    (found) => ![found.pid, found.group, found.parent].some((pid) => services.has(pid)),
-  );
+  const services = servers.flatMap(({ name }) => findProcess(home, name)?.pid ?? []);
+  const leftovers = outside(services, findStackProcesses(home));
   return Promise.all(
     leftovers.map(async ({ pid, startTime }): Promise<StoppedProcess> => {
       const killed = await stopProcess({ pid, startTime, fingerprint: '' }, 'SIGTERM', leftoverGraceMs);
@@ -51,6 +49,17 @@ async function stopLeftovers({ home }: Config, report: Report): Promise<StoppedP
       return { name: 'leftover', pid, killed };
     }),
   );
+}
+
+/** Returns the processes that are neither servers nor below one: a server stops its own, such as vLLM and its engines. */
+function outside(services: readonly number[], processes: readonly StackProcess[]): StackProcess[] {
+  const owned = new Set(services);
+  const isOwned = ({ pid, group, parent }: StackProcess): boolean => [pid, group, parent].some((one) => owned.has(one));
+  for (let size = 0; size < owned.size;) {
+    size = owned.size;
+    for (const found of processes.filter(isOwned)) owned.add(found.pid);
+  }
+  return processes.filter((found) => !isOwned(found));
 }
 
 type Report = (line: string) => void;

@@ -12,6 +12,7 @@ import { startTimeOf } from '../../src/process/processes';
 import { readState } from '../../src/stack/stack-state';
 import { removeHome, temporaryHome } from './temporary-home';
 import { runProgram } from '../support/run-program';
+import { until } from '../support/stack';
 
 const asRoot = process.getuid?.() === 0;
 
@@ -32,6 +33,19 @@ test('down stops a process that outlived its worker', async () => {
   const config = temporaryHome();
   const leftover = spawn('sleep', ['60'], { env: { COEVOLVE_STACK: config.home }, detached: true });
   expect(await stackDown(config)).toEqual([{ name: 'leftover', pid: leftover.pid, killed: false }]);
+  await removeHome(config);
+});
+
+test('down leaves the processes below a server to this server', async () => {
+  const config = temporaryHome();
+  createHome(config.home);
+  const below = 'setsid sh -c "sleep 60 & wait" & below=$!';
+  const script = `${below}; trap 'kill -s KILL -- -$below; exit' TERM; wait`;
+  const server = spawn('sh', ['-c', script], { env: { ...process.env, COEVOLVE_STACK: config.home }, detached: true });
+  await until(async () => findStackProcesses(config.home).length === 3);
+  writeFileSync(path.join(config.home, 'run', 'policy-server.pid'), `${server.pid} 0000 ${startTimeOf(server.pid!)}\n`);
+  expect(await stackDown(config)).toEqual([{ name: 'policy-server', pid: server.pid, killed: false }]);
+  expect(findStackProcesses(config.home)).toEqual([]);
   await removeHome(config);
 });
 
