@@ -5,6 +5,7 @@
 export const effortMeasures = [
   'environmentAttempts', // training attempts of all agents, without evaluations
   'updates', // steps of the optimizer, over all jobs
+  'targetPairs', // preference pairs that the target is trained on, over all iterations
   'trainedTokens',
   'rolloutTokens', // prompt and completion tokens of the training attempts
   'modelTokens', // of language models

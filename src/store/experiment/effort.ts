@@ -50,6 +50,10 @@ const amounts = [
    where r.campaign_id = $1::integer and r.status = 'succeeded'
    group by r.iteration, m.measure`,
 
+  `select iteration, 'targetPairs', count(*), count(*) from preference_pairs
+   where campaign_id = $1::integer and for_role = 'target'
+   group by iteration`,
+
   // The entries of a job have its key, those of a model call the key of its request.
   `select w.iteration, case l.unit when 'llm-tokens' then 'modelTokens' when 'usd' then 'usd' else 'gpuSeconds' end,
      sum(l.amount), sum(l.amount) filter (where l.entry = 'settle')

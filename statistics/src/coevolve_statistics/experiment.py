@@ -9,6 +9,7 @@ from .reader import InputProblem, Reader
 MEASURES = (
     "environmentAttempts",
     "updates",
+    "targetPairs",
     "trainedTokens",
     "rolloutTokens",
     "modelTokens",

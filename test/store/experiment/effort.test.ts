@@ -10,12 +10,12 @@ afterAll(() => database.drop());
 
 const both = (amount: unknown) => ({ nominal: amount, paid: amount });
 
-test('effort adds up over the iterations, counts training attempts alone, and leaves waiting out', async () => {
+test('effort adds up over the iterations, counts training attempts and the pairs of the target alone, and leaves waiting out', async () => {
   const { pool } = database;
   const campaign = await newCampaign(pool, 0);
   const { store, campaignId, name, key: start } = campaign;
   await store.tasks.seed(start, [task('seed')]);
-  await store.trajectories.save(attempt(start, { taskId: 'seed' })); // an expert: no training attempt
+  const expert = await store.trajectories.save(attempt(start, { taskId: 'seed' })); // no training attempt
   const jobKey = `campaign/${name}/iteration/0/train/target`;
   await store.trainingRuns.save(start, trainingRun(jobKey, { gpus: 2 }), []);
   await store.trainingRuns.succeed({ jobKey, epoch: 1 }, hash('a'), { tokens: 300, seconds: 4, updates: 7 });
@@ -23,8 +23,19 @@ test('effort adds up over the iterations, counts training attempts alone, and le
 
   const key = { ...start, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
   const policyId = await addPolicy({ ...campaign, key }, { id: hash('b') });
-  for (const purpose of ['train', 'evaluation'] as const)
-    await store.trajectories.save(attempt(key, { taskId: 'seed', purpose, policyId }));
+  const played = { taskId: 'seed', policyId, reward: 0 };
+  const failed = await store.trajectories.save(attempt(key, { ...played, purpose: 'train' }));
+  await store.trajectories.save(attempt(key, { ...played, purpose: 'evaluation' }));
+  for (const forRole of ['target', 'failure'] as const)
+    await store.preferencePairs.save(key, forRole, {
+      pairs: [
+        {
+          ...{ forRole, kind: 'expert-target', taskId: 'seed', hardNegative: false, lambdaDpo: 1, lambdaSft: 0 },
+          ...{ chosenId: expert.id, rejectedId: failed.id, chosenReward: 1, rejectedReward: 0 },
+        },
+      ],
+      dropped: [],
+    });
   await pool.query(`update iterations set started_at = now() - interval '100 s', finished_at = now()
     where campaign_id = ${campaignId}`);
   await pool.query(`insert into events (campaign_id, kind, actor, recorded_at) values
@@ -36,14 +47,14 @@ test('effort adds up over the iterations, counts training attempts alone, and le
       checkpoint: 0,
       effort: {
         ...{ environmentAttempts: both(0), rolloutTokens: both(0), updates: both(7), trainedTokens: both(300) },
-        ...{ modelTokens: both(0), usd: both(0), gpuSeconds: both(8), wallSeconds: wall(70) },
+        ...{ targetPairs: both(0), modelTokens: both(0), usd: both(0), gpuSeconds: both(8), wallSeconds: wall(70) },
       },
     },
     {
       checkpoint: 1,
       effort: {
         ...{ environmentAttempts: both(1), rolloutTokens: both(5), updates: both(7), trainedTokens: both(310) },
-        ...{ modelTokens: both(0), usd: both(0), gpuSeconds: both(8), wallSeconds: wall(140) },
+        ...{ targetPairs: both(1), modelTokens: both(0), usd: both(0), gpuSeconds: both(8), wallSeconds: wall(140) },
       },
     },
   ]);

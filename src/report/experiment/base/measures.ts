@@ -6,6 +6,7 @@ import { count, dollars, duration } from '../../page/format';
 export const measureNames: Record<EffortMeasure, string> = {
   environmentAttempts: 'environment attempts',
   updates: 'updates',
+  targetPairs: 'pairs of the target',
   trainedTokens: 'trained tokens',
   rolloutTokens: 'roll-out tokens',
   modelTokens: 'model tokens',
