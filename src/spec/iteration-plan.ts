@@ -1,3 +1,4 @@
+import type { Range } from '../domain/base/concurrency';
 import type { IterationPlan, RlJob } from '../domain/campaign/iteration-plan';
 import type { Phase } from '../domain/campaign/phases';
 import { growsPool, recipes, type Recipe, type SynthesisAim } from '../domain/campaign/recipe';
@@ -103,11 +104,17 @@ export function attemptsPerTask({ rollouts, synthesis }: CampaignSpec, purpose: 
   return purpose === 'train' ? rollouts.attempts : 1;
 }
 
-type Rollout = { purpose: Purpose; step: number; iteration: number };
+type Rollout = { purpose: Purpose; step: number };
 
-/** Returns the number of policies that play every planned task of a rollout, and the range of their attempt numbers, without `to`. */
-export function plannedPerTask({ purpose, step, iteration }: Rollout, spec: CampaignSpec) {
+/** Returns the numbers of the attempts at each task of a rollout: a later RL step may draw the same task again. */
+export function attemptRange(spec: CampaignSpec, { purpose, step }: Rollout): Range {
   const attempts = attemptsPerTask(spec, purpose);
   const from = Math.max(0, step - 1) * attempts;
-  return { players: purpose === 'train' ? planOf(spec, iteration).agents.length : 1, from, to: from + attempts };
+  return { from, to: from + attempts };
 }
+
+/** Returns the number of policies that play every planned task of a rollout, and the range of their attempt numbers. */
+export const plannedPerTask = (rollout: Rollout & { iteration: number }, spec: CampaignSpec) => ({
+  players: rollout.purpose === 'train' ? planOf(spec, rollout.iteration).agents.length : 1,
+  ...attemptRange(spec, rollout),
+});

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { isSection } from '../base/merge';
 import { isReinforcement, recipes, type RecipeName } from '../domain/campaign/recipe';
 import { campaignSpecSchema } from './campaign-spec';
 import { resolveSpec } from './read-spec';
@@ -49,5 +50,3 @@ function sectionText(key: string, settings: unknown, given: unknown, indent = ''
   );
   return `${indent}${key}:\n${inner.join('')}`;
 }
-
-const isSection = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -4,7 +4,7 @@ import type { IterationPlan } from '../../domain/campaign/iteration-plan';
 import type { Phase } from '../../domain/campaign/phases';
 import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import { attemptsPerTask } from '../../spec/iteration-plan';
+import { attemptRange } from '../../spec/iteration-plan';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import type { PlannedAttempts } from '../../store/campaign/phase-checks';
 import type { PolicyRole } from '../../store/training/policies';
@@ -171,10 +171,8 @@ async function missingRollouts(context: PhaseContext, purpose: Purpose, step = 0
   const { deps, key, spec, plan } = context;
   const roles = isMeasurement(purpose) ? (['target'] as const) : plan.agents;
   const assignments = await choosePolicies(deps)({ ...key, purpose, roles, step });
-  const attempts = attemptsPerTask(spec, purpose);
-  const from = Math.max(0, step - 1) * attempts;
   const policyIds = assignments.map(({ policyId }) => policyId);
-  return missingAttempts(context, { purpose, policyIds, step, from, to: from + attempts });
+  return missingAttempts(context, { purpose, policyIds, step, ...attemptRange(spec, { purpose, step }) });
 }
 
 async function missingAttempts({ deps, key }: PhaseContext, planned: PlannedAttempts): Promise<string | null> {

@@ -2,7 +2,7 @@ import { cancellationSignal, heartbeat } from '@temporalio/activity';
 import { slidingWindow, type Range } from '../../domain/base/concurrency';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
-import { attemptsPerTask } from '../../spec/iteration-plan';
+import { attemptRange } from '../../spec/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { getCampaign, type Dependencies } from '../base/dependencies';
@@ -37,11 +37,10 @@ export const collectRollouts = (deps: Dependencies) => {
     const { spec } = campaign;
     const tasks = await store.tasks.listPlanned(batch, batch.purpose, batch.from, batch.to);
     const playable = tasks.filter(({ referenceActions }) => batch.policyId !== null || referenceActions.length > 0);
-    const attempts = attemptsPerTask(spec, batch.purpose);
-    const first = Math.max(0, batch.step - 1) * attempts; // a later step may draw the same task again
+    const { from, to } = attemptRange(spec, batch);
     const contentKey = await contentKeys(deps, spec, campaign.nondeterminism);
     const planned = playable.flatMap((task) =>
-      Array.from({ length: attempts }, (_, n) => toAttempt(batch, task, first + n, contentKey)),
+      Array.from({ length: to - from }, (_, n) => toAttempt(batch, task, from + n, contentKey)),
     );
 
     const ids = planned.map(({ attempt }) => trajectoryId(attempt));

@@ -5,6 +5,7 @@ import { trainingJobKey } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { gpusOf } from '../../spec/compute-settings';
+import { attemptRange } from '../../spec/iteration-plan';
 import { trainerSettings } from '../../spec/trainer-settings';
 import type { AgentRole } from '../../domain/base/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
@@ -31,8 +32,7 @@ export const prepareStep =
     const stored = await store.rlSteps.find(jobKey, request.step);
     if (stored) return { jobKey, rows: stored.datasetRows };
 
-    const { attempts } = spec.rollouts;
-    const range = { from: (request.step - 1) * attempts, to: request.step * attempts };
+    const range = attemptRange(spec, { purpose: 'train', step: request.step });
     const rollouts = await store.rollouts.list(request, range);
     if (rollouts.length === 0)
       throw nothingScored(request.step, await store.rollouts.countWithoutAction(request, range));

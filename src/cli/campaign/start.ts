@@ -32,7 +32,7 @@ export function addStart(program: Command): void {
     .action(async (file: string, { overlay, set, dryRun: isDryRun, full, json }: Options) => {
       const spec = await readSpecFile(file, { overlays: overlay, changes: set.map(changeOf) });
       if (isDryRun) return await printDryRun(spec, { full, json });
-      for (const line of unreadLines(spec)) printMessage(line);
+      for (const setting of unreadSettings(spec)) printMessage(unreadLine(setting));
       await withSession(async (session) => {
         const { workflowId, outcome } = await startCampaign(session, spec, (line) =>
           printMessage(`not checked: ${line}`),
@@ -59,24 +59,22 @@ async function printDryRun(
 ): Promise<void> {
   const { problems, unchecked, needs } = await dryRun(currentConfig(), spec);
   const expected = estimate(spec, await parametersOf(spec), await measureLengths(currentConfig(), spec));
+  const unread = unreadSettings(spec);
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [
     ...needs.map((line) => `# memory: ${line}`),
     ...found.map((line) => `# problem: ${line}`),
     ...unchecked.map((line) => `# not checked: ${asCalled(line)}`),
-    ...unreadLines(spec).map((line) => `# ${line}`),
+    ...unread.map((setting) => `# ${unreadLine(setting)}`),
   ];
   const settings = stringify(full ? spec : usedSettings(spec), { aliasDuplicateObjects: false });
-  printResult(
-    json,
-    { spec, estimate: expected, memory: needs, problems: found, unchecked, unread: unreadSettings(spec) },
-    () => [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
+  printResult(json, { spec, estimate: expected, memory: needs, problems: found, unchecked, unread }, () =>
+    [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
   );
   if (problems.length > 0) process.exitCode = 1;
 }
 
-const unreadLines = (spec: CampaignSpec): string[] =>
-  unreadSettings(spec).map((setting) => `no effect: ${setting}: nothing of this campaign reads it`);
+const unreadLine = (setting: string): string => `no effect: ${setting}: nothing of this campaign reads it`;
 
 function outcomeText(outcome: StartedCampaign['outcome'], name: string): string {
   if (outcome === 'started') return `started; follow it with \`coevolve status ${name} --watch\``;
