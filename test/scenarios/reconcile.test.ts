@@ -219,7 +219,8 @@ describe('a campaign that an operator changed in Temporal or in the database', (
     const ran = spawnSync(findTemporal(stack.config), [...reset, '--address', address!, '--namespace', namespace]);
     expect(ran.status).toBe(0);
     await until(async () => (await stack.cli('list')).stdout.match(/^reset +lost /m));
-    expect((await stack.cli('status', 'reset')).stdout).toMatch(/failed in Temporal[^]*`npx coevolve reconcile reset`/);
+    const { stdout } = await stack.cli('status', 'reset');
+    expect(stdout).toMatch(/failed in Temporal[^]*`npx coevolve reconcile reset`[^]* train +- +not finished\n/);
     expect(await reconcile('reset')).toMatchObject([{ outcome: 'started' }]);
     expect(await stack.json('abort', 'reset')).toMatchObject({ status: 'aborted' });
   });

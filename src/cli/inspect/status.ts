@@ -59,6 +59,8 @@ function statusText({
   nondeterminism,
   ...origin
 }: CampaignDetails): string {
+  const isEnd = status !== 'lost' && hasEnded(status);
+  const unfinished = status === 'parked' ? 'parked' : isEnd || status === 'lost' ? 'not finished' : 'running';
   const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
     iteration,
     phase,
@@ -67,9 +69,8 @@ function statusText({
       ? Object.entries(result)
           .map(([key, value]) => `${key} ${rounded(value)}`)
           .join(', ')
-      : 'running',
+      : unfinished,
   ]);
-  const isEnd = status !== 'lost' && hasEnded(status);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
     ...[...(problem ? [problem] : []), ...pausedWork].flatMap(({ what, next }) => [
