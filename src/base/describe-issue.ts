@@ -48,8 +48,8 @@ const valueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>
     input,
   );
 
-/** JSON cannot represent NaN and infinity, which YAML can. */
-function shown(value: unknown): string {
+/** Returns a value as text of at most 80 characters. JSON cannot represent NaN and infinity, which YAML can. */
+export function shown(value: unknown): string {
   if (value === undefined || value === null) return 'nothing';
   return typeof value === 'number' ? String(value) : JSON.stringify(value).slice(0, 80);
 }

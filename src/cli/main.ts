@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { addCommands } from './commands';
 import { explain } from './explain';
-import { asCalled, calledName } from './base/called-name';
+import { calledName } from './base/called-name';
 import { exitCodes, failureOf } from './failure';
 import { print, printMessage } from './base/output';
 
@@ -12,7 +12,6 @@ const program = new Command(calledName())
   .description('training campaigns that evolve an LLM agent and its training data')
   .version(version())
   .configureOutput({ writeErr: (text) => printMessage(text.trimEnd()) })
-  .showHelpAfterError(asCalled('(see `coevolve --help`)'))
   .addHelpText('after', () => `\nexit codes: 0 success, ${codeText()}`)
   .exitOverride();
 
@@ -23,6 +22,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 addCommands(program, process.argv[2])
+  .then(() => nameOwnHelp(program))
   .then(() => program.parseAsync())
   .catch((error: unknown) => {
     if (!(error instanceof CommanderError)) printMessage(explain(error));
@@ -31,6 +31,13 @@ addCommands(program, process.argv[2])
     process.exitCode = exitCodes[failure.kind];
     if (process.argv.includes('--json')) print(JSON.stringify(failure, null, 2));
   });
+
+/** Lets the errors of each command name the help of that command. */
+function nameOwnHelp(command: Command, parents = ''): void {
+  const name = `${parents}${command.name()}`;
+  command.showHelpAfterError(`(see \`${name} --help\`)`);
+  for (const subcommand of command.commands) nameOwnHelp(subcommand, `${name} `);
+}
 
 function version(): string {
   const file = path.resolve(__dirname, '../../package.json');

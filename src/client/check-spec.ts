@@ -16,7 +16,7 @@ import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { absurdRates } from '../spec/learning-rates';
-import { hashAsStored } from '../spec/read-spec';
+import { hashAsStored, nameTaken } from '../spec/read-spec';
 import { checkDevices } from './check-devices';
 import { checkEngine } from './check-engine';
 import { requireEnvironment } from './require-environment';
@@ -129,8 +129,7 @@ async function checkStored(config: Config, spec: CampaignSpec, store: Store): Pr
     return { ...check, unchecked: [...check.unchecked, `name: the database cannot be read (${reason})`] };
   }
   const check = await checkSpec(config, spec, { store, drawsTasks: !stored });
-  if (stored && stored.specHash !== hashAsStored(spec, stored))
-    check.problems.push(invalid(`name: "${spec.name}" is taken by a campaign with another spec`));
+  if (stored && stored.specHash !== hashAsStored(spec, stored)) check.problems.push(nameTaken(stored, spec));
   return check;
 }
 

@@ -20,6 +20,10 @@ export type ForkRequest = {
  * @throws DomainError `InvalidFork` with the key; `InvalidSpec` when the changed spec is invalid
  */
 export function forkSpec(source: CampaignSpec, { name, iteration, changes }: ForkRequest): CampaignSpec {
+  if (iteration > source.iterations)
+    throw refusal(
+      `--from-iteration: found ${iteration}, expected at most ${source.iterations}, the last of ${source.name}`,
+    );
   const changed = structuredClone(source) as Record<string, unknown>;
   changed['name'] = name;
   for (const change of changes) apply(changed, change);

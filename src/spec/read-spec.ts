@@ -4,7 +4,8 @@ import { canonicalJson } from '../domain/base/canonical-json';
 import { DomainError } from '../domain/base/errors';
 import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
-import { describeIssue } from '../base/describe-issue';
+import { describeIssue, shown } from '../base/describe-issue';
+import { differencesOf } from './differences';
 import { secretOptions } from './secret-options';
 import { unusedKeys } from './unused-keys';
 import { fieldOf, parseYaml, strangeValues } from '../base/parse-yaml';
@@ -41,13 +42,13 @@ export function readLayers(layers: readonly SpecLayer[], source: string, changes
   const strange = strangeValues(value); // of the changes, or of many levels together
   const resolved = strange.length > 0 ? { problems: strange } : resolve(value);
   if (!('problems' in resolved)) return resolved;
-  const shown = resolved.problems.slice(0, maxProblems);
-  const problems = shown.map((problem) => {
+  const first = resolved.problems.slice(0, maxProblems);
+  const problems = first.map((problem) => {
     const field = fieldOf(problem);
     if (changes.some(({ path }) => path.every((key, depth) => field[depth] === key))) return `--set: ${problem}`;
     return withLayer(problem, layers, source);
   });
-  const others = resolved.problems.length - shown.length;
+  const others = resolved.problems.length - first.length;
   throw invalidSpec(source, others > 0 ? [...problems, `and ${others} more problems`] : problems);
 }
 
@@ -136,6 +137,23 @@ export function hashAsStored(spec: CampaignSpec, stored: { spec: unknown; specHa
   const hash = specHash(spec);
   const older = stored && findStoredSpec(stored.spec);
   return older && specHash(older) === hash ? stored.specHash : hash;
+}
+
+/** Returns the error of a name that another spec has. It shows the first keys that differ, with both values. */
+export function nameTaken(
+  stored: { name: string; spec: unknown },
+  spec: unknown,
+  remedy = 'choose another name',
+): DomainError {
+  const older = findStoredSpec(stored.spec);
+  const differences = older ? differencesOf(older, spec) : [];
+  const values = differences.map(({ key, first, second }) => `${key} is ${shown(first)} there, ${shown(second)} here`);
+  const list = values.length > 3 ? [...values.slice(0, 3), `${values.length - 3} more`] : values;
+  const text = list.length > 0 ? `: ${list.join('; ')}` : '';
+  return new DomainError(
+    'CampaignExists',
+    `name: "${stored.name}" is taken by a campaign with another spec${text}; ${remedy}`,
+  );
 }
 
 /** Returns the error of a file that cannot be started. */

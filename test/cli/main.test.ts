@@ -75,6 +75,12 @@ test.each([
   expect(JSON.parse(stdout)).toMatchObject({ error: expect.stringContaining(error), kind: 'usage' });
 });
 
+test('a usage mistake names the help of its own command', async () => {
+  expect((await cli('budget', 'raise', 'x', '--dollars', '3')).stderr).toContain('`npx coevolve budget raise --help`');
+  expect((await cli('export', 'x')).stderr).toContain('`npx coevolve export --help`');
+  expect((await cli('lst')).stderr).toContain('`npx coevolve --help`');
+});
+
 test.each([['--help'], ['help'], ['start', '--help'], ['--version']])('%s %s is no failure', async (...args) => {
   const { code, stderr } = await cli(...args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

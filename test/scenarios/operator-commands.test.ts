@@ -116,7 +116,8 @@ describe('a start that cannot succeed', () => {
       label: 'another spec with the name of an existing campaign',
       spec: { ...tiny('held', 'eto', 2) },
       code: 4,
-      message: 'name: "held" is taken',
+      message:
+        'name: "held" is taken by a campaign with another spec: iterations is 3 there, 2 here; choose another name',
     },
     {
       label: 'an unknown environment',
@@ -180,6 +181,12 @@ describe('a killed policy server', () => {
     expect(JSON.parse(stdout)).toEqual(expect.anything());
     const text = await stack.cli(...args.map((arg) => filled[arg] ?? arg));
     expect(text).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/\S[^]*\n$/) });
+  });
+
+  test('does not prevent pairs of an iteration without any, which says so', async () => {
+    const { stdout, stderr } = await stack.cli('pairs', 'held', '99');
+    expect(stdout).toMatch(/^trains +kind[^\n]*\n$/);
+    expect(stderr).toBe('iteration 99 of held has no pairs; `npx coevolve status held` shows its phases\n');
   });
 
   test.each([

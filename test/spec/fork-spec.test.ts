@@ -92,4 +92,6 @@ test('a fork from the last iteration needs a larger number of iterations', () =>
   const last = source.iterations;
   const request = { name: 'fork', iteration: last, changes: [] };
   expect(() => forkSpec(source, request)).toThrow(`no iteration is left to run; add \`--set iterations=${last + 1}\``);
+  const later = { ...request, iteration: last + 7 };
+  expect(() => forkSpec(source, later)).toThrow(`found ${last + 7}, expected at most ${last}`);
 });

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { UsageError } from '../../base/errors';
 import { deleteCampaign } from '../../client/delete-campaign';
 import { withSession } from '../../client/session';
-import { printResult } from '../base/output';
+import { printMessage, printResult } from '../base/output';
 
 /** `coevolve delete <campaign>` */
 export function addDelete(program: Command): void {
@@ -18,7 +18,8 @@ export function addDelete(program: Command): void {
         );
       return withSession(async (session) => {
         await deleteCampaign(session, name);
-        printResult(json, { deleted: name }, () => `deleted ${name}; \`coevolve gc\` lists the artifacts without rows`);
+        printMessage('`coevolve gc` lists the artifacts without rows');
+        printResult(json, { deleted: name }, () => `deleted ${name}`);
       });
     });
 }

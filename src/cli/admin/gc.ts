@@ -26,7 +26,8 @@ export function addGc(program: Command): void {
             garbage.map((entry) => [entry.path, bytesText(entry.bytes)]),
           ),
         );
-        if (!yes && garbage.length > 0) printMessage(`${bytesText(bytes)}; \`coevolve gc --yes\` deletes them`);
+        if (garbage.length === 0) printMessage('every artifact belongs to rows, or changed within these days');
+        else if (!yes) printMessage(`${bytesText(bytes)}; \`coevolve gc --yes\` deletes them`);
       }),
     );
 }

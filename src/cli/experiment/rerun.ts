@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { checkRerun, rerunCell, type CheckedRerun, type RerunCell } from '../../client/experiments/rerun-cell';
 import { withSession } from '../../client/session';
+import { asCalled } from '../base/called-name';
 import { followOutput } from '../base/follow-output';
 import { printMessage, printResult, shortHash } from '../base/output';
 
@@ -19,7 +20,7 @@ export function addRerun(group: Command): void {
         printMessage(`plays ${cell} again as ${rerun.rerun}`);
         const result = check ? await checkRerun(session, rerun, followOutput(rerun.rerun)) : rerun;
         if ('equal' in result && !result.equal) process.exitCode = 1;
-        printResult(json, result, () => rerunText(result));
+        printResult(json, result, () => asCalled(rerunText(result)));
       }),
     );
 }

@@ -1,6 +1,6 @@
 import { UsageError } from '../../base/errors';
 import type { Command } from 'commander';
-import { printResult, table } from '../base/output';
+import { printMessage, printResult, table } from '../base/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve pairs <campaign> [iteration]` */
@@ -22,6 +22,8 @@ export function addPairs(program: Command): void {
         printResult(json, pairs, () =>
           table(['trains', 'kind', 'chosen', 'rejected', '', 'chosen trajectory', 'rejected trajectory'], rows),
         );
+        if (pairs.length === 0)
+          printMessage(`iteration ${number} of ${name} has no pairs; \`coevolve status ${name}\` shows its phases`);
       }),
     );
 }

@@ -5,7 +5,7 @@ import { taskQueues } from '../../domain/campaign/task-queues';
 import { cellCampaign, cellsOf, type Experiment } from '../../domain/experiment/experiment';
 import { experimentWorkflowId, futilityLook, type ExperimentState } from '../../domain/experiment/progress';
 import { cellSpec } from '../../spec/experiment/cell-spec';
-import { hashAsStored } from '../../spec/read-spec';
+import { hashAsStored, nameTaken } from '../../spec/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { experiment } from '../../workflows';
 import { experimentStatusQuery, extendExperimentUpdate } from '../../workflows/base/messages';
@@ -177,11 +177,8 @@ export async function checkCells(
       const spec = cellSpec(resolved, { arm, seed });
       const stored = await session.store.campaigns.find(spec.name);
       if (!stored || stored.specHash === hashAsStored(spec, stored)) continue;
-      throw new DomainError(
-        'CampaignExists',
-        `${spec.name} is taken by a campaign with another spec; delete it with \`coevolve delete ${spec.name}\`, or ` +
-          'choose another name for the experiment',
-      );
+      const remedy = `delete it with \`coevolve delete ${spec.name}\`, or choose another name for the experiment`;
+      throw nameTaken(stored, spec, remedy);
     }
     const first = cellSpec(resolved, { arm, seed: 1 });
     const drawsTasks = !(await session.store.campaigns.find(first.name));

@@ -3,6 +3,7 @@ import { didYouMean } from '../../base/did-you-mean';
 import { DomainError } from '../../domain/base/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
 import type { CampaignState } from '../../domain/campaign/progress';
+import { nameTaken } from '../../spec/read-spec';
 import { reserveCampaign, whileCreating } from '../base/partitions';
 import { inTransaction } from '../base/pool';
 import { rebuildState } from './rebuild-state';
@@ -58,10 +59,7 @@ export const campaignStore = (pool: Pool) => ({
   async join(campaign: NewCampaign): Promise<CampaignRow> {
     const existing = await this.getByName(campaign.name);
     if (existing.specHash === campaign.specHash) return existing;
-    throw new DomainError(
-      'CampaignExists',
-      `name: "${campaign.name}" is taken by a campaign with another spec; choose another name`,
-    );
+    throw nameTaken(existing, campaign.spec);
   },
 
   async find(name: string): Promise<CampaignRow | undefined> {
