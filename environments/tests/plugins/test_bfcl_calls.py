@@ -76,6 +76,10 @@ def as_json(of: list[Call], name: str = "name", arguments: str = "arguments") ->
     return [json.dumps({name: c.name, arguments: c.keyword}) for c in of]
 
 
+def before_json(form: str) -> Any:
+    return lambda of: "".join(form.format(c.name, json.dumps(c.keyword)) for c in of)
+
+
 SPELLINGS: dict[str, Any] = {
     "a Python list": python,
     "a list without brackets": lambda of: python(of)[1:-1],
@@ -101,8 +105,112 @@ SPELLINGS: dict[str, Any] = {
     ),
     "Llama's tag": lambda of: "<|python_tag|>" + "; ".join(as_json(of, arguments="parameters")),
     "Mistral's tag": lambda of: f"[TOOL_CALLS] [{', '.join(as_json(of))}]",
+    "a token that ends the answer": lambda of: "<|python_tag|>" + "; ".join(as_json(of)) + "<|eom_id|>",
+    "objects with a name as key": lambda of: json.dumps([{c.name: c.keyword} for c in of]),
+    "OpenAI's message": lambda of: json.dumps(
+        {"tool_calls": [{"function": {"name": c.name, "arguments": json.dumps(c.keyword)}} for c in of]}
+    ),
+    "Llama's function tag": before_json("<function={}>{}</function>"),
+    "Mistral's tag, name and arguments": before_json("[TOOL_CALLS]{}[ARGS]{}"),
+    "Mistral's without special tokens": before_json("{}{}"),
+    "GLM's name and arguments": before_json("{}\n{}\n"),
+    "Kimi's tokens": before_json(
+        "<|tool_call_begin|>functions.{}:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    ),
+    "Kimi's without special tokens": before_json("functions.{}:0{}"),
+    "DeepSeek's tokens": before_json(
+        "<\uff5ctool\u2581call\u2581begin\uff5c>{}<\uff5ctool\u2581sep\uff5c>{}<\uff5ctool\u2581call\u2581end\uff5c>"
+    ),
+    "DeepSeek's tokens and a fence": before_json(
+        "<\uff5ctool\u2581call\u2581begin\uff5c>function<\uff5ctool\u2581sep\uff5c>{}\n```json\n{}\n```"
+        "<\uff5ctool\u2581call\u2581end\uff5c>"
+    ),
+    "GPT's channel": before_json(
+        "<|channel|>commentary to=functions.{} <|constrain|>json<|message|>{}<|call|>"
+    ),
+    "Phi's tag": lambda of: f"<|tool_call|>[{', '.join(as_json(of))}]<|/tool_call|>",
+    "Phi's function": lambda of: f"functools[{', '.join(as_json(of))}]",
+    "Granite's tag": lambda of: " ".join(f"<function_call> {call}" for call in as_json(of)),
+    "MiniCPM's fence in a tag": lambda of: (
+        "<|tool_call_start|>\n```python\n"
+        + "\n".join(python([call])[1:-1] for call in of)
+        + "\n```\n<|tool_call_end|>\n"
+    ),
+    "Falcon's JSON fence in a tag": lambda of: (
+        f"<tool_call>\n```json\n[{', '.join(as_json(of))}]\n```\n</tool_call>"
+    ),
     "the package's tag": lambda of: f"<TOOLCALL>{python(of)}</TOOLCALL>",
 }
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def escaped(value: Any) -> str:
+    if isinstance(value, str):
+        return f"<escape>{value}<escape>"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}:{escaped(item)}' for key, item in value.items())}}}"
+    return f"[{','.join(map(escaped, value))}]" if isinstance(value, list) else json.dumps(value)
+
+
+TAGS: dict[str, Any] = {
+    "Qwen3-Coder's parameters": lambda c: (
+        f"<tool_call>\n<function={c.name}>\n"
+        + "".join(f"<parameter={key}>\n{as_text(value)}\n</parameter>\n" for key, value in c.keyword.items())
+        + "</function>\n</tool_call>"
+    ),
+    "GLM's pairs": lambda c: (
+        f"<tool_call>{c.name}\n"
+        + "".join(
+            f"<arg_key>{key}</arg_key>\n<arg_value>{as_text(value)}</arg_value>\n"
+            for key, value in c.keyword.items()
+        )
+        + "</tool_call>"
+    ),
+    "FunctionGemma's marks": lambda c: (
+        f"<start_function_call>call:{c.name}{escaped(c.keyword)}<end_function_call>"
+    ),
+}
+# A text that is JSON, such as 12, is no text in these formats.
+words = st.from_regex(r"[a-z ]{1,3}[<>{}\"'\n,:]?[a-z]{1,3}", fullmatch=True).filter(
+    lambda text: text != "null"
+)
+tag_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | words,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
+    max_leaves=4,
+)
+tag_calls = st.lists(
+    st.builds(Call, names, st.just(()), st.dictionaries(names, tag_values, max_size=3)),
+    min_size=1,
+    max_size=3,
+)
+
+
+@pytest.mark.parametrize("format", TAGS)
+@settings(max_examples=50, derandomize=True, deadline=None)
+@given(written=tag_calls)
+def test_formats_of_model_families_are_calls(format: str, written: list[Call]) -> None:
+    text = "\n".join(TAGS[format](call) for call in written)
+    assert parse_calls(text) == written
+    assert parse_calls(f"<think>ls()</think>Let me see.\n{text}") == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[TOOL_CALLS]cd[ARGS]{"folder": "a"',
+        'ls{}\nThen I call cd{"folder": "a"}.',
+        'I call cd{"folder": "a"}',
+        "<tool_call>I am done</tool_call>",
+        "<start_function_call>call:cd{folder:<escape>a}<end_function_call>",
+    ],
+)
+def test_a_damaged_call_or_one_within_a_sentence_is_none(text: str) -> None:
+    with pytest.raises(NotCalls):
+        parse_calls(text)
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

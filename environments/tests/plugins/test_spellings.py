@@ -42,6 +42,10 @@ SHARED: dict[str, Spelling] = {
     "Llama's tag": call("run", "command", "<|python_tag|>{}"),
     "Mistral's tag": call("run", "command", "[TOOL_CALLS] [{}]"),
     "OpenAI's form": openai("run", "command"),
+    "Mistral's name and arguments": lambda action: f"[TOOL_CALLS]run[ARGS]{json.dumps({'command': action})}",
+    "Qwen3-Coder's parameter": lambda action: (
+        f"<tool_call>\n<function=run>\n<parameter=command>\n{action}\n</parameter>\n</function>\n</tool_call>"
+    ),
 }
 SQL: dict[str, Spelling] = SHARED | {
     "the text": lambda action: action,

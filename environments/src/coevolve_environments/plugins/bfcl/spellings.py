@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from coevolve_environments.plugins.react import action_of
-from coevolve_environments.plugins.spellings import FENCED, PREFIX, TAGGED, json_values, read_call
-from coevolve_environments.plugins.thinking import after_thinking
+from coevolve_environments.plugins.json_calls import JsonCall, json_calls
+from coevolve_environments.plugins.named_calls import named_calls
+from coevolve_environments.plugins.spellings import FENCED, PREFIX, TAGGED, answer_of
 
 _LIST_START = re.compile(r"(?:(?<=\s)|(?<=:)|^)[\[{]", re.MULTILINE)
 _MAX_STARTS = 20
@@ -17,7 +17,10 @@ def candidates(text: str) -> Iterator[str]:
     Each is the source of a list, of its elements, or of one call per line. A part of an answer that ends with
     calls counts only at the end of the text, because a sentence about a call is no call.
     """
-    answer = action_of(after_thinking(text))
+    answer = answer_of(text)
+    if named := named_calls(answer):
+        yield _python(named)
+        return
     if tagged := TAGGED.findall(answer):
         yield "\n".join(_source(part) for part in tagged)
         return
@@ -36,18 +39,15 @@ def candidates(text: str) -> Iterator[str]:
 def _source(part: str) -> str:
     """Returns calls that are written as JSON as Python source; other text unchanged."""
     stripped = part.strip()
-    if not stripped.startswith(("{", "[{")):
-        return stripped
-    calls = [
-        call for value in json_values(stripped) for call in (value if isinstance(value, list) else [value])
-    ]
-    sources = [_python_call(call) for call in calls]
-    return f"[{', '.join(source for source in sources if source)}]" if all(sources) and sources else stripped
+    if fenced := FENCED.fullmatch(stripped):
+        stripped = fenced[1].strip()
+    calls = json_calls(stripped) if stripped.startswith(("{", "[{")) else None
+    return _python(calls) if calls else stripped
 
 
-def _python_call(call: object) -> str | None:
-    """Returns the Python source of a call that is written as JSON, or None for another value."""
-    read = read_call(call)
-    if read is None:
-        return None
-    return f"{read.name}({', '.join(f'{key}={value!r}' for key, value in read.arguments.items())})"
+def _python(calls: list[JsonCall]) -> str:
+    written = (
+        f"{call.name}({', '.join(f'{key}={value!r}' for key, value in call.arguments.items())})"
+        for call in calls
+    )
+    return f"[{', '.join(written)}]"

@@ -1,0 +1,84 @@
+"""Calls whose name stands before the arguments, in the formats of model families.
+
+A server may have removed special tokens, so that only the name and the arguments are left.
+"""
+
+import json
+import re
+from typing import Any
+
+from coevolve_environments.plugins.json_calls import JsonCall
+
+_NAME = r"(?:functions\.)?(?P<name>[A-Za-z_][\w.-]*)(?::\d+)?"
+_BEFORE_JSON = re.compile(
+    r"(?:<function=|\[TOOL_CALLS\]|<\|tool_call_begin\|>|\bto=(?=functions\.)|"  # Llama, Mistral, Kimi, GPT
+    r"<\uff5ctool\u2581call\u2581begin\uff5c>(?:function<\uff5ctool\u2581sep\uff5c>)?|"  # DeepSeek
+    rf"<start_function_call>call:){_NAME}"  # FunctionGemma
+    r"(?:>|\[CALL_ID\]\w*|\[ARGS\]|<\uff5ctool\u2581sep\uff5c>|```|<\|\w+\|>|commentary|json|\s)*(?=\{)"
+)
+_ALONE = re.compile(rf"[\s;,]*{_NAME}\s*(?=\{{)")
+# Qwen3-Coder
+_FUNCTION = re.compile(rf"<function={_NAME}>(?P<body>\s*(?:<parameter=.*?)?)(?:</function>|\Z)", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?(?:</parameter>|(?=<parameter=)|\Z)", re.DOTALL)
+# GLM
+_TAG = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_TAGGED_NAME = re.compile(rf"\s*{_NAME}\s*(?=<arg_key>|\Z)")
+_PAIR = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+
+
+def named_calls(answer: str) -> list[JsonCall]:
+    """Returns the calls of an answer in one of the formats; none if it has no such call or a damaged one."""
+    if functions := list(_FUNCTION.finditer(answer)):
+        return [_with_texts(match["name"], _PARAMETER.findall(match["body"])) for match in functions]
+    tags = [(_TAGGED_NAME.match(part), part) for part in _TAG.findall(answer)]
+    if tags and all(name for name, _ in tags):
+        return [_with_texts(name["name"], _PAIR.findall(part)) for name, part in tags if name]
+    marked = [_before_json(match, answer) for match in _BEFORE_JSON.finditer(answer)]
+    calls = [call for call, _ in marked] if marked else _alone(answer)
+    return [call for call in calls if call] if all(calls) else []
+
+
+def _alone(answer: str) -> list[JsonCall | None]:
+    """Returns the calls of an answer that consists of names and arguments alone."""
+    calls: list[JsonCall | None] = []
+    position = 0
+    while position < len(answer.rstrip()):
+        match = _ALONE.match(answer, position)
+        call, position = _before_json(match, answer) if match else (None, position)
+        if call is None:
+            return []
+        calls.append(call)
+    return calls
+
+
+def _before_json(match: re.Match[str], answer: str) -> tuple[JsonCall | None, int]:
+    """Returns the call and the end of its arguments."""
+    text = answer[match.end() :]
+    if match[0].startswith("<start_function_call>"):
+        text = _unescaped(text)
+    try:
+        arguments, length = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None, match.end()
+    return JsonCall(match["name"], arguments), match.end() + length
+
+
+def _unescaped(text: str) -> str:
+    """Returns FunctionGemma's arguments as JSON: there keys are bare, and texts stand between marks."""
+    parts = text.split("<escape>")
+    parts[::2] = [re.sub(r"([{,]\s*)([\w.-]+)(?=:)", r'\1"\2"', part) for part in parts[::2]]
+    parts[1::2] = [json.dumps(part) for part in parts[1::2]]
+    return "".join(parts)
+
+
+def _with_texts(name: str, pairs: list[tuple[str, str]]) -> JsonCall:
+    return JsonCall(name, {key.strip(): _value(text) for key, text in pairs})
+
+
+def _value(text: str) -> Any:
+    """Returns a number, a constant, a list or an object that is JSON; any other text as it is."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, str) else value
