@@ -37,17 +37,17 @@ function sequence(names: readonly string[]): string {
  * Returns the name of an action, without its arguments:
  *
  * - SQL becomes its clause skeleton: `select count(*) from t where x = 'a'` is `SELECT COUNT WHERE`
- * - calls become their functions' names: `f(x=1)` is `f`, `[a.b(1), g(h(2))]` is `a.b g`, `{"name": "f"}` is `f`;
- *   Python's built-in functions count only alone: `print(a.b(1))` is `a.b`
+ * - calls become their functions' names: `f(x=1)` is `f`, `[a.b(1), g(h(2))]` is `a.b g`, `{"name": "f"}` and the formats
+ *   of model families are `f`; Python's built-in functions count only alone: `print(a.b(1))` is `a.b`
  * - other text becomes its first word in lower case, or `(empty)`
  *
  * Thinking does not count. In ReAct text only the part after the last `Action:` counts; code fences are removed.
  */
 export function actionName(text: string): string {
   const answer = withoutThinking(text);
-  const action = (answer.split('Action:').at(-1) ?? answer).replace(/```\w*\n|```/g, ' ');
-  const json = jsonCalls(action);
-  if (json.length > 0) return json.join(' ');
+  const action = (answer.split('Action:').at(-1) ?? answer).replace(/```\w*\n|```/g, ' ').trim();
+  const marked = markedNames(action);
+  if (marked.length > 0) return marked.join(' ');
   const bare = withoutQuoted(action).trim();
   if (sqlStart.test(bare)) return clauseSkeleton(bare);
   const calls = calledNames(bare);
@@ -76,11 +76,36 @@ function clauseSkeleton(sql: string): string {
     .join(' ');
 }
 
-/** Returns the names of calls that are written as JSON. */
-const jsonCalls = (text: string): string[] =>
-  /^\s*(?:<tool_?call>|<\|python_tag\|>|\[TOOL_CALLS\])?\s*\[?\s*\{/i.test(text)
-    ? [...text.matchAll(/"(?:name|function)"\s*:\s*"([\w.]+)"/g)].map(([, name]) => name!)
-    : [];
+/** Begins calls that are JSON or have the format of a model family; the environments parse the same ones. */
+const callStart =
+  /<tool_?call>|<function[_=]|<\|tool_call|<\|python_tag\|>|\[TOOL_CALLS\]|<start_function_call>|<\uff5ctool\u2581call|\bto=functions\.|^functions\.|(?<=^|\n|[.:!?] |\bfunctools)(?:\[\s*)?\{\s*"(?:name|function|type|tool_calls|id)"/i;
+
+const namedCall =
+  /(?:<function=|\[TOOL_CALLS\]|<tool_call>\s*|<start_function_call>call:|(?:^|\}|\bto=|_begin\|>)\s*functions\.|<\uff5ctool\u2581call\u2581begin\uff5c>(?:function<\uff5ctool\u2581sep\uff5c>)?)([A-Za-z_][\w.-]*)/g;
+
+/** Returns the names of calls that are written as JSON, or before their arguments in the format of a model family. */
+function markedNames(text: string): string[] {
+  const start = text.search(callStart);
+  if (start < 0) return [];
+  const calls = text.slice(start);
+  const named = [...calls.matchAll(namedCall)].map(([, name]) => name!);
+  return named.length > 0 ? named : jsonNames(calls);
+}
+
+/** Returns the texts of the keys `name` and `function`, except inside arguments. */
+function jsonNames(text: string): string[] {
+  const names: string[] = [];
+  const open: boolean[] = []; // for each open bracket: true within arguments
+  let key = '';
+  for (const [token, word, colon] of text.matchAll(/"((?:\\.?|[^"\\])*)(?:"\s*(:?)|$)|[[\]{}]/gs)) {
+    if (word === undefined) {
+      if (token === '{' || token === '[') open.push(open.at(-1) || key === 'arguments' || key === 'parameters');
+      else open.pop();
+    } else if (!colon && !open.at(-1) && (key === 'name' || key === 'function')) names.push(word);
+    key = colon ? word! : '';
+  }
+  return names.filter((name) => /^[\w.-]+$/.test(name));
+}
 
 /** Built-in functions of Python that convert, count or show the results of other calls. */
 const builtIns = new Set(
@@ -111,5 +136,21 @@ function calledNames(text: string): string[] {
 
 /** Removes quoted text, which may contain keywords, names and parentheses. An unclosed quote is kept. */
 function withoutQuoted(text: string): string {
-  return text.replace(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`/gs, ' ');
+  const ends = new Map([
+    ["'", /(?:\\.|[^'\\])*'/sy],
+    ['"', /(?:\\.|[^"\\])*"/sy],
+    ['`', /[^`]*`/y],
+  ]);
+  let kept = '';
+  let from = 0;
+  for (const { 0: quote, index } of text.matchAll(/['"`]/g)) {
+    const end = ends.get(quote);
+    if (index < from || !end) continue;
+    end.lastIndex = index + 1;
+    if (end.test(text)) {
+      kept += `${text.slice(from, index)} `;
+      from = end.lastIndex;
+    } else ends.delete(quote); // no later one is closed: they are all escaped
+  }
+  return kept + text.slice(from);
 }

@@ -55,6 +55,20 @@ test.each([
   ['total = (apis.a.count() + 1)', 'apis.a.count'],
   ['<tool_call>\n{"name": "cd", "arguments": {"folder": "f(x)"}}\n</tool_call>', 'cd'],
   ['```json\n[{"function": "ls", "parameters": {}}, {"function": "cd"}]\n```', 'ls cd'],
+  [
+    'I will look.\n<tool_call>\n{"name": "cd", "arguments": {"name": "a", "to": {"function": "b"}}}\n</tool_call>',
+    'cd',
+  ],
+  ['Let me see.\n[{"name": "ls", "arguments": {}}, {"parameters": {"name": "a"}, "name": "cd"}]', 'ls cd'],
+  ['{"tool_calls": [{"type": "function", "function": {"name": "ls", "arguments": "{}"}}]}', 'ls'],
+  ['[TOOL_CALLS]cd[ARGS]{"name": "a"}[TOOL_CALLS]ls[ARGS]{}', 'cd ls'],
+  ['<tool_call>\n<function=cd>\n<parameter=folder>\nls()\n</parameter>\n</function>\n</tool_call>', 'cd'],
+  ['<tool_call>cd\n<arg_key>folder</arg_key>\n<arg_value>ls()</arg_value>\n</tool_call>', 'cd'],
+  ['functions.cd:0{"folder": "a functions.rm"}functions.ls:1{}', 'cd ls'],
+  ['<|channel|>commentary to=functions.cd <|constrain|>json<|message|>{"folder": "a"}<|call|>', 'cd'],
+  ['<start_function_call>call:cd{folder:<escape>ls()<escape>}<end_function_call>', 'cd'],
+  ['<|tool_call_start|>[cd(folder="a"), ls()]<|tool_call_end|>', 'cd ls'],
+  ['create(user, {"name": "a"})', 'create'],
   ["cd(folder='select (all')", 'cd'],
   ['select(x=1)', 'select'],
   ['submit', 'submit'],
@@ -85,6 +99,9 @@ test('every text has a non-empty name', () => {
 test.each([
   { shape: 'one long word', text: 'a'.repeat(200_000), name: 'a'.repeat(200_000) },
   { shape: 'a long literal', text: `SELECT a FROM t WHERE b = '${'x '.repeat(200_000)}'`, name: 'SELECT WHERE' },
+  { shape: 'spaces', text: `${' '.repeat(200_000)}ls()`, name: 'ls' },
+  { shape: 'escaped quotes', text: `ls() ${String.raw`\"`.repeat(100_000)}`, name: 'ls' },
+  { shape: 'an unclosed text in JSON', text: `{"name": "ls", "a": ${String.raw`\"`.repeat(100_000)}`, name: 'ls' },
   { shape: 'deep nesting', text: 'f('.repeat(100_000), name: 'f' },
 ])('a runaway generation of $shape has a name too', ({ text, name }) => {
   expect(actionName(text)).toBe(name);
