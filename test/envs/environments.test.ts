@@ -145,6 +145,8 @@ real('a server made with the official package', () => {
     await expect(play('json', task!, searcher(fenced))).resolves.toMatchObject({ reward: 1 });
     const tagged = (n: number): string => `<tool_call>\n${write(n)}\n</tool_call>`;
     await expect(play('json', task!, searcher(tagged))).resolves.toMatchObject({ reward: 1 });
+    const unclosed = (n: number): string => `I try this:\n<tool_call>\n${write(n)}`;
+    await expect(play('json', task!, searcher(unclosed))).resolves.toMatchObject({ reward: 1 });
     const talker = await play('json', task!, (_, turn) => Promise.resolve(['hello', fenced(1) + fenced(2)][turn]!), 2);
     for (const { observation } of talker.turns)
       expect(observation).toEqual([{ role: 'user', content: 'That is no action: expected one JSON object' }]);

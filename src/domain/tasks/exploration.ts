@@ -1,3 +1,5 @@
+import { actionOf } from '../rollout/action-form';
+
 /** Analysis of a flagged trajectory by a model, with objectives for exploration (arXiv:2604.15840, section 3.2, appendix A.7). */
 export type Reflection = {
   summary: string;
@@ -107,11 +109,11 @@ export function executedActions(
 }
 
 const bareAction = (text: string): string =>
-  (text.split(/^\s*action\s*:/im).at(-1) ?? text)
-    .replaceAll(/^\s*```\w*\s|```\s*$/gm, ' ')
+  actionOf(text)
+    .replaceAll(/^[ \t]*```\w*\s|```[ \t]*$/gm, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim()
-    .replace(/\s*;$/, '');
+    .replace(/ ?;$/, '');
 
 /** Ids of the model calls of a context; a retry finds a stored call by its id. */
 export const reflectionCallId = (contextId: string): string => `reflect/${contextId}`;

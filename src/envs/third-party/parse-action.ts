@@ -55,7 +55,7 @@ function inField(field: string, type: string | undefined): ParseAction {
 
 /** The object is the whole text, or stands in its only code fence or tag; of two nothing is guessed. */
 const wholeAction: ParseAction = (text) => {
-  const wrapped = [...text.matchAll(/```\w*[ \t]*\n(.*?)```|<tool_?call>(.*?)<\/tool_?call>/gis)];
+  const wrapped = [...text.matchAll(/```\w*[ \t]*\n(.*?)(?:```|$)|<tool_?call>(.*?)(?:<\/tool_?call>|$)/gis)];
   const [, fenced, tagged] = wrapped.length === 1 ? wrapped[0]! : [];
   const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(fenced ?? tagged ?? text));
   return parsed.success ? { action: parsed.data } : { problem: 'expected one JSON object' };
