@@ -6,7 +6,7 @@ from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT
 from coevolve_environments.plugins.spellings import action_text
 
 _ARGUMENTS = ("sql", "query", "statement", "command", "action")
-_FENCE = re.compile(r"^```(?:sql)?\s*|\s*```$", re.IGNORECASE)
+_FENCE = re.compile(r"\A```(?:sql)?", re.IGNORECASE)
 _VERB = r"(?:select|with|show|describe|desc|explain|insert|update|delete|create|drop|alter|pragma)\b"
 _SENTENCE = re.compile(rf"\A(?!{_VERB}|\(|--|/\*)[^;]*?[.:!?][ \t]*\n\s*(?={_VERB})", re.IGNORECASE)
 
@@ -18,7 +18,7 @@ def statement_of(content: str) -> str:
     """
     text = action_text(content, _ARGUMENTS, (SUBMIT,))
     if text.count("```") <= 2:
-        text = _FENCE.sub("", text).strip()
+        text = _FENCE.sub("", text.strip()).removesuffix("```").strip()
     if sentence := _SENTENCE.match(text):
         text = text[sentence.end() :]
     elif _is_submit_behind_sentence(text):
