@@ -22,6 +22,7 @@ test('an experiment of an earlier release, without keys that were added since, i
 test.each([
   'aa',
   'co-evolving-agents',
+  'co-evolving-agents-even',
   'graded-failures',
   'graded-failures-even',
   'graded-failures-control',
