@@ -3,6 +3,7 @@ import path from 'node:path';
 import * as fc from 'fast-check';
 import { stringify } from 'yaml';
 import { recipeNames, recipes } from '../../src/domain/campaign/recipe';
+import { secretOptions } from '../../src/spec/secret-options';
 import { readSpec, readStoredSpec, resolveSpec, specHash } from '../../src/spec/read-spec';
 import type { SpecChange } from '../../src/spec/spec-layers';
 import { readChange } from '../../src/spec/read-change';
@@ -144,10 +145,10 @@ const someSpec = fc.record(
     environment: fc.record(
       {
         name: fc.constant('intercode-sql'),
-        // Files with a key `__proto__` are rejected
+        // Files with a key `__proto__` and options that look like secrets are rejected
         options: fc
           .dictionary(fc.string(), fc.jsonValue())
-          .filter((options) => !JSON.stringify(options).includes('"__proto__"')),
+          .filter((options) => !JSON.stringify(options).includes('"__proto__"') && secretOptions(options).length === 0),
         trainTasks: fc.integer({ min: 1, max: 99 }),
       },
       { requiredKeys: ['name'] },
