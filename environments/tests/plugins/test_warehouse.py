@@ -101,3 +101,66 @@ def test_an_invalid_definition_is_refused(server: Client, change: dict[str, Any]
     definition = {**draw(server, "train", 1)[0]["definition"], **change}
     with server.session(NAME) as session:
         assert session.reset(task=definition)["data"]["code"] == "VALIDATION_ERROR"
+
+
+def variants(
+    client: Client, parents: list[dict[str, Any]], relation: str, count: int = 40, seed: int = 5
+) -> list[dict[str, Any]]:
+    body = {
+        **{"parents": [parent["definition"] for parent in parents], "relation": relation},
+        **{"count": count, "seed": seed, "options": {"picks": 5, "subgoals": 2}},
+    }
+    response = client.http.post(f"/envs/{NAME}/data/variants", json=body)
+    assert response.status_code == 200, response.text
+    return list(response.json()["tasks"])
+
+
+def moved_in(task: dict[str, Any]) -> int:
+    return len(set(task["definition"]["order"]) & set(task["definition"]["moved"]))
+
+
+@pytest.mark.parametrize("relation", ["neighbour", "rarer", "easier", "harder", "random"])
+def test_variants_are_new_tasks_that_their_gold_solves(server: Client, relation: str) -> None:
+    parents = draw(server, "train", 8)
+    made = variants(server, parents, relation)
+    assert len({task["content_key"] for task in made} | {task["content_key"] for task in parents}) == 48
+    assert variants(server, parents, relation) == made
+    assert variants(server, parents, relation, seed=6) != made
+    assert variants(server, parents, relation, count=3) == made[:3]
+    with server.session(NAME) as session:
+        for task in made:
+            assert session.play(task["definition"], task["reference_actions"])["reward"] == 1.0
+
+
+def test_a_variant_has_the_relation_to_its_parent(server: Client) -> None:
+    parents = draw(server, "train", 30, subgoals=3)
+    for relation, step in [("neighbour", 0), ("easier", -1), ("harder", 1)]:
+        made = variants(server, parents, relation, count=60)
+        assert {moved_in(parents[task["parent"]]) for task in made} == {
+            number for number in range(4) if 0 <= number + step <= 3
+        }
+        for task in made:
+            parent = parents[task["parent"]]
+            assert moved_in(task) == moved_in(parent) + step
+            assert task["definition"]["subgoals"] == 3
+            same_items = set(task["definition"]["order"]) == set(parent["definition"]["order"])
+            assert same_items is (relation == "neighbour")
+    assert {task["parent"] for task in variants(server, parents, "random")} == {None}
+
+
+def test_a_rarer_variant_has_the_number_of_moved_items_that_few_parents_have(server: Client) -> None:
+    drawn = draw(server, "train", 100)
+    often, once = (
+        [task for task in drawn if moved_in(task) == 1][:5],
+        [task for task in drawn if moved_in(task) == 2],
+    )
+    assert {moved_in(task) for task in variants(server, [*often, once[0]], "rarer")} == {0}
+    others = [next(task for task in drawn if moved_in(task) == number) for number in (0, 3)]
+    parents = [*often, *others, *others, once[0]]
+    made = variants(server, parents, "rarer")
+    assert {moved_in(task) for task in made if moved_in(parents[task["parent"]]) != 2} == {2}
+
+
+def test_no_parents_have_no_related_variants(server: Client) -> None:
+    body = {"parents": [], "relation": "harder", "count": 9, "seed": 1, "options": {}}
+    assert server.http.post(f"/envs/{NAME}/data/variants", json=body).json()["tasks"] == []

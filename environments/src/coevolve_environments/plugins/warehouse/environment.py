@@ -8,7 +8,9 @@ a policy can learn by heart; the few items that were moved are in the task's tex
 import hashlib
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import cycle, islice
 from typing import Any
 
 from coevolve_environments.plugins.react import action_of
@@ -19,8 +21,10 @@ from coevolve_environments.protocol import (
     Environment,
     Json,
     Observation,
+    Relation,
     Split,
     TaskRecord,
+    Variant,
 )
 from coevolve_environments.settings import Settings
 
@@ -48,7 +52,7 @@ class Warehouse(Environment):
     description = "Pick the items of an order from their shelves; the reward counts the sub-goals reached."
     inline = True  # an action takes microseconds and needs no thread
     capabilities = Capabilities(
-        variants=False,
+        variants=True,
         replay="observations",
         dense_reward=True,
         max_turns=2 * MAX_PICKS,
@@ -60,15 +64,44 @@ class Warehouse(Environment):
 
     def tasks(self, split: Split, count: int, seed: int, options: Mapping[str, Any]) -> list[TaskRecord]:
         """Draws tasks. The same `picks` give the same tasks for every number of `subgoals`."""
-        refuse_unknown(options, ("picks", "subgoals"))
-        picks = integer_in_range(options.get("picks", DEFAULT_PICKS), "options.picks", MAX_PICKS)
-        subgoals = integer_in_range(options.get("subgoals", picks), "options.subgoals", picks)
+        picks, subgoals = _sizes(options)
         generator = random.Random(f"{seed}/{split}/{picks}")
         found: dict[str, TaskRecord] = {}
         for _ in range(40 * count):  # one task in four is held out, and with one pick many draws repeat
             record = _draw(generator, picks, subgoals)
             if record.split == split and len(found) < count:
                 found.setdefault(record.content_key, record)
+        return list(found.values())
+
+    def variants(
+        self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
+    ) -> list[Variant]:
+        """Draws orders as long as the parent's and with as many sub-goals, for each parent in turn.
+
+        neighbour  the parent's items, in another order or moved otherwise, as many of them moved
+        rarer      any items, with the number of moved ones that is rarest among the parents
+        easier     any items, one moved item fewer
+        harder     any items, one moved item more
+        random     any order that the options allow, without parent
+        """
+        picks, subgoals = _sizes(options)
+        generator = random.Random(f"{seed}/{relation}")
+        orders = [Order(parent) for parent in parents]
+        draws: list[tuple[int | None, Callable[[], TaskRecord]]]
+        if relation == "random":
+            draws = [(None, lambda: _draw(generator, picks, subgoals))]
+        else:
+            draws = [
+                (index, partial(_draw_like, generator, orders[index], moved, relation == "neighbour"))
+                for index, moved in enumerate(_moved_in_variants(orders, relation))
+                if moved is not None
+            ]
+        taken = {_key(order.items, order.moved) for order in orders}
+        found: dict[str, Variant] = {}
+        for parent, draw in islice(cycle(draws), 40 * count):  # many draws of a short order repeat
+            record = draw()
+            if record.content_key not in taken and len(found) < count:
+                found.setdefault(record.content_key, Variant(record, parent))
         return list(found.values())
 
     def start(self, definition: Json, seed: int) -> "Order":
@@ -81,21 +114,21 @@ class Order:
     def __init__(self, definition: Json) -> None:
         try:
             self.task_id, self.split = str(definition["task_id"]), str(definition["split"])
-            self._items = [str(item) for item in definition["order"]]
-            self._moved = {str(item): str(shelf) for item, shelf in definition["moved"].items()}
-            self._subgoals = int(definition["subgoals"])
+            self.items = [str(item) for item in definition["order"]]
+            self.moved = {str(item): str(shelf) for item, shelf in definition["moved"].items()}
+            self.subgoals = int(definition["subgoals"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadRequest(f"invalid task definition: {error!r}") from None
-        if not self._items or not {*self._items, *self._moved} <= set(ITEMS):
+        if not self.items or not {*self.items, *self.moved} <= set(ITEMS):
             raise BadRequest(f"`order` and `moved` must name items of {', '.join(ITEMS)}")
-        if not 1 <= self._subgoals <= len(self._items):
-            raise BadRequest(f"`subgoals` must be 1..{len(self._items)}, got {self._subgoals}")
+        if not 1 <= self.subgoals <= len(self.items):
+            raise BadRequest(f"`subgoals` must be 1..{len(self.items)}, got {self.subgoals}")
         self._picked, self._turns = 0, 0
 
     def open(self) -> Observation:
         rules = "You pick orders in a warehouse. Say `pick <item> from <shelf>`, in the order of the list."
-        task = _goal(self._items, self._moved)
-        first = f"{task} First: {self._items[0]}."
+        task = _goal(self.items, self.moved)
+        first = f"{task} First: {self.items[0]}."
         opening = [{"role": "system", "content": rules}, {"role": "user", "content": first}]
         return Observation(opening, turn=0, instruction=task)
 
@@ -105,24 +138,24 @@ class Order:
         if said is None:
             return self._reply("Say `pick <item> from <shelf>`.", is_cancelled=False)
         item, shelf = said[1].lower(), said[2].upper()
-        expected = self._items[self._picked]
+        expected = self.items[self._picked]
         if item != expected:
             return self._reply(f"Next was the {expected}. The order is cancelled.", is_cancelled=True)
-        if shelf != _shelf_of(item, self._moved):
+        if shelf != _shelf_of(item, self.moved):
             return self._reply(f"No {item} on shelf {shelf}. The order is cancelled.", is_cancelled=True)
         self._picked += 1
-        is_complete = self._picked == len(self._items)
-        text = "The order is complete." if is_complete else f"Next: {self._items[self._picked]}."
+        is_complete = self._picked == len(self.items)
+        text = "The order is complete." if is_complete else f"Next: {self.items[self._picked]}."
         return self._reply(f"You have the {item}. {text}", is_cancelled=False)
 
     def close(self) -> None:
         """Nothing to free."""
 
     def _reply(self, text: str, *, is_cancelled: bool) -> Observation:
-        picks = len(self._items)
+        picks = len(self.items)
         is_success = self._picked == picks
         # Sub-goal k of L is reached with pick ceil(k * picks / L)
-        score = self._picked * self._subgoals // picks / self._subgoals
+        score = self._picked * self.subgoals // picks / self.subgoals
         messages = [{"role": "user", "content": text}]
         is_over = is_success or is_cancelled
         if not is_over and self._turns < 2 * picks:
@@ -138,13 +171,53 @@ class Order:
         )
 
 
-def _draw(generator: random.Random, picks: int, subgoals: int) -> TaskRecord:
-    order = generator.sample(ITEMS, picks)
-    within = generator.randint(0, min(MOVED, picks))
+def _sizes(options: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns the numbers of picks and of sub-goals."""
+    refuse_unknown(options, ("picks", "subgoals"))
+    picks = integer_in_range(options.get("picks", DEFAULT_PICKS), "options.picks", MAX_PICKS)
+    return picks, integer_in_range(options.get("subgoals", picks), "options.subgoals", picks)
+
+
+def _moved_in_variants(orders: Sequence[Order], relation: Relation) -> list[int | None]:
+    """Returns for each order how many items of a variant are moved; None if no variant has the relation."""
+    numbers = [len(set(order.items) & set(order.moved)) for order in orders]
+    steps: dict[Relation, int] = {"neighbour": 0, "easier": -1, "harder": 1}
+    if relation in steps:
+        changed = [number + steps[relation] for number in numbers]
+    else:
+        rarest = sorted(range(MOVED + 1), key=numbers.count)
+        changed = [next(number for number in rarest if number != own) for own in numbers]
+    return [
+        number if 0 <= number <= min(MOVED, len(order.items)) else None
+        for number, order in zip(changed, orders, strict=True)
+    ]
+
+
+def _draw_like(generator: random.Random, order: Order, within: int, same_items: bool) -> TaskRecord:
+    items = order.items if same_items else ITEMS
+    return _draw(generator, len(order.items), order.subgoals, items, within)
+
+
+def _draw(
+    generator: random.Random,
+    picks: int,
+    subgoals: int,
+    items: Sequence[str] = ITEMS,
+    within: int | None = None,
+) -> TaskRecord:
+    """Draws a task.
+
+    Args:
+        items: those that may be ordered.
+        within: number of ordered items that were moved. None: drawn.
+    """
+    order = generator.sample(items, picks)
+    if within is None:
+        within = generator.randint(0, min(MOVED, picks))
     others = [item for item in ITEMS if item not in order]
     moved_items = generator.sample(order, within) + generator.sample(others, MOVED - within)
     moved = {item: generator.choice(SHELVES.replace(USUAL[item], "")) for item in sorted(moved_items)}
-    key = hashlib.sha256(f"{order} {moved}".encode()).hexdigest()
+    key = _key(order, moved)
     # The split depends on the content, so no task is in both splits
     split: Split = "held-out" if int(key[:8], 16) % 4 == 0 else "train"
     task_id = f"{NAME}/{key[:16]}"
@@ -158,6 +231,10 @@ def _draw(generator: random.Random, picks: int, subgoals: int) -> TaskRecord:
         content_key=key,
         reference_actions=[f"pick {item} from {_shelf_of(item, moved)}" for item in order],
     )
+
+
+def _key(order: Sequence[str], moved: Mapping[str, str]) -> str:
+    return hashlib.sha256(f"{list(order)} {dict(sorted(moved.items()))}".encode()).hexdigest()
 
 
 def _goal(order: Sequence[str], moved: Mapping[str, str]) -> str:
