@@ -124,6 +124,7 @@ def test_variants_are_new_tasks_that_their_gold_solves(server: Client, relation:
     parents = draw(server, "train", 8)
     made = variants(server, parents, relation)
     assert len({task["content_key"] for task in made} | {task["content_key"] for task in parents}) == 48
+    assert {task["split"] for task in made} == {"train"}
     assert variants(server, parents, relation) == made
     assert variants(server, parents, relation, seed=6) != made
     assert variants(server, parents, relation, count=3) == made[:3]

@@ -76,7 +76,7 @@ class Warehouse(Environment):
     def variants(
         self, parents: Sequence[Json], relation: Relation, count: int, seed: int, options: Mapping[str, Any]
     ) -> list[Variant]:
-        """Draws orders as long as the parent's and with as many sub-goals, for each parent in turn.
+        """Draws train tasks: orders as long as the parent's with as many sub-goals, for each parent in turn.
 
         neighbour  the parent's items, in another order or moved otherwise, as many of them moved
         rarer      any items, with the number of moved ones that is rarest among the parents
@@ -100,7 +100,7 @@ class Warehouse(Environment):
         found: dict[str, Variant] = {}
         for parent, draw in islice(cycle(draws), 40 * count):  # many draws of a short order repeat
             record = draw()
-            if record.content_key not in taken and len(found) < count:
+            if record.split == "train" and record.content_key not in taken and len(found) < count:
                 found.setdefault(record.content_key, Variant(record, parent))
         return list(found.values())
 
