@@ -9,7 +9,7 @@ import { DomainError } from '../../domain/base/errors';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { evaluationSpec } from '../../spec/evaluation-spec';
 import { readChange } from '../../spec/read-change';
-import type { SetScore } from '../../store/training/set-scores';
+import { trainedOn, type SetScore } from '../../store/training/set-scores';
 import { asCalled } from '../base/called-name';
 import { followOutput } from '../base/follow-output';
 import { printMessage, printResult } from '../base/output';
@@ -47,6 +47,7 @@ export function addEvaluate(program: Command): void {
           `${spec.name}: ${origin} on ${spec.environment.name}${outcome === 'ended' ? ', stored before' : ''}`,
         );
         const scores = await scoresOf(session, spec, set);
+        for (const line of trainedLines(scores)) printMessage(line);
         const result = { campaign: spec.name, policyId: spec.policy.id, environment: spec.environment.name, scores };
         printResult(options.json, result, () => scoresText(scores, spec));
       }),
@@ -91,6 +92,16 @@ async function scoresOf(session: Session, { name }: CampaignSpec, set: string | 
     throw new DomainError('NoScore', `evaluate: ${name} is ${status} without a score; see \`coevolve status ${name}\``);
   return scores;
 }
+
+/** Warns of tasks on which the policy may have been trained: the whole set's score counts them. */
+const trainedLines = (scores: readonly SetScore[]): string[] =>
+  scores
+    .filter(({ feature, value }) => feature === trainedOn && value === 'yes')
+    .map(
+      ({ tasks, evaluationSet }) =>
+        `warning: ${tasks} tasks of ${evaluationSet} are train tasks of the campaign that trained this policy; ` +
+        `see \`${trainedOn}: no\` for its success on the others`,
+    );
 
 const scoresText = (scores: readonly SetScore[], { name, evaluation }: CampaignSpec): string =>
   [

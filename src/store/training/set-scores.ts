@@ -18,22 +18,37 @@ export type SetScore = {
 /** Features with more values than this are no groups of a table. */
 const maxValues = 24;
 
+/** Feature with the values `yes` and `no`, of a policy that was trained on some tasks of the set. */
+export const trainedOn = 'trained on';
+
 /**
  * Lists the scores of every evaluated policy on every evaluation set, whole and by the environment's own groups: its
- * features of text with 2 to 24 values in the set. Only reports may read it, because it reads the test set.
+ * features of text with 2 to 24 values in the set. A policy that another campaign trained on tasks of the set also has
+ * the groups of `trainedOn`: held-out tasks of another draw may be in the pool that it grew. Only reports may read it,
+ * because it reads the test set.
  */
 export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId: number): Promise<SetScore[]> {
   const { rows } = await client.query<SetScore>(
     `with evaluated as (
        select policy_id, evaluation_set, min(iteration) as iteration from evaluations where campaign_id = $1::int
         group by policy_id, evaluation_set),
+     pools as (
+       select distinct e.policy_id, p.campaign_id, p.iteration
+         from evaluated e
+         join policies p on p.id = e.policy_id and p.campaign_id <> $1::int
+         join training_runs r on r.job_key = p.training_run and r.method not in ('init', 'import')),
      rewards as (
-       select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward
+       select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward,
+              exists (
+                select from pools p
+                  join tasks s on s.campaign_id = p.campaign_id and s.content_key = k.content_key and s.verdict = 'admitted'
+                 where p.policy_id = e.policy_id and s.environment = k.environment and s.split = 'train'
+                   and s.created_iteration <= p.iteration) as trained
          from evaluated e
          join trajectories t on t.campaign_id = $1::int and t.policy_id = e.policy_id and t.outcome = 'scored'
           and t.purpose = case e.evaluation_set when 'dev' then 'evaluation' else 'test' end
          join tasks k on k.campaign_id = $1::int and k.id = t.task_id and k.evaluation_set = e.evaluation_set
-        group by e.iteration, e.policy_id, e.evaluation_set, k.id, k.features),
+        group by e.iteration, e.policy_id, e.evaluation_set, k.id, k.features, k.content_key, k.environment),
      groups as (
        select k.evaluation_set, f.key
          from tasks k, jsonb_each(k.features) f
@@ -44,7 +59,10 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
      labelled as (
        select *, null as feature, null as value from rewards
        union all
-       select r.*, g.key, r.features ->> g.key from rewards r join groups g using (evaluation_set))
+       select r.*, g.key, r.features ->> g.key from rewards r join groups g using (evaluation_set)
+       union all
+       select r.*, '${trainedOn}', case when trained then 'yes' else 'no' end from rewards r
+        where exists (select from rewards o where o.trained and o.policy_id = r.policy_id and o.evaluation_set = r.evaluation_set))
      select iteration, policy_id as "policyId", evaluation_set as "evaluationSet", feature, value,
             count(*)::int as tasks, (count(*) filter (where reward >= 1))::int as successes, -- isSuccess
             avg(reward)::float8 as "meanReward", stddev_samp(reward)::float8 as "rewardDeviation"

@@ -51,3 +51,31 @@ test('every set has its score, whole and by the features of text that divide it'
     { ...whole, evaluationSet: 'extra', tasks: 1, successes: 0, meanReward: 0.25, rewardDeviation: null },
   ]);
 });
+
+test('a policy that another campaign trained on tasks of the set has their score apart', async () => {
+  const trainer = await newCampaign(database.pool);
+  const id = hash('2');
+  const shared = (name: string, contentKey: string) => task(name, { contentKey, split: 'train' });
+  await trainer.store.tasks.seed(trainer.key, [shared('a', hash('a')), shared('b', hash('b'))]);
+  await addPolicy(trainer, { id });
+
+  const campaign = await newCampaign(database.pool);
+  const { store, key, campaignId } = campaign;
+  const inTest = (name: string, contentKey: string) =>
+    task(name, { contentKey, split: 'held-out', evaluationSet: 'test' });
+  await store.tasks.seed(key, [inTest('t1', hash('a')), inTest('t2', hash('c')), inTest('t3', hash('d'))]);
+  await addPolicy(campaign, { id });
+  for (const [taskId, reward] of [['t1', 1] as const, ['t2', 0] as const, ['t3', 1] as const])
+    await store.trajectories.save(attempt(key, { policyId: id, taskId, purpose: 'test', reward }));
+  await store.evaluations.save(key, {
+    ...{ policyId: id, evaluationSet: 'test', incumbentId: null, tasks: 3, successes: 2 },
+    ...{ successLow: 0, successHigh: 1, meanReward: 1, ...none },
+  });
+
+  const scores = await store.evaluations.listSetScores(campaignId);
+  expect(scores.map(({ feature, value, tasks, successes }) => [feature, value, tasks, successes])).toEqual([
+    [null, null, 3, 2],
+    ['trained on', 'no', 2, 1],
+    ['trained on', 'yes', 1, 1],
+  ]);
+});
