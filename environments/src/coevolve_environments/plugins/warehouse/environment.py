@@ -99,8 +99,10 @@ class Warehouse(Environment):
         taken = {_key(order.items, order.moved) for order in orders}
         found: dict[str, Variant] = {}
         for parent, draw in islice(cycle(draws), 40 * count):  # many draws of a short order repeat
+            if len(found) == count:
+                break
             record = draw()
-            if record.split == "train" and record.content_key not in taken and len(found) < count:
+            if record.split == "train" and record.content_key not in taken:
                 found.setdefault(record.content_key, Variant(record, parent))
         return list(found.values())
 
