@@ -37,7 +37,7 @@ test('an effect of 15 points is better, and its sentence has size and interval',
 test.each([
   ['aa', 'again against signals: equivalent', 8, 500],
   ['co-evolving-agents', 'co-evolving-agents against positive-agent: worse', 5, 500],
-  ['co-evolving-agents-even', 'co-evolving-agents against positive-agent: equivalent', 5, 500],
+  ['co-evolving-agents-even', 'co-evolving-agents against positive-agent: equivalent', 8, 500],
   ['graded-failures-control', 'co-evolving against matched: equivalent', 8, 500],
   ['graded-failures', 'co-evolving against matched: equivalent', 5, 500],
   ['graded-failures-even', 'co-evolving against matched: worse', 5, 500],
