@@ -62,7 +62,7 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
        select r.*, g.key, r.features ->> g.key from rewards r join groups g using (evaluation_set)
        union all
        select r.*, '${trainedOn}', case when trained then 'yes' else 'no' end from rewards r
-        where exists (select from rewards o where o.trained and o.policy_id = r.policy_id and o.evaluation_set = r.evaluation_set))
+        where (policy_id, evaluation_set) in (select policy_id, evaluation_set from rewards where trained))
      select iteration, policy_id as "policyId", evaluation_set as "evaluationSet", feature, value,
             count(*)::int as tasks, (count(*) filter (where reward >= 1))::int as successes, -- isSuccess
             avg(reward)::float8 as "meanReward", stddev_samp(reward)::float8 as "rewardDeviation"

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from coevolve_environments.json_text import load_json
+
 _NAMES = ("name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 
@@ -54,8 +56,8 @@ def read_call(call: object) -> JsonCall | None:
         name = None if name in (*_NAMES, *_ARGUMENTS) else name
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments or "{}")
-        except (ValueError, RecursionError):
+            arguments = load_json(arguments or "{}")
+        except ValueError:
             return None
     return JsonCall(name, arguments) if name is not None and isinstance(arguments, dict) else None
 

@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+from coevolve_environments.json_text import load_json
 from coevolve_environments.plugins.json_calls import JsonCall
 
 _NAME = r"(?:functions\.)?(?P<name>[A-Za-z_][\w.-]*)(?::\d+)?"
@@ -33,16 +34,17 @@ def named_calls(answer: str) -> list[JsonCall]:
     tags = [(_TAGGED_NAME.match(part), part) for part in _TAG.findall(answer)]
     if tags and all(name for name, _ in tags):
         return [_with_texts(name["name"], _PAIR.findall(part)) for name, part in tags if name]
-    marked = [_before_json(match, answer) for match in _BEFORE_JSON.finditer(answer)]
-    calls = [call for call, _ in marked] if marked else _alone(answer)
-    return [call for call in calls if call] if all(calls) else []
+    marked = [_before_json(match, answer)[0] for match in _BEFORE_JSON.finditer(answer)]
+    if not marked:
+        return _alone(answer.rstrip())
+    return [call for call in marked if call] if all(marked) else []
 
 
-def _alone(answer: str) -> list[JsonCall | None]:
+def _alone(answer: str) -> list[JsonCall]:
     """Returns the calls of an answer that consists of names and arguments alone."""
-    calls: list[JsonCall | None] = []
+    calls: list[JsonCall] = []
     position = 0
-    while position < len(answer.rstrip()):
+    while position < len(answer):
         match = _ALONE.match(answer, position)
         call, position = _before_json(match, answer) if match else (None, position)
         if call is None:
@@ -78,7 +80,7 @@ def _with_texts(name: str, pairs: list[tuple[str, str]]) -> JsonCall:
 def _value(text: str) -> Any:
     """Returns a number, a constant, a list or an object that is JSON; any other text as it is."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = load_json(text)
+    except ValueError:
         return text
     return text if isinstance(value, str) else value

@@ -18,7 +18,7 @@ def statement_of(content: str) -> str:
     """
     text = action_text(content, _ARGUMENTS, (SUBMIT,))
     if text.count("```") <= 2:
-        text = _FENCE.sub("", text.strip()).removesuffix("```").strip()
+        text = _FENCE.sub("", text).removesuffix("```").strip()
     if sentence := _SENTENCE.match(text):
         text = text[sentence.end() :]
     elif _is_submit_behind_sentence(text):

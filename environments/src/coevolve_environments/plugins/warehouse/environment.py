@@ -8,8 +8,7 @@ a policy can learn by heart; the few items that were moved are in the task's tex
 import hashlib
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
@@ -87,21 +86,21 @@ class Warehouse(Environment):
         picks, subgoals = _sizes(options)
         generator = random.Random(f"{seed}/{relation}")
         orders = [Order(parent) for parent in parents]
-        draws: list[tuple[int | None, Callable[[], TaskRecord]]]
+        draws: list[tuple[int | None, tuple[int, int, Sequence[str], int | None]]] = []
         if relation == "random":
-            draws = [(None, lambda: _draw(generator, picks, subgoals))]
+            draws.append((None, (picks, subgoals, ITEMS, None)))
         else:
-            draws = [
-                (index, partial(_draw_like, generator, orders[index], moved, relation == "neighbour"))
-                for index, moved in enumerate(_moved_in_variants(orders, relation))
-                if moved is not None
-            ]
+            for n, moved in enumerate(_moved_in_variants(orders, relation)):
+                items = orders[n].items
+                if moved is not None:
+                    chosen = items if relation == "neighbour" else ITEMS
+                    draws.append((n, (len(items), orders[n].subgoals, chosen, moved)))
         taken = {_key(order.items, order.moved) for order in orders}
         found: dict[str, Variant] = {}
-        for parent, draw in islice(cycle(draws), 40 * count):  # many draws of a short order repeat
+        for parent, arguments in islice(cycle(draws), 40 * count):  # many draws of a short order repeat
             if len(found) == count:
                 break
-            record = draw()
+            record = _draw(generator, *arguments)
             if record.split == "train" and record.content_key not in taken:
                 found.setdefault(record.content_key, Variant(record, parent))
         return list(found.values())
@@ -193,11 +192,6 @@ def _moved_in_variants(orders: Sequence[Order], relation: Relation) -> list[int 
         number if 0 <= number <= min(MOVED, len(order.items)) else None
         for number, order in zip(changed, orders, strict=True)
     ]
-
-
-def _draw_like(generator: random.Random, order: Order, within: int, same_items: bool) -> TaskRecord:
-    items = order.items if same_items else ITEMS
-    return _draw(generator, len(order.items), order.subgoals, items, within)
 
 
 def _draw(
