@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/base/errors';
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
-import { compareRewards, type PairedComparison } from '../domain/evaluation/compare-rewards';
+import { compareRewards, type PairedComparison, type RewardsByTask } from '../domain/evaluation/compare-rewards';
 import { groupBy } from '../domain/base/group-by';
 import { differencesOf } from '../spec/differences';
 import { listActiveRewards, listEffort, type ActiveRewards, type IterationEffort } from '../store/audit/compare';
@@ -27,7 +27,8 @@ export type Comparison = {
   pairs: CampaignPair[];
 };
 
-export type CampaignPair = PairedComparison & { campaigns: readonly [string, string] };
+/** `leftOut`: tasks of the set that are not compared, because one of the two policies was trained on them. */
+export type CampaignPair = PairedComparison & { campaigns: readonly [string, string]; leftOut: number };
 
 /** A campaign beside the one that it is matched with. The efforts of the latter are null if it is not compared. */
 export type MatchedPair = {
@@ -75,9 +76,9 @@ export async function compareCampaigns(
       `--set ${set}: the active policies of ${names.join(', ')} have no score on it; \`coevolve status ${names[0]!}\` lists the sets`,
     );
   const indices = pairsOf(rows.length, allPairs);
-  const byTask = scores.map(({ rewards }) => new Map(rewards.map(({ contentKey, reward }) => [contentKey, reward])));
+  const untrained = indices.map(([a, b]) => untrainedScores(scores[a]!, scores[b]!));
   const compared = compareRewards(
-    indices.map(([a, b]) => [byTask[a]!, byTask[b]!]),
+    untrained.map(({ pair }) => pair),
     confidence,
   );
   return {
@@ -90,8 +91,24 @@ export async function compareCampaigns(
     evaluationSet: set,
     policies: scores.map(({ policyId }) => policyId),
     meaning,
-    pairs: compared.map((pair, n) => ({ campaigns: [names[indices[n]![0]]!, names[indices[n]![1]]!], ...pair })),
+    pairs: compared.map((pair, n) => ({
+      campaigns: [names[indices[n]![0]]!, names[indices[n]![1]]!],
+      ...{ leftOut: untrained[n]!.leftOut, ...pair },
+    })),
   };
+}
+
+/** The scores of two policies on the tasks that neither was trained on. */
+function untrainedScores(
+  first: ActiveRewards,
+  second: ActiveRewards,
+): { pair: [RewardsByTask, RewardsByTask]; leftOut: number } {
+  const trained = new Set(
+    [...first.rewards, ...second.rewards].filter((task) => task.trained).map(({ contentKey }) => contentKey),
+  );
+  const scoresOf = ({ rewards }: ActiveRewards): RewardsByTask =>
+    new Map(rewards.filter((task) => !trained.has(task.contentKey)).map((task) => [task.contentKey, task.reward]));
+  return { pair: [scoresOf(first), scoresOf(second)], leftOut: trained.size };
 }
 
 /** The first with each of the others, or all pairs. */

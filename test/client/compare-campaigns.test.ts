@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
 import { readConfig } from '../../src/config';
 import { compareCampaigns } from '../../src/client/compare-campaigns';
 import type { Session } from '../../src/client/session';
 import { signFlipTest } from '../../src/domain/evaluation/paired-tests';
 import { exactMcNemar } from '../../src/domain/evaluation/statistics';
 import { createStore } from '../../src/store';
-import { campaignRows } from '../report/campaign-rows';
+import { campaignRows, rowsOf, type CampaignRows } from '../report/campaign-rows';
 import { insertCampaign } from '../report/insert-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { runCli } from '../support/stack';
@@ -13,17 +14,26 @@ let database: FreshDatabase;
 beforeAll(async () => {
   database = await freshDatabase();
   const small = { iterations: 1, agents: ['target'] as const, heldOutTasks: 60 };
-  for (const [name, trainTasks, spec] of [
+  for (const [name, trainTasks, spec, policies = name] of [
     ['light', 80, { iterations: 1 }],
     ['dark', 80, { iterations: 2, llm: null }],
     ['far', 139, { iterations: 1, llm: { models: {} } }], // its first held-out task is the last of the others
+    ['visitor', 80, { iterations: 1 }],
+    ['owner', 90, { iterations: 1 }, 'visitor'], // its last 10 train tasks are held-out tasks of the visitor
   ] as const) {
-    const text = JSON.stringify(campaignRows({ ...small, agents: [...small.agents], trainTasks }));
-    const rows = JSON.parse(text.replaceAll('harbour-light', name)) as ReturnType<typeof campaignRows>;
+    const rows = renamed(campaignRows({ ...small, agents: [...small.agents], trainTasks }), name, policies);
     await insertCampaign(database.pool, { ...rows, campaign: { ...rows.campaign, spec } });
   }
 });
 afterAll(() => database.drop());
+
+/** The rows under another name, and with other policies for another `policies`. */
+function renamed(rows: CampaignRows, name: string, policies: string): CampaignRows {
+  const ids = rowsOf(rows, 'policies').map(({ id }) => String(id));
+  const ofPolicies = (id: string): string => createHash('sha256').update(`${policies} ${id}`).digest('hex');
+  const text = ids.reduce((json, id) => json.replaceAll(id, ofPolicies(id)), JSON.stringify(rows));
+  return JSON.parse(text.replaceAll('harbour-light', name)) as CampaignRows;
+}
 
 const session = (): Session => ({ pool: database.pool, store: createStore(database.pool) }) as unknown as Session;
 
@@ -75,6 +85,18 @@ test('all pairs are compared on request, and refused pairs do not count for the 
   expect(pairs.map(({ campaigns }) => campaigns.join())).toEqual(['light,dark', 'light,far', 'dark,far']);
   expect(pairs[0]!.tests!.signFlipHolm).toBe(pairs[0]!.tests!.signFlipP);
   expect(pairs[0]!.tests!.mcnemarHolm).toBe(pairs[0]!.tests!.mcnemarP);
+});
+
+test('tasks that one of two policies was trained on are left out of their comparison', async () => {
+  const { pairs } = await compare('light', 'visitor', 'dark');
+  expect(pairs).toMatchObject([
+    { campaigns: ['light', 'visitor'], leftOut: 10, tasks: 50, played: [50, 50] },
+    { campaigns: ['light', 'dark'], leftOut: 0, tasks: 60, played: [60, 60] },
+  ]);
+  const config = { ...readConfig({ PATH: process.env['PATH'] }), databaseUrl: database.url };
+  expect((await runCli(config, ['compare', 'light', 'visitor'])).stderr).toBe(
+    'warning: light and visitor: 10 tasks of dev are left out, because one of the two policies was trained on them\n',
+  );
 });
 
 test('a set without a score is rejected', async () => {

@@ -3,6 +3,7 @@ import { createEnvironments } from '../../envs/environments';
 import { listEnvironments, type EnvironmentListing } from '../../envs/list-environments';
 import { addEnvCheck } from './env-check';
 import { installEnvironment, installable, type Installable } from '../../client/install-environment';
+import { asCalled } from '../base/called-name';
 import { printResult, printMessage, table } from '../base/output';
 import { paint } from '../base/terminal-text';
 import { currentConfig } from '../../client/session';
@@ -59,7 +60,7 @@ function listText(environments: readonly EnvironmentListing[]): string {
     'states',
     'replay',
   ];
-  const reasons = missing.map(({ name, unavailable }) => `${name}: ${unavailable}`);
+  const reasons = missing.map(({ name, unavailable }) => asCalled(`${name}: ${unavailable}`));
   return [table(head, rows), ...(reasons.length > 0 ? ['', paint.bold('not available here'), ...reasons] : [])].join(
     '\n',
   );

@@ -24,8 +24,10 @@ export function addCompare(program: Command): void {
       return withSession(async (session) => {
         const options = { ...(set === undefined ? {} : { evaluationSet: set }), allPairs: allPairs ?? false };
         const comparison = await compareCampaigns(session, [...new Set(names)], options);
-        for (const pair of comparison.pairs)
+        for (const pair of comparison.pairs) {
+          if (pair.leftOut > 0) printMessage(`warning: ${trainedText(pair, comparison.evaluationSet)}`);
           if (!pair.tests) printMessage(`warning: ${fewShared(pair, comparison.evaluationSet)}`);
+        }
         for (const problem of failedMatches(comparison)) printMessage(`warning: ${problem}`);
         printResult(json, comparison, () => comparisonText(comparison));
       });
@@ -35,6 +37,9 @@ export function addCompare(program: Command): void {
 const fewShared = ({ campaigns, tasks, played }: CampaignPair, set: string): string =>
   `${campaigns.join(' and ')} share ${tasks} of ${Math.max(...played)} tasks of ${set}, expected at least ` +
   `${100 * minSharedTasks} %: their scores are not compared; give both the same seed and environment`;
+
+const trainedText = ({ campaigns, leftOut }: CampaignPair, set: string): string =>
+  `${campaigns.join(' and ')}: ${leftOut} tasks of ${set} are left out, because one of the two policies was trained on them`;
 
 const failedMatches = ({ matches }: Comparison): string[] =>
   matches.flatMap(({ campaign, matched, iterations }) =>

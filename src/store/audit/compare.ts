@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { trainedTasks } from '../training/trained-tasks';
 
 /** Work of one iteration: candidates, attempts, updates and model calls. */
 export type IterationEffort = {
@@ -38,22 +39,27 @@ export async function listEffort(pool: Pool, campaignId: number): Promise<Iterat
   return rows;
 }
 
-/** Mean reward of a campaign's active target policy at a task, whose content is the same in every campaign. */
-export type TaskReward = { contentKey: string; reward: number };
+/**
+ * Mean reward of a campaign's active target policy at a task, whose content is the same in every campaign. `trained`:
+ * another campaign trained the policy on it.
+ */
+export type TaskReward = { contentKey: string; reward: number; trained: boolean };
 
 export type ActiveRewards = { policyId: string | null; rewards: TaskReward[] };
 
 /** Returns the scores of a campaign's active target policy on an evaluation set, by content of the tasks. */
 export async function listActiveRewards(pool: Pool, campaignId: number, evaluationSet: string): Promise<ActiveRewards> {
   const { rows } = await pool.query<ActiveRewards>(
-    `select h.policy_id as "policyId",
-       coalesce((select jsonb_agg(jsonb_build_object('contentKey', r.content_key, 'reward', r.reward) order by r.content_key collate "C")
-         from (select k.content_key, avg(t.reward)::float8 as reward
+    `with trained as (${trainedTasks})
+     select h.policy_id as "policyId",
+       coalesce((select jsonb_agg(jsonb_build_object('contentKey', r.content_key, 'reward', r.reward, 'trained', r.trained) order by r.content_key collate "C")
+         from (select k.content_key, avg(t.reward)::float8 as reward,
+             (h.policy_id, k.environment, k.content_key) in (select * from trained) as trained
            from trajectories t
            join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = $2
            where t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
              and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
-           group by k.content_key) r), '[]') as rewards
+           group by k.environment, k.content_key) r), '[]') as rewards
      from active_policies h where h.role = 'target' and h.campaign_id = $1::integer`,
     [campaignId, evaluationSet],
   );

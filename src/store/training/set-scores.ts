@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { trainedTasks } from './trained-tasks';
 
 /** Score of a policy on an evaluation set, or on the tasks of a set with one value of a feature. */
 export type SetScore = {
@@ -32,18 +33,10 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
     `with evaluated as (
        select policy_id, evaluation_set, min(iteration) as iteration from evaluations where campaign_id = $1::int
         group by policy_id, evaluation_set),
-     pools as (
-       select distinct e.policy_id, p.campaign_id, p.iteration
-         from evaluated e
-         join policies p on p.id = e.policy_id and p.campaign_id <> $1::int
-         join training_runs r on r.job_key = p.training_run and r.method not in ('init', 'import')),
+     trained as (${trainedTasks}),
      rewards as (
        select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward,
-              exists (
-                select from pools p
-                  join tasks s on s.campaign_id = p.campaign_id and s.content_key = k.content_key and s.verdict = 'admitted'
-                 where p.policy_id = e.policy_id and s.environment = k.environment and s.split = 'train'
-                   and s.created_iteration <= p.iteration) as trained
+              (e.policy_id, k.environment, k.content_key) in (select * from trained) as trained
          from evaluated e
          join trajectories t on t.campaign_id = $1::int and t.policy_id = e.policy_id and t.outcome = 'scored'
           and t.purpose = case e.evaluation_set when 'dev' then 'evaluation' else 'test' end
