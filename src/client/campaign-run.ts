@@ -113,7 +113,7 @@ async function describeProblem(session: Session, { id, name }: Campaign): Promis
   if (!isOpen(description)) return lost(name, await closingText(session, description));
   const owner = readCampaignMemo(description.memo)?.campaignId;
   if (owner !== undefined && owner !== id) return otherCampaign(name);
-  return description.status.name === 'PAUSED' ? pausedInTemporal(session, name, description) : null;
+  return description.status.name === 'PAUSED' ? pausedInTemporal(name, description) : null;
 }
 
 /** The workflow belongs to a campaign with the same name whose rows the database no longer has. */
@@ -123,18 +123,14 @@ export const otherCampaign = (name: string): RunProblem => ({
   next: `end that workflow and continue from the database with \`coevolve reconcile ${name} --force\``,
 });
 
-function pausedInTemporal(session: Session, name: string, { raw }: WorkflowExecutionDescription): RunProblem {
+function pausedInTemporal(name: string, { raw }: WorkflowExecutionDescription): RunProblem {
   const { identity, reason, pausedTime } = raw.workflowExtendedInfo?.pauseInfo ?? {};
   return {
     status: 'paused',
     what: `its workflow was paused in Temporal${eventText(optionalTsToDate(pausedTime), identity, reason)}`,
-    next: `continue with \`temporal workflow unpause --workflow-id ${campaignWorkflowId(name)} ${serverOptions(session)}\``,
+    next: `continue with \`coevolve resume ${name}\``,
   };
 }
-
-/** Options with which the `temporal` command reaches the server. */
-export const serverOptions = ({ config: { temporal } }: Session): string =>
-  `--namespace ${temporal.namespace} --address ${temporal.address ?? '<address>'}`;
 
 const closings: Record<string, string> = {
   ...{ TERMINATED: 'was terminated', CANCELLED: 'was cancelled', TIMED_OUT: 'timed out', FAILED: 'failed' },

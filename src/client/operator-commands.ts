@@ -14,6 +14,7 @@ import {
   stopAfterIterationUpdate,
 } from '../workflows/base/messages';
 import { findRunProblem, problemError, requireRun, withTemporalDeadline } from './campaign-run';
+import { continuePausedWork, listPausedWork } from './paused-work';
 import { operatorName, type Session } from './session';
 
 const updates = {
@@ -53,6 +54,7 @@ export async function sendOperatorCommand(
   const row = await session.store.campaigns.getByName(name);
   if (command === 'abort' && row.status === 'aborted') return { name, status: 'aborted' };
   requireNotEnded(row, command);
+  if (command === 'resume') await continueInTemporal(session, row, onProgress);
   await requireRun(session, row);
   const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
   const operator = { actor, ...(reason ? { reason } : {}) };
@@ -60,7 +62,11 @@ export async function sendOperatorCommand(
     if (command === 'retry' && (await handle.query(statusQuery)).status !== 'parked')
       onProgress(`${name}: no phase is parked`);
     const state: CampaignState = await handle.executeUpdate(updates[command], { args: [operator] });
-    if (command !== 'abort') return state;
+    if (command !== 'abort') {
+      const paused = await withTemporalDeadline(session, () => listPausedWork(session, name));
+      for (const { what, next } of paused) onProgress(`${name}: ${what}; ${next}`);
+      return state;
+    }
     onProgress(`${name}: waits until all activities have stopped, also those of a worker that is not running`);
     return await handle.result().catch((error: unknown) => {
       if (error instanceof WorkflowFailedError && error.cause instanceof CancelledFailure)
@@ -70,6 +76,20 @@ export async function sendOperatorCommand(
   } catch (error) {
     return await throwReason(session, name, command, error);
   }
+}
+
+/** Continues what was paused in Temporal itself, if its workflow is the campaign's. */
+async function continueInTemporal(
+  session: Session,
+  row: CampaignRow,
+  onProgress: CommandOptions['onProgress'],
+): Promise<void> {
+  await withTemporalDeadline(session, async () => {
+    const problem = await findRunProblem(session, row);
+    if (problem?.status === 'lost') throw problemError(row.name, problem);
+    for (const { what } of await continuePausedWork(session, row.name))
+      onProgress(`${row.name}: ${what}; it continues`);
+  });
 }
 
 /** @throws DomainError `CampaignEnded` */

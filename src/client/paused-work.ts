@@ -1,20 +1,22 @@
-import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { isGrpcServiceError, WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { campaignOfWorkflow, campaignWorkflowId } from '../domain/campaign/ids';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
-import { serverOptions } from './campaign-run';
 import type { Session } from './session';
 
-/** An activity or a child workflow of a campaign that was paused in Temporal itself. */
+/** An activity or a workflow of a campaign that was paused in Temporal itself. */
 export type PausedWork = {
   what: string;
   /** The next command. */
   next: string;
+  workflowId: string;
+  /** null: the workflow is paused. */
+  activityId: string | null;
 };
 
 /** Maximum number of workflows of a campaign that are described; one iteration rarely has more than ten open ones. */
 const maxDescribed = 50;
 
-/** Returns the paused activities and child workflows of a campaign. `coevolve resume` cannot continue them. */
+/** Returns the paused activities and workflows of a campaign. */
 export async function listPausedWork(session: Session, name: string): Promise<PausedWork[]> {
   const { workflow } = await session.temporal();
   const found: PausedWork[] = [];
@@ -28,11 +30,31 @@ export async function listPausedWork(session: Session, name: string): Promise<Pa
         throw error;
       });
     if (!description) continue;
-    found.push(...pausedWorkOf(session, description));
+    found.push(...pausedWorkOf(name, description));
     ids.push(...(description.raw.pendingChildren ?? []).map(({ workflowId }) => workflowId!));
   }
   return found;
 }
+
+/** Continues what was paused in Temporal and returns it. */
+export async function continuePausedWork(session: Session, name: string): Promise<PausedWork[]> {
+  const { workflowService, options } = await session.temporal();
+  const { namespace, identity } = options;
+  const paused = await listPausedWork(session, name);
+  for (const { workflowId, activityId } of paused)
+    if (activityId === null) await workflowService.unpauseWorkflowExecution({ namespace, workflowId, identity });
+    else
+      await workflowService
+        .unpauseActivity({ namespace, execution: { workflowId }, id: activityId, identity })
+        .catch((error: unknown) => {
+          const code: number | null = isGrpcServiceError(error) ? error.code : null;
+          if (code !== notFound) throw error; // otherwise it has ended since
+        });
+  return paused;
+}
+
+/** gRPC's code of something that does not exist. */
+const notFound = 5;
 
 /** Returns the names of the campaigns with a paused activity. Temporal lists these workflows some seconds late. */
 export async function findPausedCampaigns(session: Session, campaigns: readonly CampaignRow[]): Promise<Set<string>> {
@@ -47,22 +69,16 @@ export async function findPausedCampaigns(session: Session, campaigns: readonly 
   return names;
 }
 
-function pausedWorkOf(session: Session, { workflowId, status, raw }: WorkflowExecutionDescription): PausedWork[] {
-  const target = `--workflow-id ${workflowId} ${serverOptions(session)}`;
+function pausedWorkOf(name: string, { workflowId, status, raw }: WorkflowExecutionDescription): PausedWork[] {
+  const next = `continue with \`coevolve resume ${name}\``;
   const activities = (raw.pendingActivities ?? [])
     .filter(({ paused }) => paused)
     .map(({ activityId, activityType, pauseInfo }) => {
       const { identity, reason } = pauseInfo?.manual ?? {};
       const by = `${identity ? ` by ${identity}` : ''}${reason ? ` (${reason})` : ''}`;
-      return {
-        what: `activity ${activityType?.name} of ${workflowId} was paused in Temporal${by}`,
-        next: `continue with \`temporal activity unpause --activity-id ${activityId} ${target}\``,
-      };
+      const what = `activity ${activityType?.name} of ${workflowId} was paused in Temporal${by}`;
+      return { what, next, workflowId, activityId: activityId! };
     });
   if (status.name !== 'PAUSED') return activities;
-  const workflow = {
-    what: `workflow ${workflowId} was paused in Temporal`,
-    next: `continue with \`temporal workflow unpause ${target}\``,
-  };
-  return [workflow, ...activities];
+  return [{ what: `workflow ${workflowId} was paused in Temporal`, next, workflowId, activityId: null }, ...activities];
 }

@@ -171,7 +171,7 @@ describe('a campaign that an operator changed in Temporal or in the database', (
     await start('touched');
   });
 
-  test('has a paused activity: list and status say so, and name the command that continues it', async () => {
+  test('has a paused activity: list, status and orders say so, and resume continues it', async () => {
     const training = handle('/iteration/0/train/base');
     const activityId = await until(async () => {
       const description = await training.describe().catch(() => null);
@@ -184,11 +184,14 @@ describe('a campaign that an operator changed in Temporal or in the database', (
     const { namespace } = stack.client.options;
     const paused = { namespace, execution: { workflowId }, id: activityId, identity: 'ada' };
     await stack.client.workflowService.pauseActivity({ ...paused, reason: 'lunch' });
+    const what = `activity submitTraining of ${workflowId} was paused in Temporal by ada (lunch)`;
     const { stdout } = await stack.cli('status', 'touched');
-    expect(stdout).toContain(`activity submitTraining of ${workflowId} was paused in Temporal by ada (lunch)`);
-    expect(stdout).toContain(`temporal activity unpause --activity-id ${activityId} --workflow-id ${workflowId} `);
+    expect(stdout).toContain(`${what}\ncontinue with \`npx coevolve resume touched\``);
     await until(async () => (await stack.cli('list')).stdout.includes('touched waits for an activity that was paused'));
-    await stack.client.workflowService.unpauseActivity(paused);
+    expect((await stack.cli('pause', 'touched')).stderr).toBe(
+      `touched: ${what}; continue with \`npx coevolve resume touched\`\n`,
+    );
+    expect((await stack.cli('resume', 'touched')).stderr).toBe(`touched: ${what}; it continues\n`);
     expect(await stack.json('status', 'touched')).toMatchObject({ status: 'running', pausedWork: [] });
   });
 

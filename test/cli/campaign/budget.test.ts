@@ -212,18 +212,22 @@ describe('a campaign that Temporal does not continue', () => {
     }
   }
 
-  test('is paused in Temporal: every command names the command that continues it, and reconcile changes nothing', async () => {
+  test('is paused in Temporal: every other command names resume, which continues it', async () => {
     const { name } = await openCampaign();
     const { workflowService } = client;
     const paused = { namespace: config.temporal.namespace, workflowId: `campaign/${name}`, identity: 'ada' };
     await workflowService.pauseWorkflowExecution({ ...paused, reason: 'lunch' });
-    const next = `\`temporal workflow unpause --workflow-id campaign/${name} --namespace coevolve --address ${config.temporal.address}\``;
+    const next = `\`npx coevolve resume ${name}\``;
     const what = /was paused in Temporal at 2\d{3}-\S+ by ada \(lunch\)/;
-    await expectProblem(name, { status: 'paused', what, next, commands: [['pause'], ['resume']] });
+    await expectProblem(name, { status: 'paused', what, next, commands: [['pause'], ['stop']] });
     const { code, stderr } = await run('reconcile', name);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(next) });
-    await workflowService.unpauseWorkflowExecution(paused);
-    expect((await run('list')).stdout).toMatch(new RegExp(`^${name} +running `, 'm'));
+    const resumed = run('resume', name); // no worker runs the order
+    await until(async () => new RegExp(`^${name} +running `, 'm').test((await run('list')).stdout));
+    await client.workflow.getHandle(`campaign/${name}`).terminate();
+    expect((await resumed).stderr).toContain(
+      `${name}: workflow campaign/${name} was paused in Temporal; it continues\n`,
+    );
   });
 
   test('is lost when its workflow was terminated: every command names reconcile, which mends it', async () => {
