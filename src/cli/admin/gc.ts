@@ -6,6 +6,8 @@ import { integerIn } from '../data/experts-table';
 
 type Options = { olderThan: number; yes?: boolean; json?: boolean };
 
+const age = (days: number): string => (days === garbageDays ? '' : ` --older-than ${days}`);
+
 /** `coevolve gc`: artifacts that nothing refers to. */
 export function addGc(program: Command): void {
   program
@@ -26,8 +28,9 @@ export function addGc(program: Command): void {
             garbage.map((entry) => [entry.path, bytesText(entry.bytes)]),
           ),
         );
-        if (garbage.length === 0) printMessage('every artifact belongs to rows, or changed within these days');
-        else if (!yes) printMessage(`${bytesText(bytes)}; \`coevolve gc --yes\` deletes them`);
+        if (garbage.length === 0) printMessage(`every artifact belongs to rows, or changed within ${olderThan} days`);
+        else if (yes) printMessage(`deleted ${bytesText(bytes)}`);
+        else printMessage(`${bytesText(bytes)}; \`coevolve gc${age(olderThan)} --yes\` deletes them`);
       }),
     );
 }
