@@ -1,12 +1,14 @@
 """Plugins of the operator: one Python file each, and the errors of invalid files."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from coevolve_environments.plugins.engine_python import engine_python
 from coevolve_environments.protocol import SPLITS, Unavailable
 from coevolve_environments.registry import BuiltEnvironments, build_environments
-from coevolve_environments.settings import read_settings
+from coevolve_environments.settings import Settings, read_settings
 from conftest import REPOSITORY
 
 GOOD = """
@@ -146,3 +148,12 @@ def test_the_state_folder_is_independent_of_the_working_folder(
     kept = read_settings(None, Path("state")).section("own").state
     assert kept == tmp_path.resolve() / "state" / "own"
     assert kept.is_dir()
+
+
+def test_an_interpreter_is_found_through_the_link_of_its_environment(tmp_path: Path) -> None:
+    (tmp_path / "venv/bin").mkdir(parents=True)
+    (tmp_path / "venv/lib/python3.11/site-packages/engine").mkdir(parents=True)
+    python = tmp_path / "venv/bin/python"
+    python.symlink_to(sys.executable)
+    settings = Settings("own", {"python": "venv/bin/python"}, tmp_path, tmp_path)
+    assert engine_python(settings, "own", "engine") == python

@@ -137,10 +137,10 @@ def test_dense_rewards_count_the_turns_passed(server: Client) -> None:
     "text",
     [
         "[__import__('os').system('true')]",
-        "[ls(a=open('/etc/passwd'))]",
+        "[ls(a=lambda: open('/etc/passwd'))]",
         "[().__class__()]",
         "[ls(**{'a': True})]",
-        "[cd(folder='a' * 10)]",
+        "[cd(folder='a' * 10**9)]",
         "[(lambda: 1)()]",
         "print",
         "",
@@ -160,6 +160,8 @@ def test_text_other_than_a_list_of_literal_calls_ends_the_turn(
         ("no_such_function()", "name 'no_such_function' is not defined"),
         ("_load_scenario(scenario={})", "is not defined"),
         ("cd(path='x')", "unexpected keyword argument"),
+        ("cd(folder=open(file='/etc/passwd'))", "name 'open' is not defined"),
+        ("cd(folder=open('/etc/passwd'))", "open('/etc/passwd')"),  # a text, as in the published evaluation
         ("post_tweet(content=1, tags=2)", "error"),
     ],
 )

@@ -80,6 +80,10 @@ def before_json(form: str) -> Any:
     return lambda of: "".join(form.format(c.name, json.dumps(c.keyword)) for c in of)
 
 
+def indented(of: list[Call]) -> str:
+    return json.dumps([{"name": call.name, "arguments": call.keyword} for call in of], indent=2)
+
+
 SPELLINGS: dict[str, Any] = {
     "a Python list": python,
     "a list without brackets": lambda of: python(of)[1:-1],
@@ -100,6 +104,12 @@ SPELLINGS: dict[str, Any] = {
         "<think>rm()</think>Sure.\n" + "".join(f"<tool_call>{call}" for call in as_json(of[:1]))
     ),
     "JSON objects": lambda of: "\n".join(as_json(of)),
+    "indented JSON": lambda of: indented(of),
+    "indented JSON in a fence": lambda of: f"Let me see.\n```json\n{indented(of)}\n```",
+    "indented JSON in a tag": lambda of: f"<tool_call>\n{indented(of)}\n</tool_call>",
+    "Anthropic's form": lambda of: json.dumps(
+        [{"type": "tool_use", "id": "toolu_1", "name": c.name, "input": c.keyword} for c in of]
+    ),
     "OpenAI's form": lambda of: json.dumps(
         [{"type": "function", "function": {"name": c.name, "arguments": json.dumps(c.keyword)}} for c in of]
     ),
@@ -229,11 +239,15 @@ def test_natural_spellings_are_calls(spelling: str, written: list[Call]) -> None
         "```\nno call\n```",
         '{"answer": 1}',
         "[f(a=lambda: 1)]",
-        "[f(a=g())]",
-        "[f(a=9**9)]",
+        "[f(a=9**9**9)]",
+        "[f(a='x' * 10**9)]",
+        "[f(a='%9999d' % 1)]",
+        "[f(a=x + y)]",
         "[f(**{'a': 1})]",
-        "[f(a=[1][0])]",
+        "[f(a=[g(b=1)])]",
         "[f(a={[]: 1})]",
+        '[{"name": "cd", "folder": "a"}]',
+        '[{"name": "cd", "values": {"folder": "a"}}]',
     ],
 )
 def test_answers_that_mention_a_call_or_compute_are_not_calls(text: str) -> None:
@@ -252,6 +266,12 @@ def test_answers_that_mention_a_call_or_compute_are_not_calls(text: str) -> None
         "[f(a=-1, b=1.5, c=[1, 'x'], d={'k': (1, 2)})]",
         "[f(a=1 + 2 * 3)]",
         "[f(a=document)]",
+        "[f(a=g())]",
+        "[f(a=g(1, 'x'))]",
+        "[f(a=g(b=h(c=1)))]",
+        "[f(a=items[0], b=[pwd()], c=...)]",
+        "[f(a=2**10, b=7 // 2, c=7 % 2, d='x' + 'y', e='ab' * 3)]",
+        "[f(a=10**20)]",
         "\n[ls()]\n",
         "[a.f(x=1)]",
     ],

@@ -122,7 +122,7 @@ def test_no_composed_task_equals_a_held_out_one(server: Client, composed: list[d
         (["[no_such_function()]"], "not-executable"),
         (["[cd(path='document')]"], "not-executable"),
         (["[cd(folder='document'), cd(folder='document')]"], "not-executable"),
-        (["[mkdir(dir_name=open('/etc/passwd'))]"], "bad-format"),
+        (["[mkdir(dir_name=lambda: 1)]"], "bad-format"),
         (["[cd(folder='document'), mkdir(", "Done."], "bad-format"),
         (["Done."], "bad-format"),
         ([], "bad-format"),

@@ -85,6 +85,23 @@ def test_every_perturbed_gold_play_has_the_published_verdict() -> None:
     assert in_empty_turns > 50
 
 
+def test_a_call_that_changes_a_default_of_the_package_affects_no_other_attempt() -> None:
+    entry = next(e for e in read_entries("miss_func") if e.number == 77)
+    mention = "mention(tweet_id=10, mentioned_usernames=['@x'])"  # of a tweet whose mentions are the default
+    changed = gold(entry)
+    changed[2].append([mention])
+    assert our_verdict(entry, gold(entry)) is True
+    assert our_verdict(entry, changed) is published_verdict(entry, changed) is False
+    assert our_verdict(entry, gold(entry)) is True
+
+
+def test_published_prompts_go_with_its_reading_of_arguments() -> None:
+    entry = next(read_entries("base"))
+    episode = BfclEpisode(entry, task_id="t", split="train", max_steps_per_turn=20, published_prompts=True)
+    assert "missing 1 required positional argument" in episode.act("[cd('document')]").messages[0]["content"]
+    assert "document" in episode.act("[cd(folder='document')]").messages[0]["content"]
+
+
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_published_prompts_are_those_of_the_published_evaluation(category: str) -> None:
     helpers = published_helpers()

@@ -11,6 +11,7 @@ from coevolve_environments.plugins.appworld.code_action import code_of
 from coevolve_environments.plugins.command import command_of
 from coevolve_environments.plugins.intercode_sql.statement import statement_of
 from coevolve_environments.plugins.webshop.episode import shop_action
+from coevolve_environments.server.composed_episode import has_answer, is_finish
 
 Spelling = Callable[[str], str]
 
@@ -35,6 +36,8 @@ SHARED: dict[str, Spelling] = {
     "ReAct in a fence": lambda action: f"Thought: Now.\nAction:\n```\n{action}\n```",
     "a fence behind a sentence": lambda action: f"I will try this:\n```\n{action}\n```\nThen I see.",
     "thinking": lambda action: f"<think>\nMaybe ```\nx\n```?\n</think>\n\n```\n{action}\n```",
+    "more thinking, cut off": lambda action: f"```\n{action}\n```\n<think>And then",
+    "line ends of Windows": lambda action: f"Now:\r\n```\r\n{action}\r\n```",
     "a tag": call("run", "action", TAG),
     "a tag behind a sentence": call("run", "command", f"Let me see.\n{TAG}"),
     "JSON": call("run", "command"),
@@ -117,6 +120,27 @@ def test_natural_spellings_are_code(spelling: str, action: str) -> None:
 @given(action=shop_actions)
 def test_natural_spellings_are_actions_of_the_shop(spelling: str, action: str) -> None:
     assert shop_action(SHOP[spelling](action)) == action
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        *SHARED.values(),
+        lambda action: f"`{action}`",
+        lambda action: f"There are three.\n\n{action}.",
+        lambda action: f"{action}<|im_end|>",
+        lambda action: json.dumps({"name": "finish", "arguments": {"answer": action[7:-1]}}),
+    ],
+)
+@pytest.mark.parametrize("answer", ["", "3 boxes [red]"])
+def test_natural_spellings_end_a_composed_task(spelling: Spelling, answer: str) -> None:
+    written = spelling(f"finish[{answer}]")
+    assert (is_finish(written), has_answer(written)) == (True, answer != "")
+
+
+@pytest.mark.parametrize("text", ["I will finish[] later", "finish[3", "open door\n", "I finish[]", "finish"])
+def test_a_text_about_an_end_ends_nothing(text: str) -> None:
+    assert not is_finish(text)
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,23 @@ def test_a_rarer_variant_has_the_number_of_moved_items_that_few_parents_have(ser
     assert {moved_in(task) for task in made if moved_in(parents[task["parent"]]) != 2} == {2}
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "```\n{}\n```",
+        "`{}`",
+        "Action: {}.",
+        "<think>Where?</think>{}",
+        '{{"name": "act", "arguments": {{"action": "{}"}}}}',
+    ],
+)
+def test_natural_spellings_are_picks(server: Client, spelling: str) -> None:
+    [task] = draw(server, "train", 1)
+    with server.session(NAME) as session:
+        written = [spelling.format(action) for action in task["reference_actions"]]
+        assert session.play(task["definition"], written)["reward"] == 1
+
+
 def test_no_parents_have_no_related_variants(server: Client) -> None:
     body = {"parents": [], "relation": "harder", "count": 9, "seed": 1, "options": {}}
     assert server.http.post(f"/envs/{NAME}/data/variants", json=body).json()["tasks"] == []

@@ -14,5 +14,5 @@ function reasonFor(detected: PhaseRow | undefined): string {
   const signals = Object.values(detected.result ?? {}).reduce<number>((sum, count) => sum + Number(count), 0);
   if (signals === 0)
     return 'no attempt raised a signal, so no task was flagged; signals.* in the spec sets the thresholds, and a policy that solves all or no tasks raises few';
-  return `${signals} signals flagged tasks, but no new task came from them: synthesis.candidatesPerSignal is 0, the environment has no other variant, or the language model's answers were unusable (\`coevolve budget\` lists its calls)`;
+  return `${signals} signals flagged tasks, but no new task came from them: synthesis.candidatesPerSignal is 0, \`synthesis.aims: shuffled\` found no played task without a flag, the environment has no other variant, or the language model's answers were unusable (\`coevolve budget\` lists its calls)`;
 }

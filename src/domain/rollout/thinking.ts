@@ -4,12 +4,13 @@ const [start, end] = ['<think>', '</think>'];
 
 /**
  * Returns the part of a model's answer that is its action: the text after the last end of thinking, in the tags of Qwen3,
- * DeepSeek-R1 and others. An answer that was cut off while thinking has no action.
+ * DeepSeek-R1 and others, and before a line that begins thinking that was cut off.
  */
 export function withoutThinking(answer: string): string {
   const last = answer.lastIndexOf(end);
   const action = last < 0 ? answer : answer.slice(last + end.length).trim();
-  return action.trimStart().startsWith(start) ? '' : action;
+  const cutOff = action.search(/^[ \t]*<think>/m);
+  return cutOff < 0 ? action : action.slice(0, cutOff).trim();
 }
 
 /** Returns the conversation without the thinking of its actions, as the templates of Qwen3 and others show earlier turns. */

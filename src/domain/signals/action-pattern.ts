@@ -92,6 +92,8 @@ function markedNames(text: string): string[] {
   return named.length > 0 ? named : jsonNames(calls);
 }
 
+const argumentKeys = new Set(['arguments', 'parameters', 'input', 'args']);
+
 /** Returns the texts of the keys `name` and `function`, except inside arguments. */
 function jsonNames(text: string): string[] {
   const names: string[] = [];
@@ -99,7 +101,7 @@ function jsonNames(text: string): string[] {
   let key = '';
   for (const [token, word, colon] of text.matchAll(/"((?:\\.?|[^"\\])*)(?:"\s*(:?)|$)|[[\]{}]/gs)) {
     if (word === undefined) {
-      if (token === '{' || token === '[') open.push(open.at(-1) || key === 'arguments' || key === 'parameters');
+      if (token === '{' || token === '[') open.push(open.at(-1) || argumentKeys.has(key));
       else open.pop();
     } else if (!colon && !open.at(-1) && (key === 'name' || key === 'function')) names.push(word);
     key = colon ? word! : '';

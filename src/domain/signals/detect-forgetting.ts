@@ -20,7 +20,10 @@ export type ForgettingSettings = {
    * By the formula an unchanged policy that sometimes succeeds has forgotten nearly every task that it fails.
    */
   score: 'drop' | 'rollout' | 'mean' | 'max';
-  /** In (0, 1]: for `drop`, the largest probability of such a drop if nothing had changed. An unchanged task is marked no more often. */
+  /**
+   * In (0, 1]: for `drop`, the largest probability of such a drop if nothing had changed. The agents and the steps of one
+   * iteration share it, so that an unchanged task is marked in no more of its iterations.
+   */
   maxP: number;
   /**
    * `before-current-iteration`: H ends before the current iteration and does not depend on the order of attempts.
@@ -70,9 +73,18 @@ export function detectForgetting(
 
   const currentIds = new Set(current.map(({ trajectoryId }) => trajectoryId));
   const groups = groupBy(distinctAttempts([...history, ...current]), (attempt) => scopeOf(attempt, scope));
-  return [...groups.values()]
-    .flatMap((attempts) =>
-      splitByPolicy(attempts).flatMap((_, i, iterations) => markIteration(iterations, i, settings)),
+  const split = [...groups.values()].map(splitByPolicy);
+  const testOf = ([attempt]: readonly ScoredAttempt[]): string =>
+    JSON.stringify([scope === 'task' ? attempt!.taskId : attempt!.taskType, attempt!.iteration]);
+  const tests = groupBy(
+    split.flatMap((iterations) => iterations.slice(1)), // the first has nothing before it
+    testOf,
+  );
+  return split
+    .flatMap((iterations) =>
+      iterations.flatMap((group, i) =>
+        markIteration(iterations, i, { ...settings, maxP: maxP / (tests.get(testOf(group))?.length ?? 1) }),
+      ),
     )
     .filter(({ trajectoryId }) => currentIds.has(trajectoryId))
     .sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));

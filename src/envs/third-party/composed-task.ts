@@ -22,8 +22,21 @@ export const composedTaskOf = (definition: Record<string, unknown>): ComposedTas
 /** Ends an attempt at a composed task. It is never sent to the server, whose actions we do not know. */
 export const finishAction = 'finish[]';
 
-/** Returns the answer of `finish[<answer>]`, with or without a thought before it; undefined for other texts. */
-const answerOf = (text: string): string | undefined => /^finish\s*\[([^]*)\]$/i.exec(actionOf(text))?.[1]?.trim();
+/**
+ * Returns the answer of `finish[<answer>]` in the last lines of an action, also in a fence or in backticks; undefined for
+ * other texts.
+ */
+function answerOf(text: string): string | undefined {
+  const bare = actionOf(text)
+    .replace(endTokens, '')
+    .replace(/```\w*|`/g, '')
+    .trim();
+  if (!/\]\.?$/.test(bare)) return undefined; // otherwise the search takes quadratic time
+  return /(?:^|\n)[ \t]*finish\s*\[([^]*)\]\.?$/i.exec(bare)?.[1]?.trim();
+}
+
+/** Special tokens that end an answer; some servers leave them in its text. */
+const endTokens = /(?:<\|\w{1,30}\|>|<\/s>){1,4}\s*$/;
 
 export const isFinish = (text: string): boolean => answerOf(text) !== undefined;
 

@@ -12,6 +12,7 @@ test.each([
   ['an answer after two rounds of thinking', '<think>a</think>b<think>c</think>d', 'd'],
   ['an answer that was cut off while thinking', '<think>How many', ''],
   ['an answer that was cut off while thinking again', '<think>a</think><think>b', ''],
+  ['an answer before thinking that was cut off', '<think>a</think>SELECT 1\n<think>b', 'SELECT 1'],
   ['an answer that mentions the tag', 'The tag <think> starts it', 'The tag <think> starts it'],
 ])('the action of %s', (_, answer, action) => {
   expect(withoutThinking(answer)).toBe(action);

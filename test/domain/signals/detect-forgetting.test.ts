@@ -249,6 +249,32 @@ describe('the test of a drop', () => {
     expect(flagged(literal)).toBeGreaterThan(1_000);
   });
 
+  test('unchanged agents are marked at no more than five percent of the tasks, however many steps an iteration has', () => {
+    const random = createRandom(7);
+    const tasks = 1_000;
+    const attempts = Array.from({ length: tasks }, (_, task) =>
+      (['target', 'failure'] as const).flatMap((role) =>
+        [1, 2, 3].flatMap((iteration) =>
+          [1, 2, 3, 4, 5].flatMap((step) =>
+            groupOf(
+              Array.from({ length: 8 }, () => random.integer(2)),
+              { role, taskId: `task-${task}`, iteration, policyId: `${iteration}/${step}` },
+            ).map((attempt, i) => ({
+              ...attempt,
+              attempt: 8 * step + i,
+              trajectoryId: `${task}/${role}/${iteration}/${step}/${i}`,
+            })),
+          ),
+        ),
+      ),
+    ).flat();
+    const current = attempts.filter(({ iteration }) => iteration === 3);
+    const history = attempts.filter(({ iteration }) => iteration < 3);
+    const marked = new Set(detectForgetting(current, history, drop).map(({ taskId }) => taskId));
+    expect(marked.size).toBeGreaterThan(0);
+    expect(marked.size).toBeLessThanOrEqual(0.05 * tasks);
+  });
+
   test('of 100 tasks of which 10 are forgotten, most of the 10 strongest signals are of these', () => {
     const { current, history } = campaignOf(100, (task) => (task < 10 ? { before: 0.8, now: 0.05 } : null));
     const strongest = new Map<string, number>();

@@ -16,7 +16,7 @@ def engine_python(settings: Settings, engine: str, package: str) -> Path:
     Raises:
         Unavailable: the engine is not installed; the message contains the installation command.
     """
-    python = settings.path("python") or Path(sys.prefix).with_name(f".venv-{engine}") / "bin" / "python"
+    python = settings.program("python") or Path(sys.prefix).with_name(f".venv-{engine}") / "bin" / "python"
     found = python.parent.parent.glob(f"lib/python3*/site-packages/{package}")
     if python.exists() and next(found, None) is not None:
         return python

@@ -8,7 +8,8 @@ from typing import Any
 from coevolve_environments.json_text import load_json
 
 _NAMES = ("name", "function")
-_ARGUMENTS = ("arguments", "parameters")
+_ARGUMENTS = ("arguments", "parameters", "input", "args")  # of OpenAI, Llama, Anthropic, Google
+_OTHERS = {"id", "call_id", "type", "index"}
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,17 @@ def json_values(text: str) -> Iterator[Any]:
 
 
 def read_call(call: object) -> JsonCall | None:
-    """Reads `{"name": ..., "arguments": {...}}`, its variants and `{<name>: {...}}`; else returns None."""
+    """Reads `{"name": ..., "arguments": {...}}`, its variants and `{<name>: {...}}`; else returns None.
+
+    Without arguments, an unknown key may be an argument that would be lost: then it is no call.
+    """
     if not isinstance(call, dict):
         return None
     if isinstance(nested := call.get("function"), dict):  # OpenAI's form
         call = nested
     name = next((call[key] for key in _NAMES if isinstance(call.get(key), str)), None)
-    arguments: Any = next((call[key] for key in _ARGUMENTS if key in call), {})
+    is_only_named = call.keys() <= {*_NAMES, *_OTHERS}
+    arguments: Any = next((call[key] for key in _ARGUMENTS if key in call), {} if is_only_named else None)
     if name is None and len(call) == 1:
         [(name, arguments)] = call.items()
         name = None if name in (*_NAMES, *_ARGUMENTS) else name

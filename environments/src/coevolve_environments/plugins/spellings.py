@@ -17,7 +17,7 @@ _END = r"</(?:tool_?call|function_call)>|<\|/tool_call\|>|<\|tool_call_end\|>"
 TAGGED = re.compile(rf"{_START}(.*?)(?:{_END}|(?={_START})|\Z)", re.IGNORECASE | re.DOTALL)
 PREFIX = re.compile(r"<\|python_tag\|>|\[TOOL_CALLS\](?=\s*[\[{])|\bfunctools(?=\[)")  # Llama, Mistral, Phi
 _LAST_TOKENS = re.compile(r"(?:<\|\w{1,30}\|>|</s>){1,4}\s*\Z")
-FENCED = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+FENCED = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"`([^`]+)`")
 
 

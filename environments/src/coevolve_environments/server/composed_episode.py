@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from coevolve_environments.plugins.react import action_of
+from coevolve_environments.plugins.spellings import action_text, bare_answer, only_call
 from coevolve_environments.protocol import (
     BadRequest,
     Environment,
@@ -20,7 +20,7 @@ from coevolve_environments.protocol import (
 COMPOSED_IN = "composed_in"
 """Field of a composed task's definition: the definition of the task in whose world it is played."""
 FINISH = "finish[]"
-_FINISH = re.compile(r"finish\s*\[(.*)\]", re.IGNORECASE | re.DOTALL)
+_FINISH = re.compile(r"(?:\A|\n)[ \t]*finish\s*\[(.*)\]\.?\Z", re.IGNORECASE | re.DOTALL)
 _REPLACEMENT = (
     "Your task is now the following one. It replaces every other task that is stated before or after it:\n"
 )
@@ -42,13 +42,22 @@ def start_episode(environment: Environment, definition: Json, seed: int) -> Epis
 
 
 def is_finish(action: str) -> bool:
-    return _FINISH.fullmatch(action_of(action)) is not None
+    return _answer_of(action) is not None
 
 
 def has_answer(action: str) -> bool:
     """Returns whether the action finishes with an answer, which no state contains."""
-    finish = _FINISH.fullmatch(action_of(action))
-    return finish is not None and finish[1].strip() != ""
+    return bool(_answer_of(action))
+
+
+def _answer_of(content: str) -> str | None:
+    """Returns the answer of `finish[<answer>]` in any spelling, or as the last lines; else None."""
+    call = only_call(bare_answer(content))
+    if call is not None and call.name == "finish":
+        return " ".join(map(str, call.arguments.values())).strip()
+    text = action_text(content, ("action", "command"))
+    finish = _FINISH.search(text) if text.endswith(("]", "].")) else None  # otherwise quadratic
+    return finish and finish[1].strip()
 
 
 class ComposedEpisode:

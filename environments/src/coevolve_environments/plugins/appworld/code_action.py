@@ -8,7 +8,7 @@ from coevolve_environments.plugins.spellings import bare_answer, only_call
 from coevolve_environments.plugins.thinking import after_thinking
 
 _FENCE = re.compile(
-    r"```(?:python3?|py|ipython|tool_code)?[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL | re.IGNORECASE
+    r"```(?:python3?|py|ipython|tool_code)?[ \t]*\r?\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL | re.IGNORECASE
 )
 _MARK = re.compile(r"^[ \t]*action[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _ARGUMENTS = ("code", "python", "source", "command", "action")

@@ -11,7 +11,8 @@ from coevolve_environments.plugins.bfcl.spellings import candidates
 
 MAX_CALLS = 64
 MAX_CHARACTERS = 20_000
-_MAX_NUMBER = 10**18
+_MAX_NUMBER = 10**300
+_MAX_OPERAND = 1_000  # of a power
 _MAX_ITEMS = 1_000
 # Attempts at the same task repeat many actions.
 _CACHED_TEXTS = 512
@@ -24,9 +25,15 @@ class NotCalls(ValueError):
 
 @dataclass(frozen=True)
 class Call:
+    """A call of a function. An argument that is a call is executed first, as in the published evaluation."""
+
     name: str
     positional: tuple[Any, ...]
     keyword: dict[str, Any]
+
+    def __repr__(self) -> str:
+        named = (f"{name}={value!r}" for name, value in self.keyword.items())
+        return f"{self.name}({', '.join([*map(repr, self.positional), *named])})"
 
 
 def parse_calls(text: str) -> list[Call]:
@@ -38,7 +45,7 @@ def parse_calls(text: str) -> list[Call]:
     if len(text) > MAX_CHARACTERS:
         raise NotCalls("too long")
     calls = _cached_calls(text) if len(text) <= _MAX_CACHED_CHARACTERS else _calls(text)
-    return [Call(c.name, _copy(c.positional), _copy(c.keyword)) for c in calls]
+    return [_copy(call) for call in calls]
 
 
 def spelled_calls(text: str) -> list[str]:
@@ -47,12 +54,7 @@ def spelled_calls(text: str) -> list[str]:
     Raises:
         NotCalls: see `parse_calls`.
     """
-    return [_spelled(call) for call in parse_calls(text)]
-
-
-def _spelled(call: Call) -> str:
-    named = (f"{name}={value!r}" for name, value in call.keyword.items())
-    return f"{call.name}({', '.join([*map(repr, call.positional), *named])})"
+    return [repr(call) for call in parse_calls(text)]
 
 
 def named_arguments(text: str, parameters: Sequence[str]) -> str:
@@ -87,6 +89,8 @@ _cached_calls = lru_cache(_CACHED_TEXTS)(_calls)
 
 def _copy(value: Any) -> Any:
     """Copies lists and dicts of a literal, because a function may keep and change its arguments."""
+    if isinstance(value, Call):
+        return Call(value.name, _copy(value.positional), _copy(value.keyword))
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -132,8 +136,12 @@ def _call(node: ast.expr) -> Call:
     for argument in node.keywords:
         if argument.arg is None or argument.arg in keyword:
             raise NotCalls("arguments must be named once and not unpacked")
-        keyword[argument.arg] = _literal(argument.value)
-    return Call(_name(node.func), tuple(_literal(argument) for argument in node.args), keyword)
+        keyword[argument.arg] = _argument(argument.value)
+    return Call(_name(node.func), tuple(map(_argument, node.args)), keyword)
+
+
+def _argument(node: ast.expr) -> Any:
+    return _call(node) if isinstance(node, ast.Call) and node.keywords else _literal(node)
 
 
 def _name(node: ast.expr) -> str:
@@ -146,7 +154,8 @@ def _name(node: ast.expr) -> str:
 
 
 _CONSTANTS = {"true": True, "false": False, "null": None}
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+              ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow}  # fmt: skip
 
 
 def _literal(node: ast.expr) -> Any:
@@ -156,12 +165,16 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _value(node: ast.expr) -> Any:
-    """Returns a literal. A name is a constant of JSON or, as the package's decoder reads it, a text."""
+    """Returns a literal. A name is a constant of JSON. As in the package's decoder, another name, an element
+    and a call without named arguments are texts.
+    """
     match node:
-        case ast.Constant(value=value) if value is not Ellipsis:
-            return value
+        case ast.Constant(value=value):
+            return "..." if value is Ellipsis else value
         case ast.Name(id=name):
             return _CONSTANTS.get(name, name)
+        case ast.Call(keywords=[]) | ast.Subscript():
+            return ast.unparse(node)
         case ast.List(elts=items):
             return [_value(item) for item in items]
         case ast.Tuple(elts=items):
@@ -176,7 +189,7 @@ def _value(node: ast.expr) -> Any:
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _number(operand)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _computed(_OPERATORS[type(op)], _number(left), _number(right))
+            return _computed(_OPERATORS[type(op)], _operand(left), _operand(right))
     raise NotCalls(f"not a literal: {ast.unparse(node)[:100]}")
 
 
@@ -188,11 +201,30 @@ def _number(node: ast.expr) -> Any:
     return value
 
 
+def _operand(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant | ast.BinOp) and isinstance(value := _value(node), str):
+        return value
+    return _number(node)
+
+
 def _computed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """Computes with numbers, joins and repeats texts, as far as it costs neither time nor memory."""
+    texts = [operand for operand in (left, right) if isinstance(operand, str)]
+    numbers = [abs(operand) for operand in (left, right) if not isinstance(operand, str)]
+    if operation is operator.pow:
+        is_cheap = not texts and max(numbers) <= _MAX_OPERAND
+    elif operation is operator.mul and texts:
+        is_cheap = len(texts) == 1 and len(texts[0]) * numbers[0] <= MAX_CHARACTERS
+    else:
+        is_cheap = not texts or operation is operator.add
+    if not is_cheap:
+        raise NotCalls("a computed value is too large")
     try:
-        return operation(left, right)
-    except ArithmeticError as error:
+        value = operation(left, right)
+    except (ArithmeticError, TypeError) as error:
         raise NotCalls(str(error)) from None
+    _check_size(value)
+    return value
 
 
 def _hashable(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -205,7 +237,9 @@ def _hashable(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
 
 
 def _check_size(value: object) -> None:
-    """Rejects values that only cost time: no gold call has a longer list or a larger number."""
+    """Rejects values that only cost time: no gold call has a longer list or text, or a larger number."""
+    if isinstance(value, str) and len(value) > MAX_CHARACTERS:
+        raise NotCalls("a text is too long")
     if isinstance(value, int) and abs(value) > _MAX_NUMBER:
         raise NotCalls("a number is too large")
     if isinstance(value, list | tuple | set | dict):

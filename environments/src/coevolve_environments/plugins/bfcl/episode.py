@@ -1,5 +1,7 @@
 """One attempt at one entry: the user's turns in order, each checked against the gold calls."""
 
+from dataclasses import replace
+
 from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
 from coevolve_environments.plugins.bfcl.entries import Entry, tools_of
 from coevolve_environments.plugins.bfcl.gold import GoldTurn, gold_of
@@ -60,6 +62,8 @@ class BfclEpisode:
     def act(self, content: str) -> Observation:
         try:
             calls = parse_calls(content)
+            if self._published_prompts:  # whose evaluation drops arguments without a name
+                calls = [replace(call, positional=()) for call in calls]
         except NotCalls:
             calls = []
         return self._execute(calls) if calls else self._end_turn()

@@ -41,7 +41,7 @@ def _source(part: str) -> str:
     stripped = part.strip()
     if fenced := FENCED.fullmatch(stripped):
         stripped = fenced[1].strip()
-    calls = json_calls(stripped) if stripped.startswith(("{", "[{")) else None
+    calls = json_calls(stripped) if stripped.startswith(("{", "[")) else None
     return _python(calls) if calls else stripped
 
 

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache, lru_cache
 from typing import Any
 
@@ -31,13 +32,25 @@ class World:
     def call(self, call: Call) -> str:
         """Returns the result in the text form of the package's executor, also for a failed call."""
         try:
-            if call.name not in self._owners:
-                raise NameError(f"name '{call.name}' is not defined")
-            _check_cost(call)
-            result = self._function(call.name)(*call.positional, **call.keyword)
-            return _to_text(result)[:_MAX_RESULT_CHARACTERS]
+            return _to_text(self._result(call))[:_MAX_RESULT_CHARACTERS]
         except Exception as error:  # the policy reads every error of the package
             return f"{_EXCEPTION} {error}"
+
+    def _result(self, call: Call) -> Any:
+        if call.name not in self._owners:
+            raise NameError(f"name '{call.name}' is not defined")
+        positional = tuple(map(self._argument, call.positional))
+        keyword = {name: self._argument(value) for name, value in call.keyword.items()}
+        _check_cost(Call(call.name, positional, keyword))
+        function = self._function(call.name)
+        defaults = _mutable_defaults(self._owners[call.name], call.name)
+        if defaults:  # a function that changes its default would change every later world of this process
+            given = inspect.signature(function).bind_partial(*positional, **keyword).arguments
+            keyword |= {name: deepcopy(value) for name, value in defaults.items() if name not in given}
+        return function(*positional, **keyword)
+
+    def _argument(self, value: Any) -> Any:
+        return self._result(value) if isinstance(value, Call) else value
 
     def parameters(self, name: str) -> list[str]:
         """Returns the names of a function's parameters in their order. Raises KeyError if unknown."""
@@ -84,6 +97,12 @@ def _owners(classes: tuple[str, ...]) -> dict[str, str]:
         for function, _ in inspect.getmembers(_class(name), inspect.isfunction)
         if not function.startswith("_")
     }
+
+
+@cache
+def _mutable_defaults(owner: str, function: str) -> dict[str, Any]:
+    parameters = inspect.signature(getattr(_class(owner), function)).parameters.values()
+    return {p.name: deepcopy(p.default) for p in parameters if isinstance(p.default, list | dict | set)}
 
 
 @cache
