@@ -136,6 +136,10 @@ class Delivery:
         """Returns all that actions change; it is the checker of composed tasks."""
         return {"at": self._at, "holds": self._holds}
 
+    def changes(self, state: Json) -> list[str]:
+        """Returns what the actions changed, for the judge of a composed task."""
+        return [self._position()]
+
     def close(self) -> None:
         """Nothing to free."""
 

@@ -9,7 +9,7 @@ and never becomes a reward.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol
 
 Json = dict[str, Any]
 Split = Literal["train", "held-out"]
@@ -179,15 +179,6 @@ class Episode(Protocol):
     def act(self, content: str) -> Observation: ...
 
     def close(self) -> None: ...
-
-
-@runtime_checkable
-class HasState(Protocol):
-    """An episode with a state of its world, for composed tasks."""
-
-    def state(self) -> Json:
-        """Returns all that actions change and a request can ask for, without counters and times. Called once,
-        after the last action, also of a done episode."""
 
 
 class Environment(ABC):

@@ -1,6 +1,7 @@
 """bfcl tasks composed of calls, with the package's own gold calls as input."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -43,6 +44,17 @@ def test_the_gold_calls_of_400_train_entries_compose_to_tasks_that_they_solve(
             assert task["features"]["group"] == parent["features"]["group"]
             assert task["reference_actions"][-1] == "Done."
     assert {task["grader"] for task in composed} == {"environment"}
+
+
+def test_the_end_of_an_attempt_tells_the_judge_what_changed(
+    server: Client, composed: list[dict[str, Any]]
+) -> None:
+    task = next(t for t in composed if "post_tweet(" in str(t["definition"]["composed"]["calls"]))
+    with server.session("bfcl") as session:
+        ended = session.play(task["definition"], task["reference_actions"])["observation"]["messages"][-1]
+        nothing = session.play(task["definition"], ["Done."])["observation"]["messages"][-1]
+    assert re.search(r"\n- TwitterAPI\.tweet_counter: \d+ -> \d+\n", ended["content"])
+    assert nothing["content"] == "The actions have changed nothing in the world."
 
 
 def test_no_composed_task_is_solved_by_fewer_calls_or_another_tasks_calls(

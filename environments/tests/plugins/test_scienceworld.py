@@ -100,7 +100,9 @@ def test_a_composed_task_is_checked_by_the_objects_of_the_world(client: Client, 
             "half": session.play(fetch["definition"], [*bring[:-1], "finish[]"])["reward"],
             "the parent's gold": session.play(fetch["definition"], parent["reference_actions"])["reward"],
         }
+        ended = session.play(fetch["definition"], fetch["reference_actions"])["observation"]["messages"]
     assert rewards == {"gold": 1.0, "another way": 1.0, "half": 0.0, "the parent's gold": 0.0}
+    assert "- added: /universe/bathroom/lighter" in ended[-1]["content"]
     look = compose(client, parent, "What is in the kitchen?", ["teleport to kitchen", "look around"])
     assert look["grader"] == "judge"
 

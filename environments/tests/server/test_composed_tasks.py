@@ -33,6 +33,10 @@ def compose(client: Client, parent: dict[str, Any], query: str, actions: list[st
     return client.post("/envs/courier/data/compose", **body)
 
 
+def last_text(data: dict[str, Any]) -> str:
+    return str(data["observation"]["messages"][-1]["content"])
+
+
 def to_corner(parent: dict[str, Any]) -> list[str]:
     x, y = parent["definition"]["start"]
     return [*["west"] * x, *["north"] * y]
@@ -60,6 +64,7 @@ def test_the_state_after_the_actions_is_the_checker_and_the_parents_reward_never
         }
         ended = session.play(task["definition"], task["reference_actions"])
         assert "score" not in ended["observation"]["info"]
+        assert "The actions have changed in the world:\n- You are at [0, 0]" in last_text(ended)
         assert ended["metadata"]["stop_reason"] == "completed"
     assert rewards == {
         "gold": 1.0,

@@ -12,11 +12,11 @@ import { actionParserOf, type ParseAction } from './parse-action';
 import { messagesOf, toolsOf } from './observation';
 import { openSocket, type WireObservation } from '../openenv/socket';
 import { composedConverter, composedTaskOf, isFinish, type ComposedTask } from './composed-task';
-import { worldStateOf } from './world-state';
+import { changesText, stateHash, worldStateOf, type WorldState } from './world-state';
 
 export type ThirdPartySession = EnvironmentSession & {
-  /** Returns the sha256 of the world's state; null if the server's settings name no field of it. */
-  worldState(): Promise<string | null>;
+  /** Returns the world's state; null if the server's settings name no field of it. */
+  worldState(): Promise<WorldState | null>;
 };
 
 /**
@@ -41,7 +41,7 @@ export function thirdPartyClient(
     const toAction = await parser();
     const { endpoint, answerSeconds, maxTurns } = server;
     const session = await openSocket(endpoint, { signal, responseTimeoutMs: answerSeconds * 1000 });
-    const worldState = (): Promise<string | null> => worldStateOf(server, session);
+    const worldState = (): Promise<WorldState | null> => worldStateOf(server, session);
     let convert = (_: WireObservation): Observation => {
       throw new EnvironmentError('fault', 'the episode has no reset');
     };
@@ -54,8 +54,15 @@ export function thirdPartyClient(
         composed = composedTaskOf(request.task);
         const endState = composed?.endState ?? null;
         convert = composed ? composedConverter(server, composed.query) : scorer(server);
-        if (endState !== null) grade = async (end) => ({ ...end, reward: (await worldState()) === endState ? 1 : 0 });
-        return convert(await session.request({ type: 'reset', data: resetData(request) }));
+        const opened = convert(await session.request({ type: 'reset', data: resetData(request) }));
+        const before = composed ? await worldState() : null;
+        if (before)
+          grade = async (end) => {
+            const after = (await worldState())!;
+            const messages = [...end.messages, { role: 'user', content: changesText(before, after) }];
+            return { ...end, messages, reward: stateHash(after) === endState ? 1 : 0 };
+          };
+        return opened;
       },
       async step(text) {
         if (composed && isFinish(text)) return grade(finished);

@@ -5,6 +5,7 @@ import type { ComposeRequest, Composition } from '../server/environment-data';
 import { thirdPartyClient, type ThirdPartySession } from './client';
 import { finishAction, hasAnswer, isFinish } from './composed-task';
 import type { ThirdPartyServer } from './read-servers';
+import { stateHash } from './world-state';
 
 /** Of one session with all actions. */
 const timeoutMs = 5 * 60_000;
@@ -62,7 +63,10 @@ async function playOnce(
   try {
     await session.reset({ task, seed: 0, episodeId: 'compose' });
     const start = await session.worldState();
-    return (await execute(session, actions)) ?? { start, end: await session.worldState() };
+    const refusal = await execute(session, actions);
+    if (refusal) return refusal;
+    const end = await session.worldState();
+    return { start: start && stateHash(start), end: end && stateHash(end) };
   } finally {
     session.close();
   }

@@ -104,8 +104,8 @@ describe('a task composed in the world of another task', () => {
       const { messages } = await session.reset({ task, seed: 5, episodeId: 'e' });
       const shown = messages.map(({ content }) => content).join('\n');
       for (const action of actions) {
-        const { done, reward, rawScore, stopReason } = await session.step(action);
-        if (done) return { shown, reward, rawScore, stopReason };
+        const { messages: last, done, reward, rawScore, stopReason } = await session.step(action);
+        if (done) return { shown, last: last.at(-1)!.content, reward, rawScore, stopReason };
       }
       return { shown, reward: null };
     } finally {
@@ -132,8 +132,9 @@ describe('a task composed in the world of another task', () => {
   real('is checked by the state that its actions lead to, if the settings name it', async () => {
     const { grader, definition, reference_actions: reference } = await composedIn('counted');
     expect(grader).toBe('environment');
-    const { shown, reward } = await play('counted', definition, reference);
+    const { shown, last, reward } = await play('counted', definition, reference);
     expect(reward).toBe(1);
+    expect(last).toBe('The actions have changed in the world:\n- guesses_left: 8 -> 6');
     expect(shown).toContain(query);
     expect(shown).not.toContain('number from 1 to 100');
     expect(await play('counted', definition, ['1', 'two', '2', 'Thought: done.\nAction: finish[both]'])).toMatchObject({

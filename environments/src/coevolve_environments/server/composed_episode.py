@@ -11,11 +11,11 @@ from coevolve_environments.protocol import (
     BadRequest,
     Environment,
     Episode,
-    HasState,
     Json,
     Observation,
     StopReason,
 )
+from coevolve_environments.world_state import HasChanges, HasState, changes_text
 
 COMPOSED_IN = "composed_in"
 """Field of a composed task's definition: the definition of the task in whose world it is played."""
@@ -76,6 +76,7 @@ class ComposedEpisode:
         self._own_finish = environment.finish is not None
         self._instruction: str | None = None
         self._turn = 0
+        self._state: Json | None = None
         self._episode = environment.start({**world, "query": query}, seed)
 
     def open(self) -> Observation:
@@ -102,17 +103,22 @@ class ComposedEpisode:
         self._episode.close()
 
     def state(self) -> str | None:
-        """Returns the sha256 of the world's state; None if the environment has none."""
-        if not isinstance(self._episode, HasState):
+        """Returns the sha256 of the world's state after the end; None if the environment has none."""
+        if self._state is None:
             return None
-        canonical = json.dumps(self._episode.state(), sort_keys=True)
+        canonical = json.dumps(self._state, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def _end(self, messages: list[dict[str, str]], turn: int, stop_reason: StopReason) -> Observation:
+        changed = ""
+        if isinstance(self._episode, HasState):
+            self._state = self._episode.state()
+            if isinstance(self._episode, HasChanges):
+                changed = changes_text(self._episode.changes(self._state))
         is_checked = self._end_state is not None and stop_reason == "completed"
         success = is_checked and self.state() == self._end_state
         return Observation.final(
-            messages,
+            _with_text(messages, changed),
             turn,
             reward=float(success),
             raw_score=float(success),

@@ -34,9 +34,12 @@ class AlfworldEpisode:
         self._query = definition.get("query")
         self._child = EpisodeChild(pool)
         self._turn = 0
+        self._opened: Json = {"facts": []}
 
     def open(self) -> Observation:
         room = self._child.call("open", game=self._game.path)["observation"]
+        if self._query is not None:
+            self._opened = self.state()
         messages = [
             {"role": "system", "content": f"{_INSTRUCTION}You have {self._limit} turns."},
             {"role": "user", "content": without_banner(room)},
@@ -64,6 +67,12 @@ class AlfworldEpisode:
 
     def state(self) -> Json:
         return dict(self._child.call("state"))
+
+    def changes(self, state: Json) -> list[str]:
+        before, after = set(self._opened["facts"]), set(state["facts"])
+        return [f"gone: {fact}" for fact in sorted(before - after)] + [
+            f"added: {fact}" for fact in sorted(after - before)
+        ]
 
     def close(self) -> None:
         self._child.close()

@@ -102,6 +102,7 @@ class Bfcl(Environment):
             dense=split == "train" and bool(definition.get("dense", False)),
             irrelevance=split == "train" and bool(definition.get("irrelevance", False)),
             published_prompts=bool(definition.get("published_prompts", False)),
+            composed=COMPOSED in definition,
         )
 
     def _entry(self, definition: Json) -> Entry:

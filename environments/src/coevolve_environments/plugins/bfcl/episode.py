@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
+from coevolve_environments.plugins.bfcl.changes import changes_between
 from coevolve_environments.plugins.bfcl.entries import Entry, tools_of
 from coevolve_environments.plugins.bfcl.gold import GoldTurn, gold_of
 from coevolve_environments.plugins.bfcl.prompts import published_addition, published_opening
 from coevolve_environments.plugins.bfcl.world import World
 from coevolve_environments.protocol import Observation, StopReason
+from coevolve_environments.world_state import changes_text
 
 MAX_STEPS_PER_TURN = 20  # as published: the 21st step ends the attempt
 END_OF_TURN = "Done."
@@ -38,6 +40,7 @@ class BfclEpisode:
         dense: bool = False,
         irrelevance: bool = False,
         published_prompts: bool = False,
+        composed: bool = False,
     ) -> None:
         self.task_id = task_id
         self.split = split
@@ -46,6 +49,7 @@ class BfclEpisode:
         self._dense = dense
         self._irrelevance = irrelevance
         self._published_prompts = published_prompts
+        self._composed = composed
         self._world = World(entry)
         self._responses: list[str] = []
         self._turn = 0
@@ -113,6 +117,9 @@ class BfclEpisode:
     def _finish(self, messages: list[dict[str, str]], stop_reason: StopReason) -> Observation:
         turns = len(self._entry.turns)
         success = self._passed == turns
+        if self._composed:
+            changed = changes_text(changes_between(World(self._entry), self._world))
+            messages = [*messages, {"role": "user", "content": changed}]
         return Observation.final(
             messages,
             self._turn,

@@ -1,6 +1,7 @@
 """One attempt at one variation: its reward is the best score, and a negative score ends it (ETO)."""
 
 from coevolve_environments.plugins.command import command_of
+from coevolve_environments.plugins.scienceworld.object_tree import described_text
 from coevolve_environments.plugins.scienceworld.tasks import read_definition
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild
@@ -62,6 +63,9 @@ class ScienceWorldEpisode:
 
     def state(self) -> Json:
         return dict(self._child.call("changes"))
+
+    def changes(self, state: Json) -> list[str]:
+        return [f"{kind}: {described_text(thing)}" for kind in ("gone", "added") for thing in state[kind]]
 
     def close(self) -> None:
         self._child.close()

@@ -45,6 +45,15 @@ def changes_of(tree: Json, opened: Json, waited: Json) -> Json:
     }
 
 
+def described_text(thing: Described) -> str:
+    """Returns an object of `changes_of` with the names of its values, for a reader."""
+    path, *values = thing
+    named = zip((field for _, field in _DESCRIBED), values, strict=False)
+    connected = (f"connected to {other}" for other in values[len(_DESCRIBED) :])
+    details = [*(f"{field} {value}" for field, value in named if value), *connected]
+    return f"{path} ({', '.join(details)})" if details else path
+
+
 def _thing(path: str) -> str:
     """Returns the path of the thing in the room or in the inventory that contains the object."""
     return "/".join(path.split("/")[:_THING_PARTS])
