@@ -34,6 +34,13 @@ class Counter:
         print("no memory left in the engine\x1b[2J", file=sys.stderr, flush=True)
         os._exit(3)
 
+    def flood(self, seconds: float) -> int:
+        """Writes to stderr as fast as it is read, and returns the number of bytes."""
+        line, written, end = b"x" * 60 + b"\n", 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            written += os.write(2, line)
+        return written
+
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 

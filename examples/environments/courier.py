@@ -137,7 +137,7 @@ class Delivery:
         return {"at": self._at, "holds": self._holds}
 
     def changes(self, state: Json) -> list[str]:
-        """Returns what the actions changed, for the judge of a composed task."""
+        """Returns the changes by the actions, for the judge of a composed task."""
         return [self._position()]
 
     def close(self) -> None:

@@ -96,6 +96,13 @@ def test_a_crashed_child_is_a_fault_with_its_last_output(make: Make) -> None:
     assert child.ended
 
 
+def test_a_child_that_floods_its_stderr_is_read_slowly_and_its_last_output_is_kept(make: Make) -> None:
+    child = make().acquire()
+    assert child.call("flood", seconds=0.5) < 10_000_000  # unlimited: some 100 MB, which stop other threads
+    with pytest.raises(ChildFault, match="no memory left in the engine"):
+        child.call("die")
+
+
 def test_a_call_past_its_timeout_ends_the_child(make: Make) -> None:
     child = make(call_seconds=0.3).acquire()
     with pytest.raises(ChildFault, match=r"more than 0\.3 s") as slow:

@@ -1,13 +1,16 @@
 """One child process of a pool: calls by method name, memory checks, kill of its whole process tree."""
 
+import io
 import logging
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from itertools import islice
+from typing import Any, Literal
 
 import psutil
 
@@ -29,7 +32,8 @@ _FORWARDED: dict[str, type[Exception]] = {
 _KILL_SECONDS = 5.0
 _REAP_SECONDS = 1.0
 _EXIT_SECONDS = 0.5  # wait for exit code and stderr of a process that closed its pipe
-_LOGGED_LINES = 200  # of a child's stderr; further lines are read and dropped
+_LOGGED_LINES = 200  # of a child's stderr; the rest is read slowly and dropped, whatever the child writes
+_DROPPED_BYTES, _DROPPED_SECONDS = 65_536, 0.02
 _LOGGED_CHARACTERS = 500
 _MEGABYTE = 2**20
 
@@ -144,6 +148,7 @@ class Child:
         with self._call_lock:  # a call in another thread must return before its pipes are closed
             self._pipe.close()
         remove_home(self._home)
+        REAPER.forget(self.pid)  # later, the home of a server that exits now is removed too
         if self._user is not None:
             USER_IDS.release(self._user)
         self._on_free(self, False)
@@ -193,7 +198,6 @@ class Child:
         for stray in strays:
             with suppress(psutil.NoSuchProcess):
                 stray.kill()
-        REAPER.forget(self.pid)
         try:
             self._process.wait(_KILL_SECONDS)
         except subprocess.TimeoutExpired:
@@ -210,18 +214,22 @@ class Child:
         return (f" with exit code {code}" if code is not None else "") + (f": {stderr}" if stderr else "")
 
     def _log_stderr(self) -> None:
-        stderr: IO[bytes] | None = self._process.stderr
-        assert stderr is not None
+        stderr = self._process.stderr
+        assert isinstance(stderr, io.BufferedReader)
         with stderr:
-            for number, line in enumerate(iter(lambda: stderr.readline(_LOGGED_CHARACTERS), b"")):
-                text = _visible(line.decode(errors="replace").rstrip())
-                self._last_stderr.append(text)
-                if number < _LOGGED_LINES:
-                    log.info("%s: %s", self._name, text)
-                elif number == _LOGGED_LINES:
-                    log.warning("%s: stderr is not logged after %d lines", self._name, _LOGGED_LINES)
+            for line in islice(iter(lambda: stderr.readline(_LOGGED_CHARACTERS), b""), _LOGGED_LINES):
+                self._last_stderr.append(_visible(line))
+                log.info("%s: %s", self._name, self._last_stderr[-1])
+            if dropped := stderr.read1(_DROPPED_BYTES):
+                log.warning("%s: stderr is not logged after %d lines", self._name, _LOGGED_LINES)
+            while dropped:
+                last = dropped[-_LOGGED_CHARACTERS:].splitlines()
+                self._last_stderr.extend(map(_visible, last))
+                time.sleep(_DROPPED_SECONDS)
+                dropped = stderr.read1(_DROPPED_BYTES)
 
 
-def _visible(text: str) -> str:
+def _visible(line: bytes) -> str:
     """Replaces control characters by visible escapes: a log is read in a terminal."""
+    text = line.decode(errors="replace").rstrip()
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
