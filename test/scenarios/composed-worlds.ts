@@ -38,6 +38,9 @@ export const undertakings = {
     { query: 'Throw away what I wrote about seeds.', actions: [logIn, deleteNote('Seed order')] },
     { query: 'The list of books is read, delete it.', actions: [logIn, deleteNote('Reading list')] },
     { query: 'Show me everything that I wrote down.', actions: [logIn] },
+    { query: 'How many notes have I?', actions: [logIn, python('print(len(notes))')] },
+    { query: 'What is my first note called?', actions: [logIn, python('print(notes[0]["title"])')] },
+    { query: 'List the titles of my notes.', actions: [logIn, python('print([note["title"] for note in notes])')] },
   ],
   scienceworld: [
     {
@@ -45,30 +48,29 @@ export const undertakings = {
       actions: ['teleport to kitchen', 'pick up lighter', 'teleport to bathroom', 'drop lighter'],
     },
     { query: 'Tell me what stands in the workshop.', actions: ['teleport to workshop', 'look around'] },
+    { query: 'Open the cupboard of the kitchen.', actions: ['teleport to kitchen', 'open cupboard'] },
+    { query: 'Look into the greenhouse.', actions: ['teleport to greenhouse', 'look around'] },
+    { query: 'See what the bedroom has.', actions: ['teleport to bedroom', 'look around'] },
   ],
 } satisfies Record<string, readonly Undertaking[]>;
 
 export type World = keyof typeof undertakings;
 
-/** `grows`: its table is larger than the first pool, so that signals can add tasks. */
-export type WorldCase = { name: World; installed: boolean; grows: boolean; environment: object; graders: string[] };
+export type WorldCase = { name: World; installed: boolean; environment: object };
 
 export const worlds: readonly WorldCase[] = [
   {
     name: 'guess',
     installed: hasOpenEnv,
-    grows: true,
     environment: { trainTasks: 6, heldOutTasks: 2 },
-    graders: ['judge'],
   },
   {
-    ...{ name: 'appworld-mini', installed: existsSync(path.join(root, '.venv-appworld')), grows: false },
-    ...{ environment: { trainTasks: 2, heldOutTasks: 1 }, graders: ['environment', 'judge'] },
+    ...{ name: 'appworld-mini', installed: existsSync(path.join(root, '.venv-appworld')) },
+    environment: { trainTasks: 2, heldOutTasks: 1 },
   },
   {
-    ...{ name: 'scienceworld', installed: spawnSync('java', ['-version']).status === 0, grows: false },
+    ...{ name: 'scienceworld', installed: spawnSync('java', ['-version']).status === 0 },
     environment: { options: { types: ['find-animal'] }, trainTasks: 2, heldOutTasks: 1 },
-    graders: ['environment', 'judge'],
   },
 ];
 
@@ -122,8 +124,8 @@ export async function startComposed(
     rollouts: { attempts: 2, maxTokens: 8, tasksPerStep: 2, stepsPerIteration: 1 },
     judge: { calibrationTasks: 2, calibrateEvery: 2 },
     synthesis: {
-      ...{ initialTasks: 3, candidatesPerSignal: 6 },
-      exploration: { contextsPerSignal: 1, rounds: 1, maxTurns: 8 },
+      ...{ initialTasks: 3, candidatesPerSignal: 6, grader: 'judge' }, // the policy itself solves none
+      exploration: { contextsPerSignal: 1, rounds: 1, maxTurns: 12 },
     },
     llm: { models: { explorer: { provider: 'scripted', model: name, price } } },
   };
