@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from coevolve_environments.processes.child_pool import Child, ChildPool
+from coevolve_environments.processes.child_pool import Child, ChildFault, ChildPool
 
 
 class EpisodeChild:
@@ -12,8 +12,13 @@ class EpisodeChild:
     A child returns to its pool only if no call was running at that moment; otherwise it is killed.
     """
 
-    def __init__(self, pool: ChildPool) -> None:
+    def __init__(self, pool: ChildPool, last_call: str | None = None) -> None:
+        """
+        Args:
+            last_call: method that is called before the child returns to its pool.
+        """
         self._pool = pool
+        self._last_call = last_call
         self._lock = threading.Lock()
         self._child: Child | None = None
         self._is_idle = False
@@ -39,10 +44,18 @@ class EpisodeChild:
             child, self._child, self._closed = self._child, None, True
         if child is None:
             return
-        if self._is_idle:
+        if self._is_idle and self._ends_well(child):
             child.release()
         else:
             child.end()
+
+    def _ends_well(self, child: Child) -> bool:
+        try:
+            if self._last_call is not None:
+                child.call(self._last_call)
+        except ChildFault:
+            return False
+        return True
 
     def _attach(self, child: Child) -> None:
         with self._lock:

@@ -1,49 +1,46 @@
-"""Runs AppWorld inside a child: one process loads the engine, and each attempt runs in a fork of it.
+"""Plays and evaluates AppWorld's worlds inside a child, in three kinds of processes.
 
-An attempt runs the policy's code in its fork and can change anything there, including the engine. The next
-attempt gets a fork of the unchanged process, so attempts do not affect each other and the engine is loaded
-once.
+This process takes the server's calls and has no engine. One other, the stem, loads the engine once. Attempts
+and evaluations are forks of the stem, each in a new folder that is removed with it. An attempt's fork runs
+the policy's code, which can change anything there, including the engine; it is killed before its saved state
+is evaluated in another fork. The gold goes from here straight to that fork: it is in no file, and not in the
+memory of the stem, of which the next attempt gets a copy.
 """
 
-import gc
-import json
 import os
-import resource
-import signal
-import socket
-from collections.abc import Callable
+import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from coevolve_environments.plugins.appworld.world import TASK_PARTS, World, load
-from coevolve_environments.processes.wall import confine_code
+from coevolve_environments.plugins.appworld.evaluation import Evaluation
+from coevolve_environments.plugins.appworld.folders import Data, enter, link_data
+from coevolve_environments.plugins.appworld.stem import Fork, Stem
+from coevolve_environments.plugins.appworld.world import World, load
+from coevolve_environments.processes.reaper import remove_home
 from coevolve_environments.protocol import Json
-
-_LINKED = ("api_docs", "base_dbs")
-_MESSAGES_FD = 3  # descriptor of a fork's messages
 
 
 class Engine:
     """Plays one world at a time, inside the process's home."""
 
-    def __init__(self, data: str, memory_mb: int) -> None:
+    def __init__(self, data: str, hidden: str, memory_mb: int) -> None:
         """
         Args:
             data: folder with `api_docs`, `base_dbs` and `tasks`.
+            hidden: folder with all gold.
             memory_mb: limit of a fork's private memory; above it the code gets a MemoryError.
         """
-        root = Path.home() / "appworld"
-        (root / "data" / "tasks").mkdir(parents=True)
-        for name in _LINKED:
-            (root / "data" / name).symlink_to(Path(data) / name)
-        os.environ["APPWORLD_ROOT"] = str(root)
-        os.environ["APPWORLD_CACHE"] = str(root / "cache")
-        load()
-        gc.freeze()  # a collection in a fork would copy every page of it
-        self._tasks = (Path(data) / "tasks", root / "data" / "tasks")
-        self._memory_mb = memory_mb
-        self._fork: int | None = None
-        self._lines: Any = None
+        self._data, self._memory_mb = Data(Path(data), Path(hidden)), memory_mb
+        home = Path.cwd()
+        # A module that is imported late must not come from a folder that has content of attempts.
+        sys.path[:] = [path for path in sys.path if path and Path(path).resolve() != home.resolve()]
+        self._attempt, self._evaluation = home / "attempt", home / "evaluation"
+        self._stem = Stem(
+            lambda: self._load(home / "engine"),
+            {"attempt": self._make_world, "evaluation": self._make_evaluation},
+        )
+        self._fork: Fork | None = None
+        self._task: str | None = None
 
     def open(self, task: str, code_seconds: int, instruction: str | None = None) -> Json:
         """Opens a new world of the task and returns its instruction, supervisor and date.
@@ -52,80 +49,91 @@ class Engine:
             instruction: replaces the task's own.
         """
         self._end()
-        parent_end, child_end = socket.socketpair()
-        self._fork = os.fork()
-        if self._fork == 0:
-            _serve(child_end, lambda: self._make_world(task))
-        child_end.close()
-        self._lines = parent_end.makefile("rw", encoding="utf8")
-        parent_end.close()
-        opened: Json = self._call("open", task=task, code_seconds=code_seconds, instruction=instruction)
+        self._attempt.mkdir()
+        self._task = task
+        self._fork = self._stem.fork("attempt", task)
+        opened: Json = self._call("open", code_seconds=code_seconds, instruction=instruction)
         return opened
 
     def execute(self, code: str) -> Json:
         """Runs the code and returns its output and whether the task was marked complete."""
-        result: Json = self._call("execute", code=code)
-        return result
+        result = self._call("execute", code=code)
+        # The policy's code can write to the descriptor of the replies.
+        return {"output": str(result["output"]), "completed": result["completed"] is True}
 
     def state(self) -> Json:
-        """Returns the changes of the current world since its start, and the answer."""
-        state: Json = self._call("state")
+        """Ends the attempt and returns the changes of its world since the start, and the answer."""
+        state: Json = self._evaluate("state")
         return state
 
     def evaluate(self, gold: dict[str, str]) -> Json:
-        """Runs the task's tests on the current world, and ends the world.
+        """Ends the attempt, runs the task's tests on its world, and removes the world.
 
         Args:
             gold: files of the task's `ground_truth` folder that the evaluation needs.
         """
-        tests: Json = self._call("evaluate", gold=gold)
+        tests: Json = self._evaluate("evaluate", gold=gold)
         self._end()
         return tests
 
-    def _make_world(self, task: str) -> World:
-        """Makes a world in the fork, behind a further wall: not even the gold of its own task can be read."""
-        folder = self._tasks[0] / task
-        confine_code([folder / name for name in TASK_PARTS], hidden=self._tasks[0])
-        return World(*self._tasks, self._memory_mb)
+    def close(self) -> None:
+        """Ends the attempt and removes its world, if one is open."""
+        self._end()
+
+    def _evaluate(self, method: str, **arguments: Any) -> Any:
+        """Calls a method in a fork that has run no code of the policy, after the attempt's was killed."""
+        if self._task is None:
+            raise RuntimeError("no world is open")
+        self._stop()
+        self._evaluation.mkdir()
+        self._fork = self._stem.fork("evaluation", self._task)
+        result = self._call(method, **arguments)
+        self._stop()
+        _remove(self._evaluation)
+        return result
 
     def _call(self, method: str, **arguments: Any) -> Any:
         if self._fork is None:
             raise RuntimeError("no world is open")
         try:
-            self._lines.write(json.dumps([method, arguments]) + "\n")
-            self._lines.flush()
-            line = self._lines.readline()
-        except OSError:
-            line = ""
-        if not line:
+            return self._fork.call(method, **arguments)
+        except EOFError:
             self._end()
-            raise RuntimeError(f"the world's process exited in {method}")
-        reply = json.loads(line)
-        if "error" in reply:
-            raise RuntimeError(reply["error"])
-        return reply["result"]
+            raise RuntimeError(f"the world's process exited in {method}") from None
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
+        """Returns after the fork and all its threads have ended; it could not start processes."""
         if self._fork is not None:
-            os.kill(self._fork, signal.SIGKILL)
-            os.waitpid(self._fork, 0)
-            self._lines.close()
+            self._fork.close()
+            self._stem.end_fork()
             self._fork = None
 
+    def _end(self) -> None:
+        self._stop()
+        self._task = None
+        for folder in (self._attempt, self._evaluation):
+            _remove(folder)
 
-def _serve(connection: socket.socket, make: Callable[[], World]) -> NoReturn:
-    """Serves calls in the fork. All other descriptors are closed: the policy's code cannot send replies."""
-    os.dup2(connection.fileno(), _MESSAGES_FD)
-    os.closerange(_MESSAGES_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    lines = os.fdopen(_MESSAGES_FD, "r+b", buffering=0)
-    write = lines.write  # the engine disables functions of the standard library while code runs
-    world = make()
-    for request in iter(lines.readline, b""):
-        method, arguments = json.loads(request)
-        try:
-            reply = {"result": getattr(world, method)(**arguments)}
-        except BaseException as error:  # the engine's process raises it as a fault
-            reply = {"error": f"{type(error).__name__}: {error}"}
-        write(json.dumps(reply).encode() + b"\n")
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("unreachable")
+    def _load(self, root: Path) -> None:
+        """Runs in the stem. Attempts cannot write to this folder."""
+        link_data(root, self._data.folder)
+        load()
+
+    def _make_world(self, task: str) -> World:
+        enter(self._attempt, self._data, task, self._memory_mb)
+        return World(task)
+
+    def _make_evaluation(self, task: str) -> Evaluation:
+        enter(self._evaluation, self._data, task, self._memory_mb)
+        return Evaluation(task, self._attempt)
+
+
+def _remove(folder: Path) -> None:
+    """
+    Raises:
+        RuntimeError: a part remains; the server then ends this process and removes its home.
+    """
+    if os.path.lexists(folder):
+        remove_home(folder)
+        if os.path.lexists(folder):
+            raise RuntimeError("files of an attempt could not be removed")

@@ -31,7 +31,7 @@ from coevolve_environments.settings import Settings
 INSTALL = "`coevolve env install appworld`"
 _START_SECONDS = 120.0  # a child imports 457 APIs, 7 s on a free core
 _OVERHEAD_SECONDS = 10.0  # of the engine per block: its state on disk, the tests
-_ENGINE_MB = 384  # the engine's process before the fork, and mapped files of a world
+_ENGINE_MB = 384  # the two processes outside the fork, and mapped files of a world
 
 
 def create(settings: Settings) -> Environment:
@@ -41,7 +41,8 @@ def create(settings: Settings) -> Environment:
     if root is None or not (root / "data" / "datasets").is_dir():
         reason = f"no data in {root}" if root else "hosted.appworld.root is not set"
         raise Unavailable(f"AppWorld's data is missing ({reason}): {INSTALL} --root FOLDER downloads it")
-    return AppWorld(settings, python, root / "data", lambda: Dataset(settings.name, root / "data"))
+    data = root / "data"
+    return AppWorld(settings, python, data, data / "tasks", lambda: Dataset(settings.name, data))
 
 
 def find_appworld(settings: Settings) -> Path:
@@ -71,10 +72,13 @@ class AppWorld(Environment):
     call_seconds = _START_SECONDS + 30
     episode_seconds = 1800.0
 
-    def __init__(self, settings: Settings, python: Path, data: Path, dataset: Callable[[], Dataset]) -> None:
+    def __init__(
+        self, settings: Settings, python: Path, data: Path, hidden: Path, dataset: Callable[[], Dataset]
+    ) -> None:
         """
         Args:
             data: folder that the children read; `dataset` may create it.
+            hidden: folder with all gold; it may contain `data`, of which attempts then read what they need.
             dataset: called at first use.
         """
         self.name = settings.name
@@ -91,7 +95,7 @@ class AppWorld(Environment):
         program = ChildProgram(
             "coevolve_environments.plugins.appworld.engine",
             "Engine",
-            {"data": str(data), "memory_mb": limits.memory_mb - _ENGINE_MB},
+            {"data": str(data), "hidden": str(hidden), "memory_mb": limits.memory_mb - _ENGINE_MB},
             python,
             # The package would read every `.env` in its parent folders, including ours.
             environ={"PYTHON_DOTENV_DISABLED": "1"},

@@ -31,7 +31,7 @@ class AppWorldEpisode:
         self._dense = definition.get("dense") is True and self._subset == TRAIN
         self._query: str | None = definition.get("query")
         self._limit = turn_limit(definition.get("max_turns", DEFAULT_STEPS))
-        self._child = EpisodeChild(pool)
+        self._child = EpisodeChild(pool, last_call="close")
         self._dataset = dataset
         self._code_seconds = code_seconds
         self._turn = 0
@@ -66,6 +66,14 @@ class AppWorldEpisode:
     def state(self) -> Json:
         """Returns the rows that differ from the world's start, and the answer."""
         return dict(self._child.call("state"))
+
+    def changes(self, state: Json) -> list[str]:
+        lines = []
+        for model, changed in sorted(state["changes"].items()):
+            kinds = zip(("added", "changed", "removed"), changed, strict=True)
+            rows = ", ".join(f"{len(hashes)} {kind}" for kind, hashes in kinds if hashes)
+            lines.append(f"rows of {model}: {rows}")
+        return lines if state["answer"] is None else [*lines, f"answer: {state['answer']}"]
 
     def close(self) -> None:
         self._child.close()

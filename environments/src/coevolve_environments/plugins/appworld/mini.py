@@ -28,7 +28,9 @@ def create(settings: Settings) -> Environment:
     """Reads pool, episodes_per_child, memory_mb and code_seconds."""
     python = find_appworld(settings)
     folder = settings.state / f"world-{_version()}"
-    return AppWorldMini(settings, python, folder / "data", lambda: _world(settings.name, python, folder))
+    return AppWorldMini(
+        settings, python, folder / "data", folder, lambda: _world(settings.name, python, folder)
+    )
 
 
 class AppWorldMini(AppWorld):

@@ -1,0 +1,139 @@
+"""Evaluates the saved state of an attempt, with AppWorld's own evaluator, where no code of the policy ran."""
+
+import json
+import linecache
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from coevolve_environments.plugins.appworld.folders import EXPERIMENT, state_folders
+from coevolve_environments.plugins.appworld.saved_state import copy_state
+from coevolve_environments.protocol import Json
+
+_NO_ANSWER = (None, "", "<<NOT_GIVEN>>")
+"""At the start, and after a completion without an answer."""
+_PROGRAM = "evaluation.py"  # the evaluator looks for this name in tracebacks
+_CHANGED = -1  # count of changes that no table has at the start
+
+
+class Evaluation:
+    def __init__(self, task: str, attempt: Path) -> None:
+        """
+        Args:
+            attempt: folder of the attempt, whose processes have ended; this process has another.
+        """
+        self._task = task
+        self._start = Path(os.environ["APPWORLD_ROOT"]) / "data" / "tasks" / task / "dbs"
+        self._end = Path.cwd().joinpath(*state_folders(task))
+        self._end.mkdir(parents=True)
+        tables = _tables()
+        names = {app: set(models.values()) for app, models in tables.items()}
+        changed = copy_state((attempt, state_folders(task)), self._start, self._end, names)
+        self._write_counts(tables, changed)
+
+    def evaluate(self, gold: dict[str, str]) -> Json:
+        from appworld.evaluator import evaluate_task
+
+        _give_gold(self._task, gold)
+        tests = evaluate_task(self._task, EXPERIMENT, suppress_errors=True, save_report=False)
+        found = tests.to_dict(stats_only=False)
+        return {
+            "passed": len(found["passes"]),
+            "total": found["num_tests"],
+            "success": found["success"],
+            "failed": [failure["requirement"] for failure in found["failures"]],
+        }
+
+    def state(self) -> Json:
+        """Returns the hashes of added, changed and removed rows by model, and the answer.
+
+        As in AppWorld's evaluations, the hash of a row leaves out its id, so equal rows that were added in
+        another order are equal.
+        """
+        models = self._models()
+        changes = {
+            name: [sorted(row.record_hash for row in rows) for rows in models.changed_records(name)]
+            for name in models.changed_model_names()
+        }
+        answer = json.loads(models.end.supervisor.Task.all()[0].answer)
+        return {
+            "changes": changes,
+            "answer": None if answer in _NO_ANSWER else str(answer).strip().casefold(),
+        }
+
+    def _models(self) -> Any:
+        """Returns the rows at the start and at the end, loaded as by the package's evaluator."""
+        from appworld.apps.model_lib import get_db_home_path
+        from appworld.collections.models import ModelCollection, ModelCollectionPair
+        from appworld.task import Task
+
+        task = Task.load(self._task, load_ground_truth=False)
+        start = task.model_collection
+        home = get_db_home_path(storage_type="memory", type="task_output", task_id=self._task)
+        end = ModelCollection.load(
+            to_db_home_path=home, from_db_home_path=str(self._end), load_apps=task.allowed_apps
+        )
+        return ModelCollectionPair(start.from_db_home_path, start, home, end)
+
+    def _write_counts(self, tables: dict[str, dict[str, str]], changed: dict[str, set[str]]) -> None:
+        """Writes the number of changes of each table, by which the package skips unchanged ones.
+
+        The attempt's own numbers could hide a change.
+        """
+        name = "model_hashes.json"
+        file = self._start / name
+        counts: dict[str, dict[str, int]] = json.loads(file.read_text()) if file.exists() else {}
+        for app, models in tables.items():
+            for model, table in models.items():
+                if table in changed[app]:
+                    counts.setdefault(app, {})[model] = _CHANGED
+        (self._end / name).write_text(json.dumps(counts))
+
+
+def _tables() -> dict[str, dict[str, str]]:
+    """Returns the table of each model by app."""
+    from appworld.apps import get_all_apps
+    from appworld.common.utils import import_models_module
+
+    return {
+        app: {
+            name: str(model.__tablename__)
+            for name, model in import_models_module(app).SQLModel.name_to_model().items()
+        }
+        for app in get_all_apps()
+    }
+
+
+def _give_gold(task: str, gold: dict[str, str]) -> None:
+    """Gives the evaluator its gold without a file, which processes of the same user could read."""
+    from appworld.common.utils import JsonPlus
+    from appworld.ground_truth import GroundTruth, remove_canary
+
+    def read(name: str) -> Any:
+        return JsonPlus.loads(gold[f"{name}.json"]) if gold[f"{name}.json"].strip() else {}
+
+    program = remove_canary(gold[_PROGRAM]).strip()
+    truth = GroundTruth(
+        task_id=task,
+        required_apps=None,
+        public_data=read("public_data"),
+        private_data=read("private_data"),
+        answer=json.loads(gold["answer.json"]),
+        evaluation_code=program,
+        solution_code="",
+        compiled_solution_code="",
+        generator_code="",
+        test_data=read("test_data"),
+        metadata=read("metadata"),
+    )
+    module = _module(gold[_PROGRAM])
+    truth.evaluation_module = lambda: module
+    GroundTruth.load = lambda *_, **__: truth
+
+
+def _module(program: str) -> ModuleType:
+    module = ModuleType("evaluation")
+    linecache.cache[_PROGRAM] = (len(program), None, program.splitlines(keepends=True), _PROGRAM)
+    exec(compile(program, _PROGRAM, "exec"), module.__dict__)
+    return module
