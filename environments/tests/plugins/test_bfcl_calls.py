@@ -92,6 +92,7 @@ SPELLINGS: dict[str, Any] = {
     "one call per line": lambda of: "\n".join(python([call])[1:-1] for call in of),
     "ReAct": lambda of: f"Thought: ls() may help.\nAction: {python(of)}",
     "a sentence": lambda of: f"I will look [first] at the files: {python(of)}",
+    "a sentence and calls without brackets": lambda of: f"I look first.\n\n{python(of)[1:-1]}",
     "a sentence and JSON": lambda of: f"Let me see.\n[{', '.join(as_json(of))}]",
     "a code fence": lambda of: f"```python\n{python(of)}\n```",
     "a sentence and code fences": lambda of: (
@@ -235,6 +236,8 @@ def test_natural_spellings_are_calls(spelling: str, written: list[Call]) -> None
     "text",
     [
         "I used [ls()] to list the files.",
+        "I look first.\n\nThen I call ls() and stop.",
+        "The file is in the folder.\n\nDone",
         "<think>[ls()]</think>Nothing to do.",
         "```\nno call\n```",
         '{"answer": 1}',

@@ -34,6 +34,9 @@ def candidates(text: str) -> Iterator[str]:
     for start in list(_LIST_START.finditer(bare))[:_MAX_STARTS]:
         if start.start() > 0:
             yield _source(bare[start.start() :])
+    sentence, _, paragraph = bare.rpartition("\n\n")
+    if sentence:
+        yield paragraph.strip()
 
 
 def _source(part: str) -> str:
