@@ -23,17 +23,22 @@ export async function copyAtomically(from: string, to: string): Promise<void> {
   await mkdir(path.dirname(to), { recursive: true });
   const staging = stagingName(to);
   try {
-    await copyFile(from, staging);
-    const copy = await open(staging, 'r+');
-    try {
-      await copy.sync();
-    } finally {
-      await copy.close();
-    }
+    await copyFlushed(from, staging);
     await rename(staging, to);
   } catch (error) {
     await rm(staging, { force: true });
     throw error;
+  }
+}
+
+/** Copies a file into an existing folder; readers can see a part of it until the copy is whole and flushed. */
+export async function copyFlushed(from: string, to: string): Promise<void> {
+  await copyFile(from, to);
+  const copy = await open(to, 'r+');
+  try {
+    await copy.sync();
+  } finally {
+    await copy.close();
   }
 }
 

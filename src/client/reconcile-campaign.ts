@@ -3,7 +3,9 @@ import { campaignWorkflowId, iterationWorkflowId } from '../domain/campaign/ids'
 import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
-import { deleteUnusable } from '../store/trajectories/delete-unusable';
+import { policyVocabulary } from '../llm/policy-vocabulary';
+import { deleteUnusable, findUnusable, type Unusable } from '../store/trajectories/delete-unusable';
+import { removeStepBatch } from '../training/local/step-batch';
 import { statusQuery } from '../workflows/base/messages';
 import { findRunProblem, problemError } from './campaign-run';
 import { operatorName, type Session } from './session';
@@ -64,12 +66,14 @@ async function reconcile(session: Session, row: CampaignRow, force: boolean): Pr
     if (run === 'running') await handle.terminate('rebuilt from the database by coevolve reconcile');
     const state = await nextState(session, client, id, run !== 'unknown');
     const [{ iteration }, epoch] = [state.progress, state.epoch ?? 1];
-    const unusable = await deleteUnusable(session.pool, id, iteration); // no worker writes in the old epoch
+    const unusable = await unusableAttempts(session, id, iteration); // no worker writes in the old epoch
+    for (const { jobKey, step } of unusable.batches) await removeStepBatch(session.artifacts.jobPath(jobKey), step);
+    await deleteUnusable(session.pool, id, unusable);
     await session.store.campaigns.setStatus(id, state.status);
     if (!(await startWorkflow(session, state, true))) return { ...unchanged, outcome: 'running' };
-    const detail = { epoch, ...(unusable.length > 0 ? { deleted: unusable } : {}) };
+    const detail = { epoch, ...(unusable.ids.length > 0 ? { deleted: unusable.ids } : {}) };
     await session.store.campaigns.recordEvent(id, { iteration, kind: 'reconciled', actor: operatorName(), detail });
-    return { name, outcome: 'started', iteration, epoch, unusable: unusable.length };
+    return { name, outcome: 'started', iteration, epoch, unusable: unusable.ids.length };
   });
 }
 
@@ -97,12 +101,16 @@ async function runStateOf(handle: WorkflowHandle): Promise<RunState> {
   }
 }
 
-/** Returns whether the campaign is parked because of its rows: by the reason or by the open iteration. */
-async function isParkedByRows({ pool }: Session, id: number, handle: WorkflowHandle): Promise<boolean> {
+const unusableAttempts = ({ pool, artifacts }: Session, id: number, iteration: number): Promise<Unusable> =>
+  findUnusable(pool, id, iteration, policyVocabulary(artifacts.policyPath));
+
+/** Returns whether the campaign is parked because of its rows: by the reason, by an unusable attempt or by the open iteration. */
+async function isParkedByRows(session: Session, id: number, handle: WorkflowHandle): Promise<boolean> {
   const { progress } = await handle.query<CampaignState>(statusQuery);
   if (progress.parked === null) return false;
   if (progress.parked.includes('coevolve reconcile')) return true;
-  return (await rebuildState(pool, id)).progress.iteration !== progress.iteration;
+  if ((await unusableAttempts(session, id, progress.iteration)).ids.length > 0) return true;
+  return (await rebuildState(session.pool, id)).progress.iteration !== progress.iteration;
 }
 
 /** Returns the state to continue from, in an epoch that neither the database nor Temporal has used. */

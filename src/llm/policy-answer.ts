@@ -35,15 +35,21 @@ export const completion = z.object({
 export type Completion = z.infer<typeof completion>;
 
 /**
- * Describes why training cannot use the sampled tokens; returns undefined if it can: ids from 0 below 2^31, and one
- * log-probability per sampled id, a 32-bit float of at most 0.
+ * Describes why training cannot use the sampled tokens; returns undefined if it can: a prompt, ids below the size of the
+ * policy's vocabulary, and one log-probability per sampled id, a 32-bit float of at most 0. Only an action without text may
+ * have no token: our servers return its end token, others may leave it out.
+ *
+ * @param vocabulary undefined: the size is not known, and ids must fit into their column
  */
-export function problemOf(answer: Completion): string | undefined {
+export function problemOf(answer: Completion, vocabulary: number | undefined): string | undefined {
   const { token_ids: tokenIds } = answer.choices[0];
   const logprobs = logprobsOf(answer);
   const ids = [...answer.prompt_token_ids, ...tokenIds];
-  const wrongId = ids.findIndex((id) => !isTokenId(id));
-  if (wrongId >= 0) return `the token id ${shown(ids[wrongId])}, expected a whole number from 0 below 2^31`;
+  const wrongId = ids.findIndex((id) => !isTokenId(id, vocabulary ?? 2 ** 31));
+  const limit = vocabulary === undefined ? '2^31' : `${vocabulary}, the size of the policy's vocabulary`;
+  if (wrongId >= 0) return `the token id ${shown(ids[wrongId])}, expected a whole number from 0 below ${limit}`;
+  if (answer.prompt_token_ids.length === 0) return 'prompt_token_ids with 0 token ids, expected at least one';
+  if (tokenIds.length === 0 && toAction(answer).content !== '') return 'a text with 0 token ids, expected at least one';
   if (logprobs.length !== tokenIds.length)
     return `${tokenIds.length} token ids with ${logprobs.length} log-probabilities, expected one for each`;
   const wrong = logprobs.findIndex((value) => !isLogprob(value));
@@ -79,7 +85,8 @@ export function logprobsOf({ choices }: Completion): unknown[] {
   return entries.map((entry) => (entry as { logprob?: unknown } | null)?.logprob);
 }
 
-const isTokenId = (id: unknown): boolean => Number.isInteger(id) && (id as number) >= 0 && (id as number) < 2 ** 31;
+const isTokenId = (id: unknown, limit: number): boolean =>
+  Number.isInteger(id) && (id as number) >= 0 && (id as number) < limit;
 
 const isLogprob = (value: unknown): boolean =>
   typeof value === 'number' && value <= 0 && Number.isFinite(Math.fround(value));

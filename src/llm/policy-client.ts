@@ -9,8 +9,12 @@ import { patientFetch } from '../base/patient-fetch';
 import { ModelError, policyServer, toModelError } from './model-error';
 import { policyTurns } from './policy-turns';
 import { completion, logprobsOf, problemOf, toAction, type Completion } from './policy-answer';
+import type { VocabularyOf } from './policy-vocabulary';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };
+
+/** `vocabularyOf` limits the token ids of answers; without it they are limited only by their column. */
+type PolicyServer = PolicyEndpoint & { vocabularyOf?: VocabularyOf };
 
 export type SampleRequest = {
   policyId: string;
@@ -33,8 +37,10 @@ const defaultTimeoutMs = 30 * 60_000;
  * Client of a policy server with vLLM's dialect of the OpenAI protocol. It retries nothing: retries are Temporal's.
  * The model name is the policy's content hash, so an answer can only come from the requested weights.
  */
-export const policyClient = ({ url, token }: PolicyEndpoint, timeoutMs = defaultTimeoutMs) => {
+export const policyClient = ({ url, token, vocabularyOf }: PolicyServer, timeoutMs = defaultTimeoutMs) => {
   const { complete, post, served } = routesOf({ url, token }, timeoutMs);
+  const findProblem = async (policyId: string, answer: Completion): Promise<string | undefined> =>
+    problemOf(answer, await vocabularyOf?.(policyId));
 
   /** Unloads the policy and frees its memory. Succeeds if it is not served. */
   const unload = (policyId: string): Promise<void> =>
@@ -47,7 +53,8 @@ export const policyClient = ({ url, token }: PolicyEndpoint, timeoutMs = default
       if (!isLoadedAlready(error)) throw toPermanent(error);
     });
     try {
-      requireProbed(url, policyId, await complete(probeOf(policyId)));
+      const answer = await complete(probeOf(policyId));
+      requireProbed(url, policyId, answer, await findProblem(policyId, answer));
     } catch (error) {
       if (isUnknownModel(error)) throw unloadedAgain(url, policyId, error);
       // Not after a retryable error: other clients may use the policy. An error of `unload` must not hide the probe's.
@@ -62,7 +69,7 @@ export const policyClient = ({ url, token }: PolicyEndpoint, timeoutMs = default
       const answer = await complete(request);
       if (answer.model !== undefined && answer.model !== request.policyId)
         throw wrongPolicy(url, request.policyId, answer.model);
-      const problem = problemOf(answer);
+      const problem = await findProblem(request.policyId, answer);
       if (problem !== undefined) throw new ModelError('unavailable', `${url} returned ${problem}`);
       return toAction(answer);
     },
@@ -152,15 +159,15 @@ const probeOf = (policyId: string): SampleRequest => ({
 });
 
 /** Checks that the server answered as this policy, with the fields that training needs. */
-function requireProbed(url: string, policyId: string, answer: Completion): void {
+function requireProbed(url: string, policyId: string, answer: Completion, problem: string | undefined): void {
   const { model, choices } = answer;
   if (model !== policyId) throw wrongPolicy(url, policyId, model ?? 'no model');
   const { token_ids: tokenIds } = choices[0];
-  if (tokenIds.length === 1 && problemOf(answer) === undefined) return;
+  if (tokenIds.length === 1 && problem === undefined) return;
   const [ids, values] = [tokenIds, logprobsOf(answer)].map((list) => list.slice(0, 20).map(String).join(', '));
-  const found = `token ids [${ids}] with log-probabilities [${values}]`;
-  const problem = `${url} serves policy ${policyId} without the fields that training needs: a request for one token returned ${found}`;
-  throw new ModelError('rejected', problem);
+  const found = `token ids [${ids}] with log-probabilities [${values}]${problem ? `: ${problem}` : ''}`;
+  const message = `${url} serves policy ${policyId} without the fields that training needs: a request for one token returned ${found}`;
+  throw new ModelError('rejected', message);
 }
 
 /** Concurrent calls for the same policy share one load. */

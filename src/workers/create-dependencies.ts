@@ -6,6 +6,7 @@ import { closeLeases } from '../envs/server/close-leases';
 import { createEnvironments } from '../envs/environments';
 import { createModelService } from '../llm/model-service';
 import { policyClient, type PolicyClient } from '../llm/policy-client';
+import { policyVocabulary } from '../llm/policy-vocabulary';
 import { readProviders, type Providers } from '../llm/providers';
 import { findDevices } from '../process/devices';
 import { hasEmbeddedServer, leasesFolder, serverDevices } from '../process/server-devices';
@@ -39,7 +40,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     token: config.policy.token,
   };
   const artifacts = artifactStore(config.artifacts);
-  const policies = policyClient(policy);
+  const policies = policyClient({ ...policy, vocabularyOf: policyVocabulary(artifacts.policyPath) });
   const store = createStore(pool);
   const providers = readProviders(config);
   const dependencies: WorkerDependencies = {

@@ -92,11 +92,53 @@ test.each([
   ['a token id with a fraction', sampled({ token_ids: [4, 5.5] })],
   ['a token id of 2^31', { ...completion, prompt_token_ids: [2 ** 31] }],
   ['a token id that is a text', { ...completion, prompt_token_ids: ['1'] }],
+  ['no prompt token', { ...completion, prompt_token_ids: [] }],
+  ['a text without token ids', sampled({ token_ids: [], logprobs: { content: [] } })],
+  ['thinking without token ids', sampled({ message: { content: '', reasoning: 'Hm' }, token_ids: [], logprobs: null })],
 ])('an answer with %s is a fault of the server and is retried', async (_, body) => {
   server.answerWith({ body });
   await expect(sample()).rejects.toMatchObject({
     ...{ name: 'ModelError', kind: 'unavailable', retryable: true },
     message: expect.stringMatching(/returned .*expected/),
+  });
+});
+
+describe('with the size of the vocabulary', () => {
+  const withSize = (size: number | undefined) => {
+    const client = policyClient({ url: server.url, vocabularyOf: async () => size });
+    return client.sample(request());
+  };
+
+  test.each([
+    ['a sampled id', sampled({ token_ids: [4, 768] })],
+    ['an id of the prompt', { ...completion, prompt_token_ids: [1, 100_000] }],
+  ])('%s beyond it is a fault of the server and is retried', async (_, body) => {
+    server.answerWith({ body });
+    await expect(withSize(768)).rejects.toMatchObject({
+      ...{ name: 'ModelError', kind: 'unavailable', retryable: true },
+      message: expect.stringMatching(/returned the token id (768|100000), expected a whole number from 0 below 768/),
+    });
+  });
+
+  test('its last id is valid, and an unknown size limits no id', async () => {
+    server.answerWith({ body: sampled({ token_ids: [4, 767] }) });
+    await expect(withSize(768)).resolves.toMatchObject({ tokenIds: [4, 767] });
+    server.answerWith({ body: sampled({ token_ids: [4, 100_000] }) });
+    await expect(withSize(undefined)).resolves.toMatchObject({ tokenIds: [4, 100_000] });
+  });
+
+  test('an action that is only the end token is valid', async () => {
+    const message = { content: '' };
+    server.answerWith({ body: sampled({ message, token_ids: [2], logprobs: { content: [{ logprob: -1 }] } }) });
+    await expect(withSize(768)).resolves.toMatchObject({ content: '', tokenIds: [2] });
+  });
+
+  test('a probe with an id beyond it is a permanent error that names the id', async () => {
+    server.answerWith({ body: { ...sampled({ token_ids: [9_999], logprobs: { content: [{ logprob: -1 }] } }) } });
+    const client = policyClient({ url: server.url, vocabularyOf: async () => 768 });
+    await expect(client.load('a'.repeat(64), '/p')).rejects.toMatchObject({
+      ...{ kind: 'rejected', message: expect.stringContaining('the token id 9999, expected a whole number') },
+    });
   });
 });
 

@@ -17,7 +17,9 @@ export async function callServer<Answer>(
   shape: z.ZodType<Answer>,
   body?: object,
 ): Promise<Answer> {
-  return readAnswer(path, shape, requireSuccess(path, await request(endpoint, path, { body })));
+  const answer = requireSuccess(path, await request(endpoint, path, { body }));
+  requireFinite(path, answer);
+  return readAnswer(path, shape, answer);
 }
 
 /**
@@ -31,7 +33,11 @@ export async function callForTasks<Task>(
   task: z.ZodType<Task>,
   body: object & { count: number },
 ): Promise<Task[]> {
-  const list = listOfTasks((element, index) => readAnswer(path, task, element, `tasks.${index}`), body.count);
+  const convert = (element: unknown, index: number): Task => {
+    requireFinite(path, element, `tasks.${index}`);
+    return readAnswer(path, task, element, `tasks.${index}`);
+  };
+  const list = listOfTasks(convert, body.count);
   return readAnswer(path, list.shape, requireSuccess(path, await request(endpoint, path, { body, list }))).tasks;
 }
 
@@ -45,7 +51,9 @@ export async function callOptional<Answer>(
   path: string,
   shape: z.ZodType<Answer>,
 ): Promise<Answer | undefined> {
-  return readOptional(path, shape, await request(endpoint, path, {}));
+  const answer = await request(endpoint, path, {});
+  requireFinite(path, answer.body);
+  return readOptional(path, shape, answer);
 }
 
 /**
@@ -60,7 +68,11 @@ export async function callForOptionalTasks<Task>(
   toTask: (task: unknown, index: number) => Task,
   body: object,
 ): Promise<Task[] | undefined> {
-  const list = listOfTasks(toTask, maxListedTasks);
+  const convert = (task: unknown, index: number): Task => {
+    requireFinite(path, task, `tasks.${index}`);
+    return toTask(task, index);
+  };
+  const list = listOfTasks(convert, maxListedTasks);
   return readOptional(path, list.shape, await request(endpoint, path, { body, list }))?.tasks;
 }
 
@@ -157,4 +169,24 @@ function readAnswer<Answer>(path: string, shape: z.ZodType<Answer>, body: unknow
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.slice(0, 5).map((issue) => [...field, ...issue.path].join('.') || 'the body');
   throw new EnvironmentError('rejected', `${path}: missing or wrong fields in the answer: ${fields.join(', ')}`);
+}
+
+/** `JSON.parse` reads 1e400 as Infinity, which no JSON can store. */
+function requireFinite(path: string, body: unknown, ...field: string[]): void {
+  const found = findInfinite(body);
+  if (!found) return;
+  const name = [...field, ...found.field].join('.') || 'the body';
+  throw new EnvironmentError('rejected', `${path}: ${name}: found ${found.value}, expected a finite number`);
+}
+
+/** Calls itself: `jsonBounds` limits the depth. */
+function findInfinite(value: unknown): { field: string[]; value: number } | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : { field: [], value };
+  if (typeof value !== 'object' || value === null) return undefined;
+  const keys = Array.isArray(value) ? value.keys() : Object.keys(value);
+  for (const key of keys) {
+    const found = findInfinite((value as Record<string | number, unknown>)[key]);
+    if (found) return { ...found, field: [String(key), ...found.field] };
+  }
+  return undefined;
 }

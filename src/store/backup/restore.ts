@@ -5,11 +5,12 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { copyAtomically } from '../../base/atomic-write';
 import { codeOf, messageOf } from '../../base/errors';
 import { DomainError } from '../../domain/base/errors';
 import { listMigrations, listTables } from './backup';
 import { describeFile } from './artifacts';
+import { requireConsistent, requireSequences } from './check-manifest';
+import { restoreArtifacts, type RestoredArtifacts } from './restore-artifacts';
 import { invalidBackup, readManifest, type BackupFile, type BackupManifest } from './manifest';
 import { createPartition, partitionedTables, retryWhileLocked } from '../base/partitions';
 import { inTransaction } from '../base/pool';
@@ -23,19 +24,28 @@ export type RestoreResult = { manifest: BackupManifest; missingArtifacts: string
  * Verifies the hash of every file and the database, loads all rows into an empty database of the same schema, and copies
  * the artifacts if the backup contains them, before the transaction of the rows ends. An artifact that exists already stays.
  *
- * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; neither a row nor an artifact is written then
+ * @throws DomainError `InvalidBackup`, `OtherSchema`, `NotEmpty`; StackError while other transactions hold locks; neither a row
+ *   nor an artifact is written then
  */
 export async function restoreBackup(pool: Pool, { folder, artifactsRoot }: RestoreOptions): Promise<RestoreResult> {
   const manifest = await readManifest(folder);
+  requireConsistent(folder, manifest);
   await requireWhole(folder, manifest);
   await inTransaction(pool, (client) => requireNewDatabase(client, folder, manifest));
-  await retryWhileLocked(() =>
-    inTransaction(pool, async (client) => {
-      await restoreRows(client, folder, manifest, artifactsRoot);
-      if (!manifest.artifacts.copied) return;
-      for (const file of manifest.artifacts.files) await restoreArtifact(folder, artifactsRoot, file);
-    }),
-  );
+  let artifacts: RestoredArtifacts | undefined;
+  try {
+    await retryWhileLocked((call) =>
+      inTransaction(pool, async (client) => {
+        await restoreRows(client, { folder, artifactsRoot }, manifest, call).catch(refusedRows(folder));
+        if (!manifest.artifacts.copied) return;
+        artifacts = await restoreArtifacts({ folder, artifactsRoot }, manifest.artifacts.files);
+      }),
+    );
+  } catch (error) {
+    await artifacts?.undo(); // the transaction could not end
+    throw error;
+  }
+  await artifacts?.keep();
   await pool.query('analyze');
   return { manifest, missingArtifacts: await missingBelow(artifactsRoot, manifest) };
 }
@@ -57,21 +67,30 @@ async function requireFile(folder: string, root: string, file: BackupFile): Prom
   throw invalidBackup(folder, `${file.path} ${problem}; restore from another backup`);
 }
 
-async function restoreArtifact(folder: string, root: string, { path, sha256 }: BackupFile): Promise<void> {
-  const existing = await describeFile(root, path).catch(() => undefined);
-  if (existing?.sha256 !== sha256) await copyAtomically(join(folder, 'artifacts', path), join(root, path));
-}
+/** Codes of Postgres for wrong values, violated constraints and objects that are missing or exist already. */
+const refusedCodes = /^(22|23|42)/;
+
+const refusedRows =
+  (folder: string) =>
+  (error: unknown): never => {
+    if (error instanceof DomainError || !refusedCodes.test(codeOf(error) ?? '')) throw error;
+    const problem = `the database refuses its rows: ${messageOf(error)}`;
+    throw invalidBackup(
+      folder,
+      `${problem}; restore another backup, or into another new database, created with \`coevolve migrate\``,
+    );
+  };
 
 async function restoreRows(
   client: PoolClient,
-  folder: string,
+  { folder, artifactsRoot }: RestoreOptions,
   manifest: BackupManifest,
-  artifactsRoot: string,
+  call: number,
 ): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('campaigns', 0))`); // blocks the creation of campaigns
   await requireNewDatabase(client, folder, manifest); // again: a campaign may have started meanwhile
   for (const { id } of manifest.campaigns)
-    for (const table of partitionedTables) await createPartition(client, table, id);
+    for (const table of partitionedTables) await createPartition(client, table, id, call);
   await client.query('set local lock_timeout = 0');
   const references = await dropReferences(client);
   for (const table of manifest.tables) await fillTable(client, folder, table);
@@ -81,9 +100,10 @@ async function restoreRows(
   if (artifactsRoot !== manifest.artifactsRoot) await moveArtifacts(client, manifest.artifactsRoot, artifactsRoot);
 }
 
-/** @throws DomainError `OtherSchema`, `NotEmpty` */
+/** @throws DomainError `OtherSchema`, `InvalidBackup`, `NotEmpty` */
 async function requireNewDatabase(client: PoolClient, folder: string, manifest: BackupManifest): Promise<void> {
   await requireSameSchema(client, folder, manifest);
+  await requireSequences(client, folder, manifest);
   await requireEmpty(client);
 }
 

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { writeAtomically } from '../../base/atomic-write';
@@ -17,7 +17,7 @@ const batchFile = z.object({ dataset: z.string(), sha256: z.string() });
 export async function writeStepBatch(folder: string, step: number, { path, sha256 }: Dataset): Promise<void> {
   if (!Number.isInteger(step) || step < 1)
     throw new DomainError('InvalidStep', `a step must be an integer from 1, got ${step}`);
-  const file = join(folder, 'batches', `${stepName(step)}.json`);
+  const file = batchPath(folder, step);
   const before = batchOf(await readFile(file, 'utf8').catch(() => ''));
   if (!before) return writeAtomically(file, JSON.stringify({ dataset: path, sha256 }));
   if (before.sha256 !== sha256)
@@ -26,6 +26,12 @@ export async function writeStepBatch(folder: string, step: number, { path, sha25
       `step ${step} in ${folder} has the dataset ${before.sha256}, not ${sha256}`,
     );
 }
+
+/** Removes the batch file of a step that the trainer has refused, so that another batch can be written. */
+export const removeStepBatch = (folder: string, step: number): Promise<void> =>
+  rm(batchPath(folder, step), { force: true });
+
+const batchPath = (folder: string, step: number): string => join(folder, 'batches', `${stepName(step)}.json`);
 
 /** Returns undefined for an empty text or a batch file that a machine crash has damaged. */
 function batchOf(text: string): z.infer<typeof batchFile> | undefined {

@@ -82,3 +82,22 @@ test('a composition that is neither is rejected', async () => {
   server.answerWith({ body: { task: record } });
   await expect(compose()).rejects.toMatchObject({ name: 'EnvironmentError', kind: 'rejected' });
 });
+
+const withInfinity = (text: object): string => JSON.stringify(text).replace('"INFINITE"', '1e400');
+
+test('a number that is too large for JSON is rejected with its field in a task, in capabilities and in a composition', async () => {
+  const rejected = (message: string) => ({ name: 'EnvironmentError', kind: 'rejected', message });
+  const definition = { limits: [1, 'INFINITE'] };
+  server.answerWith({ body: withInfinity({ tasks: [record, { ...record, definition }] }) });
+  await expect(tasks()).rejects.toMatchObject(
+    rejected('/envs/sql/data/tasks: tasks.1.definition.limits.1: found Infinity, expected a finite number'),
+  );
+  server.answerWith({ body: withInfinity({ variants: false, max_turns: 'INFINITE' }).replace('1e400', '-1e400') });
+  await expect(environmentData({ url: server.url }).capabilities('sql')).rejects.toMatchObject(
+    rejected('/envs/sql/data/capabilities: max_turns: found -Infinity, expected a finite number'),
+  );
+  server.answerWith({ body: withInfinity({ task: { ...record, grader: 'judge', definition } }) });
+  await expect(compose()).rejects.toMatchObject(
+    rejected('/envs/sql/data/compose: task.definition.limits.1: found Infinity, expected a finite number'),
+  );
+});

@@ -120,3 +120,12 @@ test('names, features and questions of other people do not become markup, formul
   expect(content('latex')).not.toContain('\\input');
   expect(content('csv')).toContain('"\'=HYPERLINK(""x"")');
 });
+
+test.each(['=1', '+1', '-1', '@a', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠a'])(
+  'the cell %j, which a spreadsheet may run as a formula, gets an apostrophe',
+  (pattern) => {
+    const scores = base.scores.map((row) => ({ ...row, features: { pattern } }));
+    const [file] = exportFiles('csv', { ...base, scores }, { ...report, record: { ...base, scores } });
+    expect(file!.content as string).toContain(`'${pattern}`);
+  },
+);

@@ -90,6 +90,24 @@ const withArtifact =
   ({ artifacts }: BackupManifest): number =>
     artifacts.files.push({ path: file, bytes: 4, sha256: sha256Of('evil') });
 
+const emptyTable =
+  (name: string) =>
+  ({ tables }: BackupManifest, copy: string): void => {
+    const table = tables.find((each) => each.name === name)!;
+    const rows = gzipSync('');
+    writeFileSync(path.join(copy, table.file.path), rows);
+    Object.assign(table, { rows: 0, file: { ...table.file, bytes: rows.length, sha256: sha256Of(rows) } });
+  };
+
+type ChangedManifest = {
+  problem: string;
+  change: (manifest: BackupManifest, copy: string) => unknown;
+  /** Pattern of the error. */
+  message?: string;
+  /** Folders above the artifacts'. */
+  below?: string;
+};
+
 const isEmpty = async (): Promise<boolean> =>
   Object.entries(await contents(empty)).every(
     ([name, rows]) => name === 'sequences' || (rows as unknown[]).length === 0,
@@ -165,6 +183,52 @@ describe('a restore writes no row and fails for', () => {
     { problem: 'a campaign without an id', change: (manifest) => (manifest.campaigns[0]!.id = -1) },
     { problem: 'a wrong number of rows', change: (manifest) => manifest.tables[0]!.rows++ },
     {
+      problem: 'an empty table of campaigns',
+      change: emptyTable('campaigns'),
+      message: 'found 2 campaigns, expected the 0 rows of the table campaigns',
+    },
+    {
+      problem: 'a table without the rows to which others refer',
+      change: emptyTable('iterations'),
+      message: 'the database refuses its rows: insert or update on table .* violates foreign key constraint',
+    },
+    {
+      problem: 'a campaign that is listed twice',
+      change: ({ campaigns }) => campaigns.splice(1, 1, campaigns[0]!),
+      message: 'campaigns: found the id \\d+ twice, expected every campaign once',
+    },
+    {
+      problem: 'a sequence that is a table',
+      change: ({ sequences }) => sequences.push({ name: 'pg_class', value: 1 }),
+      message: 'sequences: found "pg_class", expected a sequence of the database',
+    },
+    {
+      problem: 'a sequence that is listed twice',
+      change: ({ sequences }) => sequences.push(sequences[0]!),
+      message: 'sequences: found \\w+ twice',
+    },
+    ...[-5, 0, 2 ** 53 - 1].map((value) => ({
+      problem: `a sequence with the value ${value}`,
+      change: ({ sequences }: BackupManifest) =>
+        (sequences.find(({ name }) => name === 'campaigns_id_seq')!.value = value),
+      message: `found the value ${value} of campaigns_id_seq, expected 1 to 2147483647`,
+    })),
+    {
+      problem: 'an artifact with a name of 256 bytes',
+      change: withArtifact(`policies/${'é'.repeat(128)}`),
+      message: 'found a name of 256 bytes .*, expected at most 255',
+    },
+    {
+      problem: 'an artifact whose path is too long',
+      change: (manifest, copy) => {
+        const name = Array.from({ length: 14 }, () => 'a'.repeat(250)).join('/'); // below the limit in the copy alone
+        execFileSync('sh', ['-c', 'mkdir -p "$1" && printf evil > "$1/x"', 'sh', path.join(copy, 'artifacts', name)]);
+        withArtifact(`${name}/x`)(manifest);
+      },
+      below: Array.from({ length: 3 }, () => 'b'.repeat(200)).join('/'),
+      message: 'cannot be written .ENAMETOOLONG.',
+    },
+    {
       problem: 'a table that is not compressed',
       change: ({ tables }, copy) => {
         writeFileSync(path.join(copy, tables[0]!.file.path), 'rows');
@@ -179,22 +243,20 @@ describe('a restore writes no row and fails for', () => {
         Object.assign(tables[0]!.file, { bytes: rows.length, sha256: sha256Of(rows) });
       },
     },
-  ] satisfies { problem: string; change: (manifest: BackupManifest, copy: string) => unknown }[])(
-    'a manifest with $problem and a valid hash',
-    async ({ change }) => {
-      const copy = damaged(() => undefined);
-      writeFileSync(path.join(copy, 'evil'), 'evil');
-      const manifest = await readManifest(copy);
-      change(manifest, copy);
-      writeFileSync(path.join(copy, manifestFile), manifestText(manifest));
-      const target = path.join(folder, randomUUID(), 'artifacts');
-      await expect(restoreBackup(empty.pool, { folder: copy, artifactsRoot: target })).rejects.toMatchObject({
-        code: 'InvalidBackup',
-      });
-      expect(existsSync(path.dirname(target))).toBe(false);
-      expect(await isEmpty()).toBe(true);
-    },
-  );
+  ] as ChangedManifest[])('a manifest with $problem and a valid hash', async ({ change, message = '', below = '' }) => {
+    const copy = damaged(() => undefined);
+    writeFileSync(path.join(copy, 'evil'), 'evil');
+    const manifest = await readManifest(copy);
+    change(manifest, copy);
+    writeFileSync(path.join(copy, manifestFile), manifestText(manifest));
+    const home = path.join(folder, randomUUID());
+    const target = path.join(home, below, 'artifacts');
+    await expect(restoreBackup(empty.pool, { folder: copy, artifactsRoot: target })).rejects.toMatchObject({
+      ...{ code: 'InvalidBackup', message: expect.stringMatching(message) },
+    });
+    expect(existsSync(home)).toBe(false);
+    expect(await isEmpty()).toBe(true);
+  });
 
   test('a manifest that is not JSON', async () => {
     const copy = damaged((at) => writeFileSync(path.join(at, manifestFile), `{\n${sha256Of('{\n')}\n`));
@@ -287,6 +349,38 @@ test('a restore with another artifacts folder copies the artifacts there and cha
     const states = await other.pool.query(`select distinct final_state ->> 'path' as path from training_runs`);
     expect(states.rows).toEqual([{ path: path.join(elsewhere, 'jobs/campaign/x/trainer-state.safetensors') }]);
     expect(readFileSync(weights, 'utf8')).toBe('weights');
+  } finally {
+    await other.drop();
+  }
+});
+
+test('a restore copies an artifact with the longest name, and a failure in the middle puts replaced artifacts back', async () => {
+  const copy = damaged(() => undefined);
+  const manifest = await readManifest(copy);
+  const name = `policies/${'n'.repeat(255)}`;
+  writeFileSync(path.join(copy, 'artifacts', name), 'evil');
+  withArtifact(name)(manifest);
+  writeFileSync(path.join(copy, manifestFile), manifestText(manifest));
+  const other = await freshDatabase();
+  const elsewhere = path.join(folder, randomUUID());
+  const weights = path.join(elsewhere, `policies/${ids.start}/model.safetensors`);
+  try {
+    mkdirSync(path.dirname(weights), { recursive: true });
+    writeFileSync(weights, 'of another import');
+    const jobs = path.join(elsewhere, 'jobs');
+    writeFileSync(jobs, 'a file instead of a folder');
+    const files = () => readdirSync(elsewhere, { recursive: true }).map(String).toSorted();
+    const present = files();
+    await expect(restoreBackup(other.pool, { folder: copy, artifactsRoot: elsewhere })).rejects.toMatchObject({
+      ...{ code: 'InvalidBackup', message: expect.stringMatching(/the artifact jobs\/.* cannot be written/) },
+    });
+    expect(files()).toEqual(present);
+    expect(readFileSync(weights, 'utf8')).toBe('of another import');
+    rmSync(jobs);
+    await restoreBackup(other.pool, { folder: copy, artifactsRoot: elsewhere });
+    expect(readFileSync(path.join(elsewhere, name), 'utf8')).toBe('evil');
+    expect(readFileSync(weights, 'utf8')).toBe('weights');
+    expect(files().filter((file) => file.includes('staging'))).toEqual([]);
   } finally {
     await other.drop();
   }

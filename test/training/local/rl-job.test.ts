@@ -6,6 +6,7 @@ import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifa
 import { findProcess } from '../../../src/process/processes';
 import { rolloutRow } from '../../../src/training/dataset-rows';
 import { localBackend } from '../../../src/training/local/local-backend';
+import { removeStepBatch } from '../../../src/training/local/step-batch';
 import type { Dataset, TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
 
 const projectRoot = path.resolve(__dirname, '../../..');
@@ -139,4 +140,17 @@ test('a batch without a required field fails the job as bad input, with line and
   await backend.submit(job);
   await backend.submitStep(job.jobKey, 1, dataset);
   await expect(succeeded(job.jobKey)).rejects.toThrow(/batch 1 line 1\.turns\[0\]\.prompt_token_ids: found None/);
+});
+
+test('a refused batch is replaced after its file is removed, and the job succeeds', async () => {
+  const job = { ...grpo('refused-batch'), steps: 1 };
+  const turns = [{ prompt_token_ids: [1, 9], token_ids: [4, 100_000], logprobs: [-5.5, -5.25] }];
+  const row = JSON.stringify({ trajectory_id: 't', group: 'g', advantage: 1, turns });
+  await backend.submitStep(job.jobKey, 1, await artifacts.saveDataset([row]));
+  await backend.submit(job);
+  await expect(succeeded(job.jobKey)).rejects.toThrow(/batch 1 line 1\.turns\[0\]\.token_ids: found a list of 2/);
+  await removeStepBatch(artifacts.jobPath(job.jobKey), 1);
+  await backend.submitStep(job.jobKey, 1, batches[0]!);
+  await backend.submit(job);
+  await expect(succeeded(job.jobKey)).resolves.toMatchObject({ policies: [{ step: 1 }] });
 });

@@ -1,5 +1,7 @@
 """The encoder produces the ids of the policy's Jinja template in transformers."""
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +80,13 @@ def test_a_special_token_inside_content_is_text_and_ends_no_turn(encoder: ChatEn
 @pytest.mark.parametrize("content", CONTENTS)
 def test_decoding_an_action_returns_its_content(encoder: ChatEncoder, content: str) -> None:
     assert encoder.decode(action_ids(encoder, [{"role": "assistant", "content": content}])) == content
+
+
+def test_a_policy_may_sample_the_ids_that_its_model_has_beyond_its_tokenizer(
+    base: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(base, tmp_path / "policy")
+    config = tmp_path / "policy" / "config.json"
+    size = json.loads(config.read_text())["vocab_size"]
+    config.write_text(json.dumps({**json.loads(config.read_text()), "vocab_size": size + 64}))
+    assert ChatEncoder.load(tmp_path / "policy").vocabulary_size == size + 64

@@ -40,10 +40,10 @@ export const contrastsCsv = ({ contrasts }: AnalysisOutput): string =>
 const csv = (head: readonly string[], rows: readonly (readonly Cell[])[]): string =>
   [head, ...rows].map((row) => `${row.map(field).join(',')}\r\n`).join('');
 
-/** A text that a spreadsheet would run as a formula gets an apostrophe, as OWASP recommends. */
+/** A text that a spreadsheet would run as a formula gets an apostrophe, as OWASP recommends; full-width signs are signs. */
 function field(value: Cell): string {
   if (value === null) return '';
   if (typeof value === 'number') return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -56,6 +56,8 @@ class ChatEncoder:
         """
         tokenizer.encode_special_tokens = True
         self.tokenizer, self.chat_format, self.has_tools = tokenizer, chat_format, has_tools
+        self.vocabulary_size = tokenizer.get_vocab_size()
+        """Number of ids that the policy can sample."""
         added = tokenizer.get_added_tokens_decoder()
         control = {id: token for id, token in added.items() if chat_format.is_control(token)}
         self._added = {token.content: id for id, token in control.items()}
@@ -79,7 +81,12 @@ class ChatEncoder:
         """Loads the encoder of the policy in `policy`; raises `bad-input` for an unknown chat format."""
         tokenizer = Tokenizer.from_file(str(policy / "tokenizer.json"))
         chat_format, has_tools = read_chat_format(policy, tokenizer)
-        return cls(tokenizer, chat_format, has_tools=has_tools)
+        encoder = cls(tokenizer, chat_format, has_tools=has_tools)
+        config = policy / "config.json"
+        if config.exists():  # a model may have more ids than its tokenizer, to fill up its matrix
+            size = json.loads(config.read_text()).get("vocab_size", 0)
+            encoder.vocabulary_size = max(encoder.vocabulary_size, size)
+        return encoder
 
     def prompt_ids(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[int]:
         """Returns the ids of the messages and of the generation prompt; functions in the format's own way.

@@ -185,7 +185,7 @@ class _Reader:
             if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
                 raise bad_input(f"{location}.tools", describe(tools), "a list of functions")
         else:
-            check_turns(location, trajectory["turns"], self.encoder.tokenizer.get_vocab_size())
+            check_turns(location, trajectory["turns"], self.encoder.vocabulary_size)
 
 
 def _weight(location: str, row: dict[str, Any], name: str) -> float:

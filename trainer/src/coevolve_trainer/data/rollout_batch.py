@@ -50,7 +50,7 @@ def read_rollouts(
     Raises:
         JobFailure: `bad-input` with `name`, line and field, or when no rollout remains.
     """
-    vocabulary_size = encoder.tokenizer.get_vocab_size()
+    vocabulary_size = encoder.vocabulary_size
     segments: list[Segment] = []
     owners: list[int] = []
     group_ids: dict[str, int] = {}
