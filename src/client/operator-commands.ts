@@ -54,8 +54,7 @@ export async function sendOperatorCommand(
   const row = await session.store.campaigns.getByName(name);
   if (command === 'abort' && row.status === 'aborted') return { name, status: 'aborted' };
   requireNotEnded(row, command);
-  if (command === 'resume') await continueInTemporal(session, row, onProgress);
-  await requireRun(session, row);
+  await requireCommandable(session, row, command, onProgress);
   const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
   const operator = { actor, ...(reason ? { reason } : {}) };
   try {
@@ -63,7 +62,8 @@ export async function sendOperatorCommand(
       onProgress(`${name}: no phase is parked`);
     const state: CampaignState = await handle.executeUpdate(updates[command], { args: [operator] });
     if (command !== 'abort') {
-      const paused = await withTemporalDeadline(session, () => listPausedWork(session, name));
+      // The command has taken effect, whatever this request finds.
+      const paused = await withTemporalDeadline(session, () => listPausedWork(session, name)).catch(() => []);
       for (const { what, next } of paused) onProgress(`${name}: ${what}; ${next}`);
       return state;
     }
@@ -78,12 +78,18 @@ export async function sendOperatorCommand(
   }
 }
 
-/** Continues what was paused in Temporal itself, if its workflow is the campaign's. */
-async function continueInTemporal(
+/**
+ * Checks that Temporal runs the campaign. Before a resume it continues what was paused in Temporal itself.
+ *
+ * @throws DomainError `NotRunning`, `PausedInTemporal`
+ */
+async function requireCommandable(
   session: Session,
   row: CampaignRow,
+  command: OperatorCommand,
   onProgress: CommandOptions['onProgress'],
 ): Promise<void> {
+  if (command !== 'resume') return requireRun(session, row);
   await withTemporalDeadline(session, async () => {
     const problem = await findRunProblem(session, row);
     if (problem?.status === 'lost') throw problemError(row.name, problem);

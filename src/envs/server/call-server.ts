@@ -17,9 +17,7 @@ export async function callServer<Answer>(
   shape: z.ZodType<Answer>,
   body?: object,
 ): Promise<Answer> {
-  const answer = requireSuccess(path, await request(endpoint, path, { body }));
-  requireFinite(path, answer);
-  return readAnswer(path, shape, answer);
+  return readAnswer(path, shape, requireSuccess(path, await request(endpoint, path, { body })));
 }
 
 /**
@@ -33,11 +31,7 @@ export async function callForTasks<Task>(
   task: z.ZodType<Task>,
   body: object & { count: number },
 ): Promise<Task[]> {
-  const convert = (element: unknown, index: number): Task => {
-    requireFinite(path, element, `tasks.${index}`);
-    return readAnswer(path, task, element, `tasks.${index}`);
-  };
-  const list = listOfTasks(convert, body.count);
+  const list = listOfTasks((element, index) => readAnswer(path, task, element, `tasks.${index}`), body.count);
   return readAnswer(path, list.shape, requireSuccess(path, await request(endpoint, path, { body, list }))).tasks;
 }
 
@@ -51,9 +45,7 @@ export async function callOptional<Answer>(
   path: string,
   shape: z.ZodType<Answer>,
 ): Promise<Answer | undefined> {
-  const answer = await request(endpoint, path, {});
-  requireFinite(path, answer.body);
-  return readOptional(path, shape, answer);
+  return readOptional(path, shape, await request(endpoint, path, {}));
 }
 
 /**
@@ -68,11 +60,7 @@ export async function callForOptionalTasks<Task>(
   toTask: (task: unknown, index: number) => Task,
   body: object,
 ): Promise<Task[] | undefined> {
-  const convert = (task: unknown, index: number): Task => {
-    requireFinite(path, task, `tasks.${index}`);
-    return toTask(task, index);
-  };
-  const list = listOfTasks(convert, maxListedTasks);
+  const list = listOfTasks(toTask, maxListedTasks);
   return readOptional(path, list.shape, await request(endpoint, path, { body, list }))?.tasks;
 }
 
@@ -140,16 +128,22 @@ async function request(
       signal: AbortSignal.timeout(endpoint.timeoutMs ?? callTimeoutMs),
     });
     const { status } = response;
-    if (list && status === 200 && response.body)
-      return {
-        status,
-        text: '',
-        body: await readJsonLists(response.body, list.convert, list.maxLength).catch(ifNoJson),
+    if (list && status === 200 && response.body) {
+      const convert = (element: unknown, index: number): unknown => {
+        requireFinite(path, element, `tasks.${index}`);
+        return list.convert(element, index);
       };
+      return {
+        ...{ status, text: '' },
+        body: await readJsonLists(response.body, convert, list.maxLength).catch(ifNoJson),
+      };
+    }
     const text = await response.text();
-    return { status, text, body: parseJson(text) };
+    const parsed = parseJson(text);
+    if (response.ok) requireFinite(path, parsed);
+    return { status, text, body: parsed };
   } catch (cause) {
-    if (cause instanceof EnvironmentError) throw cause; // a wrong element of a list
+    if (cause instanceof EnvironmentError) throw cause; // a wrong value or element of a list
     if (cause instanceof UnboundedJson) throw new EnvironmentError('rejected', `${path}: ${cause.message}`);
     const message = `no environment server answers at ${endpoint.url}; ${remedyOf(endpoint)}`;
     throw new EnvironmentError('unreachable', message, { cause });
