@@ -1,6 +1,5 @@
 """The operator's settings: a YAML file with one section per environment under `hosted`."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,13 +41,13 @@ class Settings:
         return value
 
     def path(self, key: str) -> Path | None:
-        text = self.text(key)
-        return None if text is None else (self._folder / Path(text).expanduser()).resolve()
+        path = self.program(key)
+        return None if path is None else path.resolve()
 
     def program(self, key: str) -> Path | None:
         """Returns an absolute path; a link stays, because an interpreter finds its packages beside it."""
         text = self.text(key)
-        return None if text is None else Path(os.path.abspath(self._folder / Path(text).expanduser()))
+        return None if text is None else (self._folder / Path(text).expanduser()).absolute()
 
     def integer(self, key: str, default: int, *, minimum: int = 1) -> int:
         value = self._get(key)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coevolve_environments.plugins.bfcl.calls import Call, NotCalls, parse_calls
+from coevolve_environments.plugins.bfcl.calls import Call, parse_calls
+from coevolve_environments.plugins.bfcl.literals import NotCalls
 from published_bfcl import published_helpers
 
 literals = st.recursive(

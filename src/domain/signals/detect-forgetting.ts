@@ -22,7 +22,7 @@ export type ForgettingSettings = {
   score: 'drop' | 'rollout' | 'mean' | 'max';
   /**
    * In (0, 1]: for `drop`, the largest probability of such a drop if nothing had changed. The agents and the steps of one
-   * iteration share it, so that an unchanged task is marked in no more of its iterations.
+   * iteration share it: an unchanged task is marked in at most this share of its iterations.
    */
   maxP: number;
   /**

@@ -9,7 +9,7 @@ from coevolve_environments.json_text import load_json
 
 _NAMES = ("name", "function")
 _ARGUMENTS = ("arguments", "parameters", "input", "args")  # of OpenAI, Llama, Anthropic, Google
-_OTHERS = {"id", "call_id", "type", "index"}
+_WITHOUT_ARGUMENTS = {*_NAMES, "id", "call_id", "type", "index"}
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def read_call(call: object) -> JsonCall | None:
     if isinstance(nested := call.get("function"), dict):  # OpenAI's form
         call = nested
     name = next((call[key] for key in _NAMES if isinstance(call.get(key), str)), None)
-    is_only_named = call.keys() <= {*_NAMES, *_OTHERS}
-    arguments: Any = next((call[key] for key in _ARGUMENTS if key in call), {} if is_only_named else None)
+    none: Any = {} if call.keys() <= _WITHOUT_ARGUMENTS else None
+    arguments = next((call[key] for key in _ARGUMENTS if key in call), none)
     if name is None and len(call) == 1:
         [(name, arguments)] = call.items()
         name = None if name in (*_NAMES, *_ARGUMENTS) else name

@@ -1,26 +1,18 @@
 """Parses calls such as `[cd(folder='document'), ls()]`. Text of a model is never evaluated."""
 
 import ast
-import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from coevolve_environments.plugins.bfcl.literals import MAX_CHARACTERS, NotCalls, literal
 from coevolve_environments.plugins.bfcl.spellings import candidates
 
 MAX_CALLS = 64
-MAX_CHARACTERS = 20_000
-_MAX_NUMBER = 10**300
-_MAX_OPERAND = 1_000  # of a power
-_MAX_ITEMS = 1_000
 # Attempts at the same task repeat many actions.
 _CACHED_TEXTS = 512
 _MAX_CACHED_CHARACTERS = 500
-
-
-class NotCalls(ValueError):
-    """The text is not a list of function calls with literal arguments."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +133,7 @@ def _call(node: ast.expr) -> Call:
 
 
 def _argument(node: ast.expr) -> Any:
-    return _call(node) if isinstance(node, ast.Call) and node.keywords else _literal(node)
+    return _call(node) if isinstance(node, ast.Call) and node.keywords else literal(node)
 
 
 def _name(node: ast.expr) -> str:
@@ -151,101 +143,3 @@ def _name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return f"{_name(node.value)}.{node.attr}"
     raise NotCalls("not a call of a named function")
-
-
-_CONSTANTS = {"true": True, "false": False, "null": None}
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-              ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow}  # fmt: skip
-
-
-def _literal(node: ast.expr) -> Any:
-    value = _value(node)
-    _check_size(value)
-    return value
-
-
-def _value(node: ast.expr) -> Any:
-    """Returns a literal. A name is a constant of JSON. As in the package's decoder, another name, an element
-    and a call without named arguments are texts.
-    """
-    match node:
-        case ast.Constant(value=value):
-            return "..." if value is Ellipsis else value
-        case ast.Name(id=name):
-            return _CONSTANTS.get(name, name)
-        case ast.Call(keywords=[]) | ast.Subscript():
-            return ast.unparse(node)
-        case ast.List(elts=items):
-            return [_value(item) for item in items]
-        case ast.Tuple(elts=items):
-            return tuple(_value(item) for item in items)
-        case ast.Dict(keys=keys, values=values) if None not in keys:
-            pairs = zip((_value(key) for key in keys if key), map(_value, values), strict=True)
-            return dict(_hashable(pairs))
-        case ast.Set(elts=items):
-            return {item for item, _ in _hashable((_value(item), None) for item in items)}
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_number(operand)
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _number(operand)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _computed(_OPERATORS[type(op)], _operand(left), _operand(right))
-    raise NotCalls(f"not a literal: {ast.unparse(node)[:100]}")
-
-
-def _number(node: ast.expr) -> Any:
-    value = _value(node)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise NotCalls("not a number")
-    _check_size(value)
-    return value
-
-
-def _operand(node: ast.expr) -> Any:
-    if isinstance(node, ast.Constant | ast.BinOp) and isinstance(value := _value(node), str):
-        return value
-    return _number(node)
-
-
-def _computed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """Computes with numbers, joins and repeats texts, as far as it costs neither time nor memory."""
-    texts = [operand for operand in (left, right) if isinstance(operand, str)]
-    numbers = [abs(operand) for operand in (left, right) if not isinstance(operand, str)]
-    if operation is operator.pow:
-        is_cheap = not texts and max(numbers) <= _MAX_OPERAND
-    elif operation is operator.mul and texts:
-        is_cheap = len(texts) == 1 and len(texts[0]) * numbers[0] <= MAX_CHARACTERS
-    else:
-        is_cheap = not texts or operation is operator.add
-    if not is_cheap:
-        raise NotCalls("a computed value is too large")
-    try:
-        value = operation(left, right)
-    except (ArithmeticError, TypeError) as error:
-        raise NotCalls(str(error)) from None
-    _check_size(value)
-    return value
-
-
-def _hashable(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    for key, value in pairs:
-        try:
-            hash(key)
-        except TypeError as error:
-            raise NotCalls(f"not a literal: {error}") from None
-        yield key, value
-
-
-def _check_size(value: object) -> None:
-    """Rejects values that only cost time: no gold call has a longer list or text, or a larger number."""
-    if isinstance(value, str) and len(value) > MAX_CHARACTERS:
-        raise NotCalls("a text is too long")
-    if isinstance(value, int) and abs(value) > _MAX_NUMBER:
-        raise NotCalls("a number is too large")
-    if isinstance(value, list | tuple | set | dict):
-        if len(value) > _MAX_ITEMS:
-            raise NotCalls("a list is too long")
-        for item in value:
-            _check_size(item)
-        for item in value.values() if isinstance(value, dict) else ():
-            _check_size(item)

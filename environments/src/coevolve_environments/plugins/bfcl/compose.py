@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coevolve_environments.plugins.bfcl.calls import NotCalls, named_arguments, parse_calls, spelled_calls
+from coevolve_environments.plugins.bfcl.calls import named_arguments, parse_calls, spelled_calls
 from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, differ
+from coevolve_environments.plugins.bfcl.literals import NotCalls
 from coevolve_environments.plugins.bfcl.world import World, failed
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import BadRequest, ComposedTask, Json, Refusal, TaskRecord

@@ -42,12 +42,11 @@ class World:
         positional = tuple(map(self._argument, call.positional))
         keyword = {name: self._argument(value) for name, value in call.keyword.items()}
         _check_cost(Call(call.name, positional, keyword))
-        function = self._function(call.name)
         defaults = _mutable_defaults(self._owners[call.name], call.name)
         if defaults:  # a function that changes its default would change every later world of this process
-            given = inspect.signature(function).bind_partial(*positional, **keyword).arguments
+            given = {*self.parameters(call.name)[: len(positional)], *keyword}
             keyword |= {name: deepcopy(value) for name, value in defaults.items() if name not in given}
-        return function(*positional, **keyword)
+        return self._function(call.name)(*positional, **keyword)
 
     def _argument(self, value: Any) -> Any:
         return self._result(value) if isinstance(value, Call) else value
