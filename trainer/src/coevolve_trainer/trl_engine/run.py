@@ -65,7 +65,7 @@ class _TrlJob:
         )
         cursor = Cursor() if found is None else read_cursor(found)
         self.process_group.on_rank_zero(
-            lambda: require_space_for_job(self.job, context.job_dir, self.trained)
+            lambda: require_space_for_job(self.job, context.job_dir, self.trained, len(self.plan.updates))
         )
         trainer = self._create_trainer()
         self._report_start(cursor)

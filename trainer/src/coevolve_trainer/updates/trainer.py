@@ -87,7 +87,9 @@ class Trainer:
         )
         self._checkpoint = None  # frees its tensors
         trained = sum(p.numel() for p in train_state.parameters())
-        self.process_group.on_rank_zero(lambda: require_space_for_job(self.job, self.job_dir, trained))
+        self.process_group.on_rank_zero(
+            lambda: require_space_for_job(self.job, self.job_dir, trained, total_steps)
+        )
         self.meter = Meter(self.device, processes=self.process_group.size)
         self.progress.earlier_seconds = self.cursor.seconds
         fields = {
