@@ -1,5 +1,8 @@
-"""Builds the tokenizer of a GGUF file. Unlike transformers, which splits digits and spaces in the same way
-for all families, it follows the file's `tokenizer.ggml.pre`, as llama.cpp does."""
+"""Builds the tokenizer of a GGUF file, which is a byte-level BPE or SentencePiece's.
+
+For the first, transformers splits digits and spaces in the same way for all families; this follows the file's
+`tokenizer.ggml.pre`, as llama.cpp does.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from ..failures import bad_input
+from .sentencepiece_tokenizer import default_special_ids, sentencepiece_tokenizer
 
 _CONTROL, _USER_DEFINED = 3, 4  # token types of GGUF
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
@@ -21,11 +25,14 @@ def gguf_tokenizer(fields: Mapping[str, Any]) -> Tokenizer:
     """Builds the tokenizer described by a GGUF file's `tokenizer.ggml.*` fields.
 
     Raises:
-        JobFailure: `bad-input` when it is not a byte-level BPE, or its pre-tokenizer is not supported.
+        JobFailure: `bad-input` when it is neither a byte-level BPE of a supported pre-tokenizer nor a BPE of
+            SentencePiece that can be built exactly.
     """
     kind, pre = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
+    if kind == "llama":
+        return sentencepiece_tokenizer(fields, special_tokens(fields))
     if kind != "gpt2":
-        raise bad_input("tokenizer.ggml.model", kind, "gpt2 (byte-level BPE)")
+        raise bad_input("tokenizer.ggml.model", kind, "gpt2 (byte-level BPE) or llama (SentencePiece)")
     if pre not in PRE_TOKENIZERS:
         raise bad_input("tokenizer.ggml.pre", pre, f"one of {', '.join(PRE_TOKENIZERS)}")
     tokens, kinds = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
@@ -36,6 +43,16 @@ def gguf_tokenizer(fields: Mapping[str, Any]) -> Tokenizer:
             added = AddedToken(token, special=kind == _CONTROL, normalized=False)
             (tokenizer.add_special_tokens if kind == _CONTROL else tokenizer.add_tokens)([added])
     return tokenizer
+
+
+def special_tokens(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the special tokens by their names in chat templates, such as `bos_token`."""
+    keys = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
+    stated = {name: fields.get(f"tokenizer.ggml.{key}_token_id") for name, key in keys.items()}
+    ids = default_special_ids(fields) if fields.get("tokenizer.ggml.model") == "llama" else {}
+    ids |= {name: id for name, id in stated.items() if id is not None}
+    tokens = fields["tokenizer.ggml.tokens"]
+    return {name: tokens[ids[name]] for name in keys if name in ids}
 
 
 def byte_level_bpe(vocabulary: dict[str, int], merges: list[Any], pre: str) -> Tokenizer:

@@ -15,6 +15,7 @@ from .model_sources import Source
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+_GGUF_TEMPLATE = "tokenizer.chat_template"
 _NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
@@ -58,12 +59,15 @@ def _read_gguf(source: Source) -> SourceModel:
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    from .gguf_tokenizer import gguf_tokenizer
+    from .gguf_tokenizer import gguf_tokenizer, special_tokens
 
     logging.disable_progress_bar()
     fields: dict[str, Any] = {
         name: field.contents() for name, field in GGUFReader(source.path).fields.items()
     }
+    beside = source.path.with_name("chat_template.jinja")
+    if beside.is_file():  # older files have no template
+        fields[_GGUF_TEMPLATE] = beside.read_text(encoding="utf-8")
     tokenizer = gguf_tokenizer(fields)
     try:
         model = AutoModelForCausalLM.from_pretrained(
@@ -74,14 +78,10 @@ def _read_gguf(source: Source) -> SourceModel:
         raise bad_input("general.architecture", name, f"one that transformers reads ({error})") from None
     # The weights are no longer packed; a configuration with this entry could not be loaded
     del model.config.quantization_config
-    keys = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
-    ids = {name: fields.get(f"tokenizer.ggml.{key}_token_id") for name, key in keys.items()}
-    tokens = fields["tokenizer.ggml.tokens"]
-    names = {name: tokens[id] for name, id in ids.items() if id is not None}
     return SourceModel(
         model=model,
         dtype="bfloat16",  # no packed type is more precise
-        template=ChatTemplate(fields.get("tokenizer.chat_template"), tokenizer, names),
+        template=ChatTemplate(fields.get(_GGUF_TEMPLATE), tokenizer, special_tokens(fields)),
         license=fields.get("general.license"),
     )
 
