@@ -5,8 +5,9 @@ BPE of tokenizers merges by rank, so pieces of one score are possible for runs o
 runs of spaces. The file lacks SentencePiece's normalizer. Llama's and Mistral's is the identity, therefore
 other architectures are refused, as is everything else that this BPE would encode in another way.
 
-transformers' own reader of these files is not used: it also merges texts to control tokens, and it adds no
-space after `<s>`, although Llama 2 was trained with one there. Its search for merges is used.
+transformers' own reader of these files is not used: it adds no space to a text after `<s>`, where Llama 2 was
+trained with one, or to a text that starts with a space. Its search for merges is used, with normal pieces,
+because SentencePiece never makes a control token of text.
 """
 
 from __future__ import annotations
