@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coevolve_policy_server.model_config import read_decoder_config
 from coevolve_trainer.chat.encoder import ChatEncoder, Message
@@ -14,7 +14,8 @@ from coevolve_trainer.chat.template_format import TemplateFormat
 from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.models.import_model import import_model
 from coevolve_trainer.models.model_limits import limit_to_window
-from template_families import STABLE, UNSTABLE, Family
+from template_families import STABLE, UNSTABLE
+from template_models import write_model
 
 MESSAGES: list[Message] = [
     {"role": "system", "content": "Write SQL."},
@@ -22,26 +23,6 @@ MESSAGES: list[Message] = [
     {"role": "assistant", "content": "SELECT COUNT(*) FROM singer"},
     {"role": "user", "content": "[(7,)]"},
 ]
-SIZES = {
-    "hidden_size": 8,
-    "intermediate_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 16,
-    "max_position_embeddings": 128,
-}
-
-
-def write_model(folder: Path, family: Family, model_type: str, **settings: Any) -> Path:
-    """Writes a small random model with the tokenizer and the template of a family."""
-    vocabulary = family.tokenizer().get_vocab_size()
-    config = AutoConfig.for_model(model_type, **SIZES, vocab_size=vocabulary, **settings)
-    torch.manual_seed(0)
-    model: Any = AutoModelForCausalLM.from_config(config)
-    family.write(folder)
-    model.save_pretrained(folder)
-    return folder
 
 
 @pytest.mark.parametrize(
