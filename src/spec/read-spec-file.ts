@@ -49,7 +49,7 @@ async function layersOf(file: string, above: readonly string[]): Promise<SpecLay
   for (const name of names) {
     if (typeof name !== 'string')
       return fail(`extends: found ${JSON.stringify(name)}, expected a file or a list of files`);
-    const base = path.join(path.dirname(file), name);
+    const base = fileBeside(file, name);
     const chain = [...above, file];
     if (chain.some((each) => path.resolve(each) === path.resolve(base)))
       return fail(`extends: found "${name}", expected no loop: ${[...chain, base].join(' extends ')}`);
@@ -61,6 +61,10 @@ async function layersOf(file: string, above: readonly string[]): Promise<SpecLay
 }
 
 const maxLayers = 100;
+
+/** Returns the path of a file that another one names: an absolute path, or one relative to the file's folder. */
+export const fileBeside = (file: string, name: string): string =>
+  path.isAbsolute(name) ? name : path.join(path.dirname(file), name);
 
 const isFile = async (file: string): Promise<boolean> =>
   stat(file).then(

@@ -31,6 +31,11 @@ test('a spec has the values of the file that it extends, and its own replace the
   expect(await readSpecFile(row)).not.toHaveProperty('extends');
 });
 
+test('a spec extends a file that it names by an absolute path', async () => {
+  const row = write('absolute.yaml', `extends: ${base}\nname: row\n`);
+  expect(await readSpecFile(row)).toMatchObject({ name: 'row', seed: 7 });
+});
+
 test('of several files the later one counts more, then the overlays, then the changes', async () => {
   write('parts/second.yaml', 'extends: base.yaml\nseed: 8\nrollouts: { maxTokens: 16 }\n');
   const row = write('list.yaml', 'extends: [parts/base.yaml, parts/second.yaml]\nname: list\n');

@@ -1,8 +1,7 @@
-import path from 'node:path';
 import { UsageError } from '../../base/errors';
 import { isSection, merge } from '../../base/merge';
 import type { ParsedYaml } from '../../base/parse-yaml';
-import { specLayers } from '../read-spec-file';
+import { fileBeside, specLayers } from '../read-spec-file';
 import { withChange, type SpecLayer } from '../spec-layers';
 import type { ExperimentFile } from './experiment-schema';
 
@@ -28,7 +27,7 @@ export async function baseLayers(source: Source, read: ExperimentFile): Promise<
   for (const name of [extended ?? []].flat() as unknown[]) {
     if (typeof name !== 'string')
       throw new UsageError(`base.extends: found ${JSON.stringify(name)}, expected a file or a list of files`);
-    layers.push(...(await specLayers(path.join(path.dirname(source.file), name))));
+    layers.push(...(await specLayers(fileBeside(source.file, name))));
   }
   if (Object.keys(inline).length > 0) layers.push(sectionLayer(source, ['base'], inline));
   const ofProfile = source.profile === null ? undefined : profiles[source.profile]?.base;
