@@ -47,5 +47,7 @@ function lengthsOf(played: readonly ReferenceTrajectory[], charactersPerToken: n
   if (tokens.length === 0) return null;
   const mean = tokens.reduce((sum, count) => sum + count, 0) / tokens.length;
   const [min, max] = [Math.min(...tokens), Math.max(...tokens)];
-  return { trajectories: tokens.length, mean: Math.round(mean), min, max, charactersPerToken };
+  const variance = tokens.reduce((sum, count) => sum + (count - mean) ** 2, 0) / Math.max(1, tokens.length - 1);
+  const spread = 1 + (2 * Math.sqrt(variance / tokens.length)) / mean;
+  return { trajectories: tokens.length, mean: Math.round(mean), min, max, spread, charactersPerToken };
 }

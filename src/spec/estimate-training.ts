@@ -1,7 +1,7 @@
 import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
-import { trainingRate } from './training-rate';
+import { computedSpread, trainingRate, type MeasuredSpeed } from './training-rate';
 
 /** Estimated amounts; null if there is no basis for an estimate. */
 export type TrainingAmounts = {
@@ -15,6 +15,8 @@ export type TrainingAmounts = {
 export type TrainingEstimate = TrainingAmounts & {
   /** The supervised start is iteration 0. */
   phases: (TrainingAmounts & { iteration: number; phase: 'train' | 'optimize'; jobs: number })[];
+  /** The true duration is within this factor of the estimate, unless other work shares the machine. */
+  spread: number;
   /** Basis of the figures, in one line. */
   assumptions: string;
 };
@@ -25,27 +27,37 @@ export type MeasuredLengths = {
   mean: number;
   min: number;
   max: number;
+  /** The mean of all trajectories is within this factor of theirs: two standard errors. */
+  spread: number;
   charactersPerToken: number;
 };
 
 /** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
 export const measuredTraining = { tokensPerTrajectory: 170, secondsToStart: 8 };
 
+export type TrainingBasis = {
+  /** Parameter count of the imported model; null if it is not imported yet. */
+  parameters: number | null;
+  /** null if no trajectory was measured. */
+  lengths: MeasuredLengths | null;
+  /** Tokens per second of a job on this machine; null: computed. */
+  measured: MeasuredSpeed | null;
+};
+
 /**
  * Estimates the training effort of each phase.
  *
- * @param played     attempts in each iteration, from iteration 1; half of them are assumed to yield a pair
- * @param parameters parameter count of the imported model; null if it is not imported yet
- * @param lengths    null if no trajectory was measured
+ * @param played attempts in each iteration, from iteration 1; half of them are assumed to yield a pair
  */
 export function estimateTraining(
   spec: CampaignSpec,
   played: readonly number[],
-  parameters: number | null,
-  lengths: MeasuredLengths | null,
+  { parameters, lengths, measured }: TrainingBasis,
 ): TrainingEstimate {
   const perRow = tokensPerRow(spec, lengths);
-  const { tokensPerS, basis } = trainingRate(spec, parameters);
+  const computed = trainingRate(spec, parameters);
+  const tokensPerS = measured?.rate ?? computed.tokensPerS;
+  const { spread, basis } = measured ?? { spread: computedSpread, basis: computed.basis };
   const phases = trajectoriesByPhase(spec, played).map(({ trajectories, ...phase }) => ({
     ...phase,
     ...costOf(spec, phase.jobs, trajectories * perRow, tokensPerS),
@@ -54,6 +66,7 @@ export function estimateTraining(
   return {
     ...sumOf(phases),
     phases,
+    spread: spread * (lengths?.spread ?? 1),
     assumptions: `${speed} (${basis}), ${perRow} tokens a trajectory (${basisOf(lengths)})`,
   };
 }
@@ -93,6 +106,10 @@ export const passesOf = ({ epochs, updates, batchSize }: JobLength, rows: number
 /** Passes of a job without a dataset over its rollouts. */
 const epochsOf = (settings: CampaignSpec['training'][keyof CampaignSpec['training']]): number =>
   'miniBatches' in settings ? settings.epochs : 1;
+
+/** Returns whether a campaign has a training job. */
+export const trainsPolicies = (spec: CampaignSpec): boolean =>
+  spec.start === 'sft' || (spec.iterations > 0 && jobsOf(spec).length > 0);
 
 /** Returns the jobs of an iteration. A failure agent whose pairs are disabled has no rows, and is not trained. */
 export const jobsOf = ({ recipe, pairs }: CampaignSpec): readonly RecipeJob[] =>

@@ -1,8 +1,17 @@
 import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
 
+/** A speed that was measured on this machine, in units per second. The true one is within `spread` times it. */
+export type MeasuredSpeed = { rate: number; spread: number; basis: string };
+
+/** Tokens per second of a training job, and attempts per second; null: not measured. */
+export type MeasuredSpeeds = { training: MeasuredSpeed | null; attempts: MeasuredSpeed | null };
+
 /** Training throughput of a policy. `tokensPerS` is null if unknown; `basis` explains the estimate in words. */
 export type TrainingRate = { tokensPerS: number | null; basis: string };
+
+/** Assumed spread of what was computed, or measured on another machine. */
+export const computedSpread = 2;
 
 /**
  * Estimates the training throughput of one job in tokens per second, from the spec alone.

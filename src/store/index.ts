@@ -18,6 +18,7 @@ import { judgeCalibrationStore } from './tasks/judge-calibrations';
 import { judgementStore } from './tasks/judgements';
 import { ledgerStore } from './spending/ledger';
 import { matchStore } from './tasks/matches';
+import { measuredSpeedStore } from './training/measured-speeds';
 import { modelCallStore } from './spending/model-calls';
 import { policyStore } from './training/policies';
 import { preferencePairStore } from './trajectories/preference-pairs';
@@ -49,6 +50,7 @@ export const createStore = (pool: Pool) => ({
   trainingRuns: trainingRunStore(pool),
   trainingProgress: trainingProgressStore(pool),
   foundRuns: foundRunStore(pool),
+  measuredSpeeds: measuredSpeedStore(pool),
   foundAttempts: foundAttemptStore(pool),
   rlSteps: rlStepStore(pool),
   policies: policyStore(pool),

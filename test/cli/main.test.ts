@@ -9,6 +9,8 @@ import { runCli } from '../support/stack';
 const home = mkdtempSync(path.join(tmpdir(), 'coevolve-cli-'));
 const config = readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: home });
 const cli = (...args: string[]) => runCli(config, args);
+/** Without a Python that a dry run could start to measure the speed of training. */
+const cliWithoutProbe = (...args: string[]) => runCli({ ...config, python: '/nonexistent/python' }, args);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 test('the help lists all commands', async () => {
@@ -105,7 +107,7 @@ test('init writes a spec that a dry run accepts, and overwrites nothing', async 
   expect(await cli('init', file, '--recipe', 'eto', '--environment', 'bfcl')).toEqual({
     ...{ code: 0, stdout: `${file}\n`, stderr: `next: npx coevolve start ${file} --dry-run\n` },
   });
-  const { stdout } = await cli('start', file, '--dry-run', '--json');
+  const { stdout } = await cliWithoutProbe('start', file, '--dry-run', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ spec: { name: 'mine', recipe: 'eto' }, problems: [] });
   const [first] = readFileSync(file, 'utf8').split('\n');
   expect(existsSync(path.resolve(home, first!.split('$schema=')[1]!))).toBe(true);
@@ -140,16 +142,20 @@ test('doctor marks an optional part that is not here as none, and its next comma
 test('a spec of four lines is complete: a dry run without a stack adds the defaults and an estimate', async () => {
   const spec = path.join(home, 'four-lines.yaml');
   writeFileSync(spec, 'name: four-lines\nseed: 7\nenvironment: { name: intercode-sql }\nrecipe: combined\n');
-  const { code, stdout } = await cli('start', spec, '--dry-run', '--json');
+  const { code, stdout } = await cliWithoutProbe('start', spec, '--dry-run', '--json');
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
     spec: { name: 'four-lines', iterations: 2, rollouts: { attempts: 4 }, promotion: { rule: 'not-worse' } },
     estimate: { attempts: expect.any(Number), tokens: expect.any(Number), seconds: expect.any(Number) },
   });
-  const short = (await cli('start', spec, '--dry-run')).stdout;
+  const short = (await cliWithoutProbe('start', spec, '--dry-run')).stdout;
   expect(short).toMatch(/^# about [\d,]+ attempts[^]*\n# not checked: no environment server [^]*\nname: four-lines\n/);
   expect(short).toContain('; npx coevolve up, or set COEVOLVE_ENVIRONMENT_URL');
-  const full = (await cli('start', spec, '--dry-run', '--full', '--set', 'name=2026', 'iterations=3')).stdout;
+  const full = (await cliWithoutProbe('start', spec, '--dry-run', '--full', '--set', 'name=2026', 'iterations=3'))
+    .stdout;
+  expect(full).toContain(
+    '# not checked: the speed of training is computed, as a probe failed: no Python at /nonexistent/python',
+  );
   expect(full).toMatch(/^# about [^]*\nname: "2026"\n[^]*\niterations: 3\n/);
   expect(short).not.toContain('grpo');
   expect(full).toContain('grpo');
@@ -178,7 +184,7 @@ const missing: Record<string, string> = {
 test.each(readdirSync(examples).filter((file) => file.endsWith('.yaml')))(
   'the example %s is a valid spec, and its missing parts are listed',
   async (file) => {
-    const { code, stdout, stderr } = await cli('start', path.join(examples, file), '--dry-run', '--json');
+    const { code, stdout, stderr } = await cliWithoutProbe('start', path.join(examples, file), '--dry-run', '--json');
     const { problems, unchecked } = JSON.parse(stdout) as Record<'problems' | 'unchecked', string[]>;
     expect({ code, stderr, problems }).toEqual({ code: 0, stderr: '', problems: [] });
     expect(unchecked).toEqual(expect.arrayContaining([expect.stringContaining(missing[file] ?? 'environment')]));

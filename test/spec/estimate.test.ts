@@ -28,6 +28,21 @@ test('the estimate of the quickstart is within a factor of two of the measured s
   ]);
 });
 
+test('measured speeds replace computed ones, and their spread is that of the time', () => {
+  const spec = example('quickstart.yaml');
+  const training = { rate: 7_000, spread: 1.5, basis: 'probed' };
+  const { seconds, range, training: ofTraining } = estimate(spec, null, null, { training, attempts: null });
+  expect(seconds).toBeGreaterThan(1.8 * estimate(spec).seconds!); // half the speed, of attempts too
+  expect(ofTraining.spread).toBe(1.5);
+  const attempts = { rate: 80, spread: 1.25, basis: 'median of 3 phases' };
+  const known = estimate(spec, null, null, { training, attempts });
+  expect(known.attemptSpeed).toBe('80 attempts/s (median of 3 phases)');
+  const [ofJobs, ofAttempts] = [known.training.seconds! / 2, known.attempts / 80]; // two jobs at once
+  expect(known.seconds! - known.range!.low).toBeCloseTo(ofJobs / 3 + ofAttempts / 5, -1);
+  expect(known.range!.high - known.seconds!).toBeCloseTo(ofJobs / 2 + ofAttempts / 4, -1);
+  expect(range!.high - range!.low).toBeGreaterThan(known.range!.high - known.range!.low);
+});
+
 test('updates that are set are counted as they are, and their tokens do not grow with the pool', () => {
   const training = { sft: { updates: 40 }, dpo: { updates: 25 } };
   const small = estimate(specOf({ training, iterations: 2 }));

@@ -3,18 +3,26 @@ import type { TrainingAmounts, TrainingEstimate } from '../../spec/estimate-trai
 import { duration, table } from '../base/output';
 
 /** Formats an estimate as comment lines, which a dry run prints below the spec. */
-export function estimateText({ attempts, tokens, updates, seconds, training, models }: Estimate): string {
-  const time = seconds === null ? 'time unknown' : `${duration(seconds)} on two cores`;
+export function estimateText(expected: Estimate): string {
+  const { attempts, tokens, updates, training, models, attemptSpeed } = expected;
+
   const lines = [
     `about ${formatted(attempts)} attempts, ${formatted(tokens)} tokens,`,
-    `${formatted(updates)} training updates, ${time}`,
+    `${formatted(updates)} training updates, ${timeText(expected)}`,
     ...(models
       ? [`about ${formatted(models.calls)} model calls, ${formatted(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
       : []),
     ...trainingLines(training),
+    `assumed: ${attemptSpeed}`,
   ];
   return lines.map((line) => `# ${line}`).join('\n');
 }
+
+/** `6 min 2 s (4 min 10 s to 9 min 40 s)` */
+export const timeText = ({ seconds, range }: Pick<Estimate, 'seconds' | 'range'>): string =>
+  seconds === null || range === null
+    ? 'time unknown'
+    : `${duration(seconds)} (${duration(range.low)} to ${duration(range.high)})`;
 
 function trainingLines({ phases, assumptions, ...total }: TrainingEstimate): string[] {
   if (phases.length === 0) return [];

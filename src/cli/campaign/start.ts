@@ -14,6 +14,7 @@ import { estimateText } from './estimate-text';
 import { printResult, printMessage } from '../base/output';
 import { currentConfig, withSession } from '../../client/session';
 import { measureLengths } from '../../client/measure-lengths';
+import { measureSpeeds } from '../../client/measure-speeds';
 import { dryRun } from '../../client/check-spec';
 import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
 
@@ -57,8 +58,12 @@ async function printDryRun(
   spec: CampaignSpec,
   { full, json }: { full: boolean | undefined; json: boolean | undefined },
 ): Promise<void> {
-  const { problems, unchecked, needs } = await dryRun(currentConfig(), spec);
-  const expected = estimate(spec, await parametersOf(spec), await measureLengths(currentConfig(), spec));
+  const config = currentConfig();
+  const { problems, unchecked, needs } = await dryRun(config, spec);
+  const lengths = await measureLengths(config, spec);
+  const { problem, ...speeds } = await measureSpeeds(config, spec, lengths);
+  if (problem) unchecked.push(problem);
+  const expected = estimate(spec, await parametersOf(spec), lengths, speeds);
   const unread = unreadSettings(spec);
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [

@@ -1,12 +1,16 @@
 import type { ExperimentPlan, PlannedEffort } from '../../client/experiments/plan-experiment';
 import type { Arm } from '../../domain/experiment/experiment';
-import { duration, table } from '../base/output';
+import { table } from '../base/output';
+import { timeText } from '../campaign/estimate-text';
 
 /** Formats a plan: its size first, then the arms, their effort and the rules that the estimate breaks. */
 export function planText(plan: ExperimentPlan): string {
-  const { experiment, cells, testTasks, arms, unmatched, hours, usd } = plan;
+  const { experiment, cells, testTasks, arms, unmatched, hours, range, speeds, usd } = plan;
   const { name, looks, analysis } = experiment;
-  const time = hours === null ? 'time unknown' : `${duration(hours * 3600)} on two cores`;
+  const time = timeText({
+    seconds: hours && hours * 3600,
+    range: range && { low: range.low * 3600, high: range.high * 3600 },
+  });
   const rules = unmatched.map(
     ({ contrast, measure, found, allowed }) =>
       `  ${contrast}: ${measure} ${found === null ? 'unknown: the pool of one arm grows (set training.target.updates)' : percent(found)}, allowed ${percent(allowed)}`,
@@ -15,6 +19,7 @@ export function planText(plan: ExperimentPlan): string {
     `${name}: ${arms.length} arms x ${looks.at(-1)} seeds = ${cells} cells, ${time}, ${usd === null ? 'cost unknown' : `$${usd.toFixed(2)}`}`,
     `primary: ${analysis.primary.name}, ${analysis.metric} on ${testTasks} tasks, looks at ${looks.join(' and ')} seeds, equivalence within ${analysis.margin}`,
     detectableText(plan),
+    `assumed: ${speeds.join('; ')}`,
     '',
     ...experiment.arms.map(armText),
     '',

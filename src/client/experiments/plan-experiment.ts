@@ -4,11 +4,13 @@ import type { Config } from '../../config';
 import { cellsOf, type EffortMeasure, type Experiment } from '../../domain/experiment/experiment';
 import { recipes } from '../../domain/campaign/recipe';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import { estimate } from '../../spec/estimate';
+import { estimate, type Estimate } from '../../spec/estimate';
 import { evaluationSets } from '../../spec/evaluation-settings';
+import type { MeasuredSpeeds } from '../../spec/training-rate';
 import { cellSpec } from '../../spec/experiment/cell-spec';
 import { synthesizes } from '../../spec/iteration-plan';
 import { measureLengths } from '../measure-lengths';
+import { measureSpeeds } from '../measure-speeds';
 import { measureNoise, planDetectable, type PlannedPower } from './plan-detectable';
 
 /** Estimates of the measures of one cell; a measure without a basis is absent. */
@@ -28,6 +30,10 @@ export type ExperimentPlan = {
   power: PlannedPower | null;
   /** Sum over all cells, nothing shared. Cells that run at the same time share the two cores; null: unknown. */
   hours: number | null;
+  /** Hours at the highest and at the lowest likely speeds. */
+  range: { low: number; high: number } | null;
+  /** Basis of the speeds of the first arm, one line each. */
+  speeds: string[];
   usd: number | null;
 };
 
@@ -44,11 +50,15 @@ export async function planExperiment(
   const measured = table === null ? null : await measureNoise(config, table, experiment.analysis.primary.name);
   const seeds = experiment.looks.at(-1)!;
   const arms: ExperimentPlan['arms'] = [];
+  const estimates: Estimate[] = [];
+  const speeds: KnownSpeeds = new Map();
   let testTasks = 0;
   for (const { name } of experiment.arms) {
     const spec = cellSpec(experiment, { arm: name, seed: 1 });
     testTasks = evaluationSets(spec).find((set) => set.name === 'test')?.tasks ?? 0;
-    arms.push({ arm: name, effort: await effortOf(config, spec), lengthens: lengthens(spec) });
+    const expected = await estimateOf(config, spec, speeds);
+    estimates.push(expected);
+    arms.push({ arm: name, effort: effortOf(expected), lengthens: lengthens(spec) });
   }
   const sum = (measure: EffortMeasure): number | null =>
     arms.reduce<number | null>(
@@ -56,19 +66,33 @@ export async function planExperiment(
       0,
     );
   const seconds = sum('wallSeconds');
+  const hoursAt = (bound: 'low' | 'high'): number =>
+    estimates.reduce((all, { range }) => all + ((range?.[bound] ?? 0) * seeds) / 3600, 0);
   return {
     ...{ experiment, cells: cellsOf(experiment.arms, experiment.looks.at(-1)!).length, testTasks, arms },
     unmatched: unmatchedRules(experiment, arms),
     power: await planDetectable(config, experiment, testTasks, measured),
     hours: seconds === null ? null : seconds / 3600,
+    range: seconds === null ? null : { low: hoursAt('low'), high: hoursAt('high') },
+    speeds: [estimates[0]!.training.assumptions, estimates[0]!.attemptSpeed],
     usd: sum('usd'),
   };
 }
 
-async function effortOf(config: Config, spec: CampaignSpec): Promise<PlannedEffort> {
-  const { model, parameters } = spec.policy;
-  const imported = model === null ? undefined : await findModel(artifactStore(config.artifacts), model);
-  const found = estimate(spec, imported?.parameters ?? parameters, await measureLengths(config, spec));
+/** By the parts of a spec that determine them: arms that share these share one probe. */
+type KnownSpeeds = Map<string, MeasuredSpeeds>;
+
+async function estimateOf(config: Config, spec: CampaignSpec, known: KnownSpeeds): Promise<Estimate> {
+  const { policy, compute, training, environment } = spec;
+  const imported = policy.model === null ? undefined : await findModel(artifactStore(config.artifacts), policy.model);
+  const lengths = await measureLengths(config, spec);
+  const key = JSON.stringify([policy, compute, training.init, environment.name]);
+  const speeds = known.get(key) ?? (await measureSpeeds(config, spec, lengths));
+  known.set(key, speeds);
+  return estimate(spec, imported?.parameters ?? policy.parameters, lengths, speeds);
+}
+
+function effortOf(found: Estimate): PlannedEffort {
   const { seconds, gpuSeconds, usd, tokens } = found.training;
   return {
     environmentAttempts: found.trainingAttempts,

@@ -6,12 +6,13 @@ import { readConfig } from '../../../src/config';
 import { readExperiment } from '../../../src/spec/experiment/read-experiment';
 
 const smoke = path.resolve(__dirname, '../../../examples/experiments/smoke.yaml');
-const config = readConfig({ COEVOLVE_HOME: '/nonexistent' });
+const config = readConfig({ COEVOLVE_HOME: '/nonexistent', COEVOLVE_DEVICES: '1x80GiB' }); // no probe of a CPU
 
 test('a plan begins with the size, and lists every arm by its differences', async () => {
   const text = planText(await planExperiment(config, await readExperiment(smoke)));
-  expect(text).toMatch(/^smoke: 3 arms x 2 seeds = 6 cells, .* on two cores, \$0\.00\n/);
+  expect(text).toMatch(/^smoke: 3 arms x 2 seeds = 6 cells, .* \(.* to .*\), \$0\.00\n/);
   expect(text).toContain('\nrandom: synthesis.aims=random, synthesis.match=signals\n');
+  expect(text).toMatch(/\nassumed: [\d,]+ tokens\/s \(a policy of .*; 55 attempts\/s \(quickstart campaigns\)\n/);
   expect(text).toContain('matched: the estimates keep all rules of effort');
 });
 
