@@ -15,7 +15,7 @@ const timeoutMs = 20_000;
  * SmolLM2's; tokens that a chat template adds to a message. In the warehouse, with its few words, the embedded policy has 3.6
  * characters per token, so the estimate says what it assumes.
  */
-const density = { scratch: 2, imported: 3.3, stored: 3.3 };
+const density = { scratch: 2.9, imported: 3.3, stored: 3.3 };
 const tokensPerMessage = 5;
 
 /**

@@ -33,7 +33,7 @@ export type MeasuredLengths = {
 };
 
 /** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
-export const measuredTraining = { tokensPerTrajectory: 170, secondsToStart: 8 };
+export const measuredTraining = { tokensPerTrajectory: 105, secondsToStart: 8 };
 
 export type TrainingBasis = {
   /** Parameter count of the imported model; null if it is not imported yet. */

@@ -17,12 +17,12 @@ const specOf = (environment: object, policy: object = {}) =>
 const measure = (...given: Parameters<typeof specOf>) =>
   measureLengths({ ...readConfig(), environment: server }, specOf(...given));
 
-test("the quickstart's reference actions have the tokens that its campaigns measured, within a third", async () => {
+test("the quickstart's reference actions have the tokens of its training jobs, within a tenth", async () => {
   const spec = await readSpecFile('examples/quickstart.yaml', {});
   const lengths = await measureLengths({ ...readConfig(), environment: server }, spec);
   expect(lengths).toMatchObject({ trajectories: 10 });
-  expect(lengths!.mean / measuredTraining.tokensPerTrajectory).toBeGreaterThan(3 / 4);
-  expect(lengths!.mean / measuredTraining.tokensPerTrajectory).toBeLessThan(4 / 3);
+  expect(lengths!.mean / measuredTraining.tokensPerTrajectory).toBeGreaterThan(0.9);
+  expect(lengths!.mean / measuredTraining.tokensPerTrajectory).toBeLessThan(1.1);
 });
 
 test('prompts with functions of 20 kB count, and the estimate names the range', async () => {
@@ -47,7 +47,7 @@ test.each([
     const lengths = await measureLengths({ ...readConfig(), environment }, spec);
     expect(lengths).toBeNull();
     expect(estimate(spec, null, lengths).training.assumptions).toContain(
-      '170 tokens a trajectory (that of short SQL tasks',
+      '105 tokens a trajectory (that of short SQL tasks',
     );
   },
   60_000,

@@ -16,10 +16,10 @@ const specOf = (changes: object): CampaignSpec => resolveSpec({ ...base, ...chan
 const adapted = { source: 'imported', model: 'm', precision: 'bfloat16', adapter: {} };
 const gpus = { device: 'cuda', pricePerGpuHour: 3, processes: 2, sharding: 'fsdp' };
 
-test('the estimate of the quickstart is within a factor of two of the measured six minutes on two cores', () => {
+test('the estimate of the quickstart is within 1.5 times of the four minutes of README.md on two quiet cores', () => {
   const { seconds, training } = estimate(example('quickstart.yaml'));
-  expect(seconds).toBeGreaterThan(180);
-  expect(seconds).toBeLessThan(720);
+  expect(seconds).toBeGreaterThan(240 / 1.5);
+  expect(seconds).toBeLessThan(240 * 1.5);
   expect(training).toMatchObject({ gpuSeconds: 0, usd: 0 });
   expect(training.phases.map(({ iteration, jobs }) => [iteration, jobs])).toEqual([
     [0, 2],
@@ -49,8 +49,8 @@ test('updates that are set are counted as they are, and their tokens do not grow
   const large = estimate(specOf({ training, iterations: 2, environment: { ...base.environment, trainTasks: 1200 } }));
   expect([small.updates, large.updates]).toEqual([40 + 2 * 25, 40 + 2 * 25]);
   expect(large.training.tokens).toBe(small.training.tokens);
-  // rows of 170 tokens in batches of 8; a pair has two rows
-  expect(small.training.tokens).toBe(170 * 8 * (40 + 2 * 25 * 2));
+  // rows of 105 tokens in batches of 8; a pair has two rows
+  expect(small.training.tokens).toBe(105 * 8 * (40 + 2 * 25 * 2));
 });
 
 test('updates of whole passes are estimated as the epochs that they are', () => {
@@ -66,7 +66,7 @@ test('further updates on experts alone are estimated without attempts at train t
   const { trainTasks, heldOutTasks } = spec.environment;
   expect(attempts).toBe(trainTasks + (1 + 3) * heldOutTasks); // expert trajectories and evaluations
   expect(updates).toBe(40 + 3 * 25);
-  expect(ofTraining.tokens).toBe(170 * 8 * (40 + 3 * 25));
+  expect(ofTraining.tokens).toBe(105 * 8 * (40 + 3 * 25));
 });
 
 test('the parameter count of the embedded policy follows from its shape', () => {
