@@ -29,6 +29,7 @@ class DistributedGroup(ProcessGroup):
         super().__init__()
         self.rank, self.size, self.sharded = rank, size, sharded
         self.gradient_scale = float(size) if sharded else 1.0
+        self._connections: dist.ProcessGroup | None = None  # torch's default group
 
     @classmethod
     def join(cls, settings: ComputeSettings) -> DistributedGroup:
@@ -68,12 +69,12 @@ class DistributedGroup(ProcessGroup):
     def all_gather(self, action: Callable[[], T]) -> list[T]:
         local = self._outcome_of(action, raises=self.sharded)
         outcomes: list[Any] = [None] * self.size
-        dist.all_gather_object(outcomes, local)
+        dist.all_gather_object(outcomes, local, group=self._connections)
         return [_value_of(outcome) for outcome in outcomes]
 
     def on_rank_zero(self, action: Callable[[], T]) -> T:
         outcome: list[Any] = [self._outcome_of(action) if self.is_rank_zero else None]
-        dist.broadcast_object_list(outcome, src=0)
+        dist.broadcast_object_list(outcome, src=0, group=self._connections)
         value: T = _value_of(outcome[0])
         return value
 
@@ -91,6 +92,12 @@ class DistributedGroup(ProcessGroup):
             sizes = [gradient.numel() for gradient in bucket]
             for gradient, summed in zip(bucket, torch.split(flat, sizes), strict=True):
                 gradient.copy_(summed.view_as(gradient))
+
+    def for_background(self) -> DistributedGroup:
+        # Not sharded: it makes no passes, so a failure reaches the other processes as one of a known type
+        group = DistributedGroup(self.rank, self.size, sharded=False)
+        group._connections = dist.new_group(backend="gloo", timeout=TIMEOUT)
+        return group
 
     def destroy(self) -> None:
         dist.destroy_process_group()

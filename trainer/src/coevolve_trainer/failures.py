@@ -28,6 +28,9 @@ EXIT_CODES: dict[FailureType, int] = {
 }
 
 
+DISK_FULL = ("No space left on device", "PytorchStreamWriter failed")
+"""Parts of the messages of safetensors' and torch's writers on a full disk, whose errors are no OSErrors."""
+
 OUT_OF_MEMORY = (
     "out of memory",  # CUDA's and HIP's allocator, CUDA as AcceleratorError, and NCCL
     "can't allocate memory",  # DefaultCPUAllocator
@@ -64,6 +67,8 @@ def as_job_failure(error: BaseException) -> JobFailure:
         return error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return JobFailure("disk-full", f"{error.filename or 'a file'}: {error.strerror}")
+    if any(spelling in str(error) for spelling in DISK_FULL):
+        return JobFailure("disk-full", str(error).splitlines()[0])
     if _is_out_of_memory(error):
         return JobFailure("out-of-memory", str(error).splitlines()[0] if str(error) else "no memory left")
     if _is_lost_connection(error):

@@ -64,6 +64,10 @@ class ProcessGroup:
     def all_reduce_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
         """Sums the gradients of all processes where each process holds the whole model."""
 
+    def for_background(self) -> ProcessGroup:
+        """Returns a group of the same processes for one other thread; collective."""
+        return self
+
     def destroy(self) -> None:
         """Closes the connections to the other processes."""
 

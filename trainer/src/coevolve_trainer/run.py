@@ -108,7 +108,7 @@ def _make_policy(
     from .updates.trainer import Trainer
 
     trainer = Trainer(job, settings, job_dir, progress=progress, process_group=process_group, stop=stop)
-    with trainer.watchdog.running():
+    with trainer.running():
         resolved = trainer.settings
         if isinstance(resolved, RlSettings):
             return run_rl_job(trainer, resolved)

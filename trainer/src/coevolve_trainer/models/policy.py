@@ -72,23 +72,36 @@ def trainable_parameters(model: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def trained_weights(model: PreTrainedModel) -> dict[str, Tensor]:
+def weight_tensors(model: PreTrainedModel) -> dict[str, Tensor]:
     """Returns the trained weights by their names in the file: the adapter's tensors, or all of the model's.
 
-    A tied output head is stored once, as the embedding. Collective for a sharded model: call it on every
-    rank.
+    They share the memory of the model, and may be shards. A tied output head is only there as the embedding.
     """
     if has_adapter(model):
-        named: Mapping[str, Tensor] = adapter_parameters(model)
-    else:
-        tied = model.config.tie_word_embeddings
-        state = model.state_dict()
-        named = {name: t for name, t in state.items() if not (tied and name == "lm_head.weight")}
-    return {name: full_tensor(tensor.detach()).contiguous() for name, tensor in named.items()}
+        return {name: tensor.detach() for name, tensor in adapter_parameters(model).items()}
+    tied = model.config.tie_word_embeddings
+    state = model.state_dict()
+    return {name: t.detach() for name, t in state.items() if not (tied and name == "lm_head.weight")}
+
+
+def trained_weights(model: PreTrainedModel, *, is_kept: bool = True) -> dict[str, Tensor]:
+    """Returns the `weight_tensors` in full; those of a sharded model in host memory.
+
+    Collective for a sharded model: call it on every rank. A rank with `is_kept` false gets nothing, so that
+    it never holds more than one full tensor.
+    """
+    weights: dict[str, Tensor] = {}
+    for name, tensor in weight_tensors(model).items():
+        full = full_tensor(tensor)
+        if is_kept:
+            weights[name] = (full if full is tensor else full.cpu()).contiguous()
+    return weights
 
 
 def load_weights(model: PreTrainedModel, weights: Mapping[str, Tensor]) -> None:
-    """Copies weights of `trained_weights` into the model; a tied head follows its embedding.
+    """Copies weights of `trained_weights` into the model, or a rank's shards into a sharded one.
+
+    A tied head follows its embedding.
 
     Raises:
         ValueError: a weight is missing, unexpected or has another shape.
@@ -102,11 +115,10 @@ def load_weights(model: PreTrainedModel, weights: Mapping[str, Tensor]) -> None:
         )
     with torch.no_grad():
         for name, tensor in weights.items():
-            if own[name].shape != tensor.shape:
-                raise ValueError(
-                    f"{name}: found shape {list(tensor.shape)}, expected {list(own[name].shape)}"
-                )
-            own[name].copy_(tensor)
+            target = local_tensor(own[name])
+            if target.shape != tensor.shape:
+                raise ValueError(f"{name}: found shape {list(tensor.shape)}, expected {list(target.shape)}")
+            target.copy_(tensor)
 
 
 def save_policy(
@@ -181,3 +193,9 @@ def full_tensor(tensor: Tensor) -> Tensor:
     """Returns the full tensor of a shard; collective for a sharded tensor."""
     gather = getattr(tensor, "full_tensor", None)  # only DTensor has this method
     return gather() if gather is not None else tensor
+
+
+def local_tensor(tensor: Tensor) -> Tensor:
+    """Returns this process's shard, in the same memory; a tensor that is not sharded as it is."""
+    shard = getattr(tensor, "to_local", None)
+    return shard() if shard is not None else tensor

@@ -1,7 +1,8 @@
 """Checkpoints: the files from which resume.py continues a killed job with equal bits.
 
 A checkpoint is staged, synced, completed by a manifest of hashes and renamed. A crash leaves a directory
-whose manifest does not verify. Tensors are stored in full, for any number of processes.
+whose manifest does not verify. Each process of a sharded job writes its shards, from which the process of
+the same rank resumes; otherwise rank zero writes everything.
 """
 
 from __future__ import annotations
@@ -13,29 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from ..files.atomic_files import (
-    canonical_json,
-    create_empty_directory,
-    publish_directory,
-    sha256_of_file,
-    write_synced,
-)
-from ..files.disk_space import require_free_space
+from ..files.atomic_files import canonical_json, publish_directory, sha256_of_file, sync_path, write_synced
 from ..settings import STOP_WINDOW
-from .random_states import capture_random_states
 from .retention import remove_old_checkpoints
-from .train_state import SavedState, TrainState
+from .saved_state import SavedState
 
-_WEIGHTS, _OPTIMIZER, _RANDOM, _CURSOR = (
-    "model.safetensors",
-    "optimizer.safetensors",
-    "random.safetensors",
-    "state.json",
-)
-_FILES = {_WEIGHTS, _OPTIMIZER, _RANDOM, _CURSOR}
+RANDOM, CURSOR, MANIFEST = "random.safetensors", "state.json", "manifest.json"
 
 
 @dataclass
@@ -71,59 +58,57 @@ class Checkpoint:
     random_states: Mapping[str, Tensor]
 
 
-def save_checkpoint(
-    folder: Path, key: str, train_state: TrainState, cursor: Cursor, *, reserve_bytes: int
-) -> bool:
-    """Adds `step-NNNNNN` to `folder` and removes old checkpoints; returns whether the new one is the best.
+def files_of(part: SavedState, rank: int) -> dict[str, Mapping[str, Tensor]]:
+    """Returns the tensors that a process adds to a checkpoint, by file; a process may have none."""
+    suffix = f".rank{rank}" if part.is_shard else ""
+    files = {"model": part.weights or {}, "optimizer": part.optimizer_state}
+    return {f"{name}{suffix}.safetensors": tensors for name, tensors in files.items() if tensors}
 
-    Collective: call it on every process; rank zero writes. `key` is the job's checkpoint key.
 
-    Raises:
-        JobFailure: `disk-full` when less space than the checkpoint and `reserve_bytes` is free; then nothing
-            is written.
+def write_tensors(staging: Path, files: Mapping[str, Mapping[str, Tensor]]) -> dict[str, str]:
+    """Writes and syncs files of a staged checkpoint; returns their hashes by name."""
+    for name, tensors in files.items():
+        save_file({key: tensor.detach().cpu() for key, tensor in tensors.items()}, staging / name)
+        # safetensors lets only the owner read; a folder has the bits that other files get
+        (staging / name).chmod(staging.stat().st_mode & 0o666)
+        sync_path(staging / name)
+    return {name: sha256_of_file(staging / name) for name in files}
+
+
+def publish_checkpoint(staging: Path, final: Path, key: str, hashes: Mapping[str, str]) -> bool:
+    """Completes and renames a staged checkpoint, whose files are synced, and removes old ones.
+
+    Returns whether it is the best so far. `key` is the job's checkpoint key.
     """
-    tensors = {_WEIGHTS: train_state.weights(), _OPTIMIZER: train_state.optimizer_state()}
-    random_states: dict[str, Tensor] = {}
-    for rank, states in enumerate(train_state.process_group.all_gather(capture_random_states)):
-        random_states |= {f"{rank}.{name}": state for name, state in states.items()}
-
-    def write() -> bool:
-        files = {**tensors, _RANDOM: random_states}
-        size = sum(t.nbytes for named in files.values() for t in named.values())
-        require_free_space(folder, size + reserve_bytes)
-        staging = create_empty_directory(folder / f".staging-{cursor.step:06d}")
-        for name, named in files.items():
-            write_synced(staging / name, save({key: t.detach().cpu() for key, t in named.items()}))
-        write_synced(staging / _CURSOR, canonical_json(vars(cursor)))
-        hashes = {file.name: sha256_of_file(file) for file in staging.iterdir()}
-        write_synced(staging / "manifest.json", canonical_json({"job": key, "files": hashes}))
-        final = folder / f"step-{cursor.step:06d}"
-        shutil.rmtree(final, ignore_errors=True)  # a damaged checkpoint of the same step
-        publish_directory(staging, final)
-        return remove_old_checkpoints(folder, final)
-
-    return train_state.process_group.on_rank_zero(write)
+    write_synced(staging / MANIFEST, canonical_json({"job": key, "files": hashes}))
+    shutil.rmtree(final, ignore_errors=True)  # a damaged checkpoint of the same step
+    publish_directory(staging, final)
+    return remove_old_checkpoints(final.parent, final)
 
 
 def load_checkpoint(path: Path, *, rank: int) -> Checkpoint:
-    """Reads an intact checkpoint, with the random states of one rank."""
-    cursor = Cursor(**json.loads((path / _CURSOR).read_bytes()))
+    """Reads an intact checkpoint: of the random states, and of a sharded job's tensors, those of one rank."""
+    cursor = Cursor(**json.loads((path / CURSOR).read_bytes()))
     prefix = f"{rank}."
     random_states = {
         name.removeprefix(prefix): state
-        for name, state in load_file(path / _RANDOM).items()
+        for name, state in load_file(path / RANDOM).items()
         if name.startswith(prefix)
     }
-    saved = SavedState(load_file(path / _WEIGHTS), load_file(path / _OPTIMIZER))
-    return Checkpoint(saved, cursor, random_states)
+    is_shard = (path / f"model.rank{rank}.safetensors").exists()
+    suffix = f".rank{rank}" if is_shard else ""
+    weights, optimizer = (load_file(path / f"{name}{suffix}.safetensors") for name in ("model", "optimizer"))
+    return Checkpoint(SavedState(weights, optimizer, is_shard), cursor, random_states)
 
 
 def key_of_intact_checkpoint(path: Path) -> str | None:
     """Returns the key of the job that wrote a checkpoint; None if a file is missing or changed."""
     try:
-        manifest = json.loads((path / "manifest.json").read_bytes())
+        manifest = json.loads((path / MANIFEST).read_bytes())
         files: dict[str, str] = manifest["files"]
-        intact = all(sha256_of_file(path / name) == expected for name, expected in files.items())
-        return str(manifest["job"]) if intact and files.keys() >= _FILES else None
+        intact = CURSOR in files and all(
+            sha256_of_file(path / name) == found for name, found in files.items()
+        )
+        return str(manifest["job"]) if intact else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -101,9 +101,10 @@ def _train(
         # A job must not resume from a state that may be diverging
         is_due = cursor.step % settings.checkpoint_every == 0 and not trainer.divergence.is_suspicious
         if is_due or should_stop:
-            trainer.commit()
+            trainer.commit(updates_wait=should_stop or cursor.step == end)
         if should_stop and cursor.step < end:
             raise JobFailure("cancelled", f"stopped after update {cursor.step} of {end}")
+    trainer.checkpoint_writer.finish()
 
 
 def learning_rate(step: int, total: int, settings: TrainSettings) -> float:

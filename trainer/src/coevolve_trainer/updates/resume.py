@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     import torch
 
     from .checkpoint import Checkpoint
-    from .train_state import SavedState, TrainState
+    from .saved_state import SavedState
+    from .train_state import TrainState
 
 
 def find_finished_policy(job: Job, progress: Progress) -> str | None:

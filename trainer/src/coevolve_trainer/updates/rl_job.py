@@ -17,7 +17,7 @@ from ..settings import RlSettings
 from .resume import discard_unpublished_policies, verify_consumed_batches
 from .rollout_objective import RolloutObjective, batch_metrics
 from .rollout_preparation import RolloutPreparation
-from .train_state import read_trainer_state, write_trainer_state
+from .saved_state import read_trainer_state, write_trainer_state
 from .trainer import Trainer
 
 TRAINER_STATE = "trainer-state.safetensors"
@@ -124,7 +124,7 @@ class _RlJob:
         record = {"step": step, "dataset_sha256": batch.sha256, "loss": loss, "metrics": metrics}
         self.cursor.updates = [*self.cursor.updates, record]
         record["policy_hash"] = self._write_policy(self._staging(step))
-        self.trainer.commit()
+        self.trainer.commit(updates_wait=True)  # the policy may be published only after its checkpoint
 
     def _publish(self) -> None:
         """Publishes the newest policy if it is missing, also when the caller has moved it away."""

@@ -49,3 +49,17 @@ def shard_like(tensor: Tensor, parameter: Tensor) -> Tensor:
         return tensor
     on_device = tensor.to(parameter.device)
     return distribute_tensor(on_device, parameter.device_mesh, parameter.placements)
+
+
+def as_shard(tensor: Tensor, parameter: Tensor) -> Tensor:
+    """Returns a stored shard that belongs to `parameter`, if that is sharded, as a part of a full tensor."""
+    if not isinstance(parameter, DTensor) or tensor.shape != parameter.to_local().shape:
+        return tensor
+    return DTensor.from_local(
+        tensor.to(parameter.device),
+        parameter.device_mesh,
+        parameter.placements,
+        run_check=False,
+        shape=parameter.shape,
+        stride=parameter.stride(),
+    )

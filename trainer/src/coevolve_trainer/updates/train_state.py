@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ..failures import bad_input
-from ..files.atomic_files import write_atomically
 from ..losses.scorer import PolicyScorer
 from ..models.adapter import is_adapter
 from ..models.compute_path import resolve_compute
 from ..models.cost import needs_checkpointing
-from ..models.policy import full_tensor, load_policy, load_weights, trainable_parameters, trained_weights
+from ..models.policy import (
+    full_tensor,
+    load_policy,
+    load_weights,
+    local_tensor,
+    trainable_parameters,
+    trained_weights,
+    weight_tensors,
+)
 from ..process_group import ProcessGroup
 from ..settings import ComputeSettings, PpoSettings, RlSettings, TrainSettings
+from .saved_state import SavedState
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -39,37 +44,49 @@ class TrainState:
     optimizer: torch.optim.AdamW
     process_group: ProcessGroup
     gradient_checkpointing: bool
+    is_sharded: bool
 
     def parameters(self) -> list[nn.Parameter]:
         return [p for group in self.optimizer.param_groups for p in group["params"]]
 
     def weights(self) -> dict[str, Tensor]:
-        """Returns the trained weights by their names in the file; collective: call it on every process."""
-        return trained_weights(self.model)
+        """Returns the trained weights by their names in the file, in full and on rank zero.
+
+        Collective, because sharded tensors are gathered one by one; empty on other ranks.
+        """
+        return trained_weights(self.model, is_kept=self.process_group.is_rank_zero)
 
     def optimizer_state(self) -> dict[str, Tensor]:
         """Returns AdamW's state as `<parameter index>.<name>`, and the value head, on the CPU.
 
-        Collective, because sharded tensors are gathered one by one; empty on ranks other than zero.
+        Collective, as `weights`; empty on ranks other than zero.
         """
         gathered: dict[str, Tensor] = {}
-        head = {} if self.value_head is None else self.value_head.state_dict()
-        named = [(_HEAD + name, value) for name, value in head.items()]
-        for index, state in self.optimizer.state_dict()["state"].items():
-            named += [(f"{index}.{name}", value) for name, value in state.items()]
-        for name, value in named:
+        for name, value in self._optimizer_tensors().items():
             full = full_tensor(value)
             if self.process_group.is_rank_zero:
                 gathered[name] = full.detach().cpu().contiguous()
         return gathered
 
+    def own_part(self) -> SavedState:
+        """Returns what this process saves: its shards, or where nothing is sharded, rank zero everything.
 
-@dataclass(frozen=True)
-class SavedState:
-    """Tensors of a train state that an earlier process, or an earlier job, wrote."""
+        The tensors share the memory of the train state.
+        """
+        if not self.is_sharded and not self.process_group.is_rank_zero:
+            return SavedState(None, {})
+        weights, moments = weight_tensors(self.model), self._optimizer_tensors()
+        own = (
+            {name: local_tensor(t.detach()).contiguous() for name, t in n.items()} for n in (weights, moments)
+        )
+        return SavedState(next(own), next(own), self.is_sharded)
 
-    weights: Mapping[str, Tensor] | None
-    optimizer_state: Mapping[str, Tensor]
+    def _optimizer_tensors(self) -> dict[str, Tensor]:
+        head = {} if self.value_head is None else self.value_head.state_dict()
+        named = {_HEAD + name: value for name, value in head.items()}
+        for index, state in self.optimizer.state_dict()["state"].items():
+            named |= {f"{index}.{name}": value for name, value in state.items()}
+        return named
 
 
 def load_train_state(
@@ -89,27 +106,25 @@ def load_train_state(
     loading_device = CPU if settings.sharding == "fsdp" else device
     model = load_policy(base, settings, loading_device, trainable=True)
     value_head = _create_value_head(model, settings, loading_device)
-    if saved is not None:
+    if saved is not None and not saved.is_shard:
         _require_matching_state(saved.optimizer_state, model, value_head)
-        if saved.weights is not None:
-            load_weights(model, saved.weights)
-        if value_head is not None:
-            value_head.load_state_dict(_value_head_in(saved.optimizer_state))
+        _restore_weights(model, value_head, saved)
     checkpointing = _enable_checkpointing_if_needed(model, settings, device)
     scorer = _scorer(model, settings, value_head)
     if settings.sharding == "fsdp":
         from .sharding import shard_policy  # imports 0.5 s of torch.distributed
 
-        shard_policy(
-            scorer, process_group, device
-        )  # after the weights are loaded, because those are full tensors
+        shard_policy(scorer, process_group, device)  # after full tensors, before shards are restored
+        if saved is not None and saved.is_shard:
+            _restore_weights(model, value_head, saved)
     groups: list[dict[str, object]] = [{"params": trainable_parameters(model), "lr": settings.learning_rate}]
     if value_head is not None and isinstance(settings, PpoSettings):
         groups.append({"params": list(value_head.parameters()), "lr": settings.value_learning_rate})
     optimizer = torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
     if saved is not None:
-        _restore_optimizer(optimizer, saved.optimizer_state, sharded=settings.sharding == "fsdp")
-    return TrainState(model, value_head, scorer, optimizer, process_group, checkpointing)
+        _restore_optimizer(optimizer, saved, sharded=settings.sharding == "fsdp")
+    sharded = settings.sharding == "fsdp"
+    return TrainState(model, value_head, scorer, optimizer, process_group, checkpointing, sharded)
 
 
 def load_reference(
@@ -135,25 +150,6 @@ def load_reference(
 
         shard_policy(scorer, process_group or ProcessGroup(), device)
     return scorer
-
-
-def write_trainer_state(path: Path, optimizer_state: Mapping[str, Tensor]) -> str:
-    """Writes the state that the next RL job needs in addition to the policy; returns the file's sha256."""
-    data = save(dict(optimizer_state))
-    write_atomically(path, data)
-    return hashlib.sha256(data).hexdigest()
-
-
-def read_trainer_state(path: Path) -> SavedState:
-    """Reads another job's state; learning rate and weight decay are those of the reading job.
-
-    Raises:
-        JobFailure: `bad-input` when the file is not a trainer state.
-    """
-    try:
-        return SavedState(None, load(path.read_bytes()))
-    except SafetensorError as error:
-        raise bad_input("trainer_state", f"{path}: {error}", "a trainer-state.safetensors") from None
 
 
 def _scorer(
@@ -209,17 +205,27 @@ def _value_head_in(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(_HEAD): t for name, t in state.items() if name.startswith(_HEAD)}
 
 
-def _restore_optimizer(optimizer: torch.optim.AdamW, tensors: Mapping[str, Tensor], *, sharded: bool) -> None:
+def _restore_weights(model: PreTrainedModel, value_head: nn.Linear | None, saved: SavedState) -> None:
+    if saved.weights is not None:
+        load_weights(model, saved.weights)
+    if value_head is not None:
+        own = value_head.state_dict()
+        for name, tensor in _value_head_in(saved.optimizer_state).items():
+            local_tensor(own[name]).copy_(tensor)
+
+
+def _restore_optimizer(optimizer: torch.optim.AdamW, saved: SavedState, *, sharded: bool) -> None:
     """Restores moments and step counts; learning rate and weight decay remain those of `optimizer`."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
-    for key, value in tensors.items():
+    for key, value in saved.optimizer_state.items():
         if not key.startswith(_HEAD):
             index, name = key.split(".", 1)
             state.setdefault(int(index), {})[name] = value
     if sharded:
-        from .sharding import shard_like
+        from .sharding import as_shard, shard_like
 
+        convert = as_shard if saved.is_shard else shard_like
         for number, values in state.items():
-            state[number] = {name: shard_like(value, parameters[number]) for name, value in values.items()}
+            state[number] = {name: convert(value, parameters[number]) for name, value in values.items()}
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
@@ -21,13 +22,15 @@ from ..process_group import ProcessGroup
 from ..progress import Progress
 from ..settings import RlSettings, TrainSettings
 from ..watchdog import Watchdog
-from .checkpoint import Cursor, save_checkpoint
+from .checkpoint import Cursor
+from .checkpoint_writer import CheckpointWriter
 from .divergence import DivergenceDetector
 from .meter import Meter
 from .micro_batch_size import MicroBatchSize
 from .objective import B, M, Objective
 from .resume import read_newest_checkpoint, restore_train_state
-from .train_state import SavedState, TrainState
+from .saved_state import SavedState
+from .train_state import TrainState
 from .update import UpdateTotals, make_update
 
 
@@ -58,6 +61,13 @@ class Trainer:
         process_group.on_rank_zero(lambda: self.checkpoints.mkdir(exist_ok=True))
         self._checkpoint = read_newest_checkpoint(
             self.checkpoints, job.checkpoint_key(), process_group, progress.log_damage
+        )
+        self.checkpoint_writer = CheckpointWriter(
+            self.checkpoints,
+            job.checkpoint_key(),
+            progress,
+            process_group,
+            reserve_bytes=settings.reserve_disk_bytes,
         )
         start = Cursor(micro_batch_tokens=settings.micro_batch_tokens)
         self.cursor = self._checkpoint.cursor if self._checkpoint else start
@@ -143,22 +153,35 @@ class Trainer:
             **numbers,
         )
 
-    def commit(self) -> None:
-        """Writes a checkpoint: the updates so far will not be computed again."""
+    def commit(self, *, updates_wait: bool = False) -> None:
+        """Writes a checkpoint: the updates so far will not be computed again once it is reported.
+
+        `updates_wait` is for a checkpoint on which the next action depends.
+        """
         cursor = self.cursor
         cursor.seconds, cursor.micro_batch_tokens = self.progress.seconds, self.micro_batch_size.tokens
         cursor.mean_loss = sum(self._losses) / len(self._losses) if self._losses else math.inf
-        reserve = self.settings.reserve_disk_bytes
-        is_best = save_checkpoint(
-            self.checkpoints, self.job.checkpoint_key(), self.train_state, cursor, reserve_bytes=reserve
-        )
+        self.checkpoint_writer.save(self.train_state, cursor, updates_wait=updates_wait)
         self._losses = []
         self.watchdog.reset()
-        self.progress.log_event("checkpoint", step=cursor.step, best=is_best)
 
     def should_stop(self) -> bool:
-        """Returns whether any process received SIGTERM."""
-        return any(self.process_group.all_gather(self.stop.is_set))
+        """Returns whether any process received SIGTERM.
+
+        All processes together also report a checkpoint that was written meanwhile, or raise its failure.
+        """
+        writer = self.checkpoint_writer
+        by_rank = self.process_group.all_gather(lambda: (self.stop.is_set(), writer.is_done))
+        should_stop = any(stopped for stopped, _ in by_rank)
+        if should_stop or all(done for _, done in by_rank):
+            writer.finish()
+        return should_stop
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Runs the watchdog until the block ends; a failure leaves no checkpoint half written."""
+        with self.watchdog.running(), self.checkpoint_writer.settled():
+            yield
 
     def write_policy(self, folder: Path, fields: Mapping[str, object], weights: dict[str, Tensor]) -> str:
         """Writes the policy into an empty folder; returns its hash. Rank zero only."""
