@@ -39,16 +39,27 @@ def create_job(folder: Path, engine: str, datasets: Path, base: Path, **settings
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, LORA, {"method": "target", "epochs": 8}], ids=["sft", "lora", "target"]
+    ("settings", "beside_updates"),
+    [({}, False), ({}, True), (LORA, False), ({"method": "target", "epochs": 8}, False)],
+    ids=["sft", "sft, checkpoints beside updates", "lora", "target"],
 )
 def test_a_killed_job_resumes_and_ends_with_the_policy_of_an_uninterrupted_one(
-    settings: dict[str, Any], engine: str, tmp_path: Path, datasets: Path, base: Path
+    settings: dict[str, Any],
+    beside_updates: bool,
+    engine: str,
+    tmp_path: Path,
+    datasets: Path,
+    base: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     uninterrupted, killed = (
         create_job(tmp_path / name, engine, datasets, base, **settings)
         for name in ("uninterrupted", "killed")
     )
     assert uninterrupted.run() == 0
+    if beside_updates:
+        module = "updates.checkpoint_writer" if engine == "builtin" else "trl_engine.callback"
+        monkeypatch.setattr(f"coevolve_trainer.{module}.BACKGROUND_BYTES", 0)
     for updates in (2, 6):
         child = killed.fork()
         wait_until(lambda least=updates: killed.newest_checkpoint >= least)  # type: ignore[misc]

@@ -13,18 +13,21 @@ from typing import Any
 from transformers import TrainerCallback
 
 from ..failures import JobFailure
+from ..files.atomic_files import canonical_json
 from ..files.disk_space import BYTES_PER_WEIGHT, require_free_space
 from ..job import Job
 from ..process_group import ProcessGroup
 from ..progress import Progress
 from ..settings import TrainSettings
 from ..updates.checkpoint import Cursor
+from ..updates.checkpoint_write import CheckpointWrite
+from ..updates.checkpoint_writer import BACKGROUND_BYTES
 from ..updates.divergence import DivergenceDetector
 from ..updates.meter import Meter
 from ..updates.sharding import require_sharded
 from ..updates.update import UpdateTotals
 from ..watchdog import Watchdog
-from .checkpoint import publish_checkpoint
+from .checkpoint import complete_checkpoint
 from .micro_batches import Plan
 
 
@@ -42,6 +45,15 @@ class JobContext:
     @cached_property
     def watchdog(self) -> Watchdog:
         return Watchdog(self.settings.stall_timeout_s, self.progress.report_failure)
+
+    @cached_property
+    def checkpoint_write(self) -> CheckpointWrite:
+        return CheckpointWrite(self.progress)
+
+    @cached_property
+    def background(self) -> ProcessGroup:
+        """A process group for the thread that writes checkpoints."""
+        return self.process_group.for_background()
 
     @property
     def checkpoints(self) -> Path:
@@ -63,7 +75,8 @@ class JobCallback(TrainerCallback):  # type: ignore[misc]
     ) -> None:
         """`trained` is the number of trained parameters; `take_pair_sums` returns an update's metrics."""
         self._context, self.cursor, self.meter = context, cursor, meter
-        self._plan, self._total, self._trained = plan, len(plan.updates), trained
+        self._plan, self._total = plan, len(plan.updates)
+        self._checkpoint_bytes = 3 * trained * BYTES_PER_WEIGHT
         self._take_pair_sums = take_pair_sums
         self._divergence = DivergenceDetector(cursor.divergence, nonnegative=True)
         self._losses: list[float] = []  # one per update since the newest checkpoint
@@ -90,26 +103,40 @@ class JobCallback(TrainerCallback):  # type: ignore[misc]
             self._total, control.should_training_stop = step, True
         if step % settings.log_every == 0 or step == self._total:
             self._log(logs["learning_rate"])
-        self._stopped = any(self._context.process_group.all_gather(self._context.stop.is_set))
+        write, stop = self._context.checkpoint_write, self._context.stop
+        by_rank = self._context.process_group.all_gather(lambda: (stop.is_set(), write.is_done))
+        self._stopped = any(stopped for stopped, _ in by_rank)
         # A job must not resume from a state that may be diverging
         is_due = step % settings.checkpoint_every == 0 and not self._divergence.is_suspicious
+        if is_due or self._stopped or all(done for _, done in by_rank):
+            write.finish()
         if is_due or self._stopped:
             self._context.process_group.on_rank_zero(self._require_space)
             control.should_save = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Publishes the checkpoint of which every process has written its files."""
+        """Publishes the checkpoint of which every process has written its files, beside the next updates.
+
+        Trainer has written them without a sync; to sync and to hash them takes about as long.
+        """
         context, cursor = self._context, self.cursor
         cursor.seconds = context.progress.seconds
         cursor.mean_loss = sum(self._losses) / len(self._losses) if self._losses else math.inf
         context.process_group.all_gather(lambda: None)
-        key = context.job.checkpoint_key()
-        is_best = context.process_group.on_rank_zero(
-            lambda: publish_checkpoint(context.checkpoints, key, cursor)
-        )
+        key, step, position = context.job.checkpoint_key(), cursor.step, canonical_json(vars(cursor))
+
+        def publish() -> bool:
+            return context.background.on_rank_zero(
+                lambda: complete_checkpoint(context.checkpoints, key, step, position)
+            )
+
+        is_last = self._stopped or step == self._total
+        if is_last or self._checkpoint_bytes < BACKGROUND_BYTES:
+            context.checkpoint_write.run(step, publish)
+        else:
+            context.checkpoint_write.start(step, publish)
         self._losses = []
         context.watchdog.reset()
-        context.progress.log_event("checkpoint", step=cursor.step, best=is_best)
         if self._stopped and cursor.step < self._total:
             raise JobFailure("cancelled", f"stopped after update {cursor.step} of {self._total}")
 
@@ -136,5 +163,5 @@ class JobCallback(TrainerCallback):  # type: ignore[misc]
 
     def _require_space(self) -> None:
         """Trainer would fail in the middle of a file: weights and two moments, then the reserve."""
-        needed = 3 * self._trained * BYTES_PER_WEIGHT
+        needed = self._checkpoint_bytes
         require_free_space(self._context.checkpoints, needed + self._context.settings.reserve_disk_bytes)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,7 +10,6 @@ from torch import Tensor
 
 from ..data.dataset import Dataset
 from ..engines import versions
-from ..failures import JobFailure
 from ..files.atomic_files import create_empty_directory, publish_directory
 from ..files.disk_space import require_space_for_job
 from ..files.policy_files import write_manifest
@@ -37,7 +34,7 @@ from .rows import action_count
 def run_trl_job(context: JobContext, data: Dataset) -> str:
     """Trains on the dataset, or the rest of it, and publishes the policy; returns its hash."""
     context.process_group.on_pass = context.watchdog.reset
-    with context.watchdog.running(), _typed_disk_failures():
+    with context.watchdog.running(), context.checkpoint_write.settled():
         return _TrlJob(context, data).run()
 
 
@@ -74,6 +71,7 @@ class _TrlJob:
             self._set_reference(trainer, self.settings)
         if cursor.step < len(self.plan.updates) and not self.settings.is_enough(cursor.losses):
             trainer.train(resume_from_checkpoint=str(found) if found else None)
+            context.checkpoint_write.finish()
         weights = self._trained_weights(trainer)
         self.model.config = config  # TRL has changed its special tokens
         return self.process_group.on_rank_zero(lambda: self._publish(weights))
@@ -157,7 +155,7 @@ class _TrlJob:
     def _trained_weights(self, trainer: Any) -> dict[str, Tensor]:
         """Returns the trained weights in float32, by their names in the file; collective."""
         if not trainer.is_deepspeed_enabled:
-            return trained_weights(self.model)
+            return trained_weights(self.model, is_kept=self.process_group.is_rank_zero)
         from deepspeed.utils import safe_get_full_fp32_param
 
         adapts = has_adapter(self.model)
@@ -176,14 +174,3 @@ class _TrlJob:
         self.context.progress.secure_totals()
         publish_directory(staging, output)
         return policy_hash
-
-
-@contextmanager
-def _typed_disk_failures() -> Iterator[None]:
-    """Converts the errors of torch's and safetensors' writers on a full disk, which are no OSError."""
-    try:
-        yield
-    except Exception as error:
-        if "PytorchStreamWriter failed" in str(error) or "No space left on device" in str(error):
-            raise JobFailure("disk-full", str(error).splitlines()[0]) from error
-        raise
