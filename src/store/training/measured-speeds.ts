@@ -26,15 +26,14 @@ export const measuredSpeedStore = (pool: Pool) => ({
     );
   },
 
-  /** Returns the attempts per second of the rollout and evaluation phases of equal policies; null without a phase. */
+  /** Returns the attempts per second of the rollout phases of equal policies; null without a phase. */
   async findAttempts({ policy, init, environment }: Omit<SpeedKey, 'compute'>): Promise<SpeedOfMany | null> {
     return speedOf(
       pool,
       `select count(*) / extract(epoch from p.finished_at - p.started_at)::float8 as speed
        from phases p join campaigns c on c.id = p.campaign_id
-       join trajectories t on t.campaign_id = p.campaign_id and t.iteration = p.iteration
-         and (t.purpose = 'train' and p.phase = 'rollout' or t.purpose in ('evaluation', 'test') and p.phase = 'evaluate')
-       where p.finished_at > p.started_at and c.spec -> 'policy' @> $1::jsonb
+       join trajectories t on t.campaign_id = p.campaign_id and t.iteration = p.iteration and t.purpose = 'train'
+       where p.phase = 'rollout' and p.finished_at > p.started_at and c.spec -> 'policy' @> $1::jsonb
          and c.spec #> '{training,init}' @> $2::jsonb and c.environment = $3
        group by p.campaign_id, p.iteration, p.phase
        having bool_and(t.found_from is null)
