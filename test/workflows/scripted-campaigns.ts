@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { isGrpcDeadlineError, WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { activityNames, type Activities } from '../../src/activities';
 import type { CampaignState } from '../../src/domain/campaign/progress';
 import type { RecipeName } from '../../src/domain/campaign/recipe';
@@ -63,7 +63,16 @@ export async function scriptedCampaigns(): Promise<ScriptedCampaigns> {
   const working = temporal.withWorkers(queues, activities, () => stopped);
 
   const handleOf = (name: string): Handle => temporal.client.workflow.getHandle<typeof campaign>(`campaign/${name}`);
-  const status = (name: string): Promise<CampaignState> => handleOf(name).query(statusQuery);
+  const status = (name: string): Promise<CampaignState> =>
+    until(() =>
+      handleOf(name)
+        .query(statusQuery)
+        .catch((error: unknown) => {
+          // A worker with many campaigns on a busy machine may need longer than the 10 s that a query has
+          if (isGrpcDeadlineError(error)) return null;
+          throw error;
+        }),
+    );
   const start: ScriptedCampaigns['start'] = (name, { recipe, iterations, from = 0, ...changes }, script) => {
     scripts.set(name, script);
     const state = stateOf(name, recipe, iterations);
