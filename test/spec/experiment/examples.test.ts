@@ -8,7 +8,7 @@ import { cellSpec } from '../../../src/spec/experiment/cell-spec';
 import { readExperiment } from '../../../src/spec/experiment/read-experiment';
 
 const folder = path.resolve(__dirname, '../../../examples/experiments');
-const config = readConfig({ COEVOLVE_HOME: '/nonexistent' });
+const config = readConfig({ COEVOLVE_HOME: '/nonexistent', COEVOLVE_DEVICES: '1x80GiB' }); // no probe of a CPU
 const profilesOf = (file: string): string[] =>
   Object.keys((parse(readFileSync(path.join(folder, file), 'utf8')) as { profiles?: object }).profiles ?? {});
 
