@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,7 +13,7 @@ from coevolve_trainer.failures import EXIT_CODES, JobFailure
 from coevolve_trainer.updates.checkpoint_write import CheckpointWrite
 from coevolve_trainer.updates.dataset_objectives import SftObjective
 from coevolve_trainer.updates.host_memory import MemoryNeed
-from job_folder import SOURCES, JobFolder, exit_code, policy_bytes, wait_until
+from job_folder import JobFolder, exit_code, policy_bytes, wait_until
 from slow_writes import (
     before_file,
     checkpoint_writer,
@@ -26,6 +24,7 @@ from slow_writes import (
     wait_for_reader,
     wait_for_writer,
 )
+from small_disk import run_on_small_disk
 
 WRITTEN_FILES = 3  # with tensors, of a checkpoint of one process
 # A process that does not look for free space before a checkpoint
@@ -114,22 +113,10 @@ def test_sigterm_ends_the_job_after_the_write_in_flight_and_a_checkpoint_of_the_
 def test_a_disk_that_fills_up_during_a_write_ends_the_job_as_disk_full(
     job: JobFolder, uninterrupted: JobFolder
 ) -> None:
-    """The disk is a file system of 900 KB, in a mount namespace of the child process; one checkpoint fits."""
+    """The disk has 900 KB; one checkpoint fits."""
     (job.folder / "checkpoints").mkdir()
     mount = 'mount -t tmpfs -o size=900k tmpfs "$1/checkpoints"'
-    isolated = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
-    if subprocess.run([*isolated, mount, "sh", str(job.folder)], capture_output=True).returncode:
-        pytest.skip("this machine does not allow mount namespaces")
-    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
-    command = [
-        *isolated,
-        f'{mount} && exec "$2" -c "$3" "$1"',
-        "sh",
-        str(job.folder),
-        sys.executable,
-        UNAWARE,
-    ]
-    child = subprocess.run(command, env=environment, capture_output=True, text=True)
+    child = run_on_small_disk(mount, 'exec "$2" -c "$3" "$1"', job.folder, UNAWARE)
     assert child.returncode == EXIT_CODES["disk-full"], child.stderr
     assert job.failure["type"] == "disk-full"
     assert "No space left on device" in job.failure["message"]

@@ -1,11 +1,8 @@
 """Whole jobs: their results, and the messages with which they reject wrong inputs."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -20,7 +17,8 @@ from coevolve_trainer.failures import EXIT_CODES, as_job_failure
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from coevolve_trainer.run import run_job
-from job_folder import SOURCES, JobFolder, expert_rows, pair_rows, policy_bytes, write_rows
+from job_folder import JobFolder, expert_rows, pair_rows, policy_bytes, write_rows
+from small_disk import run_on_small_disk
 
 
 def sft_job(folder: Path, datasets: Path, base: Path, **change: Any) -> JobFolder:
@@ -240,20 +238,10 @@ def test_a_lack_of_disk_space_is_reported_before_the_training(
 def test_a_job_whose_disk_fills_up_fails_as_disk_full_and_resumes(
     tmp_path: Path, datasets: Path, base: Path
 ) -> None:
-    """The disk is a file system of 400 KB, in a mount namespace of the child process."""
     job = sft_job(tmp_path / "job", datasets, base, settings={"checkpoint_every": 1, "epochs": 3})
     mount = 'mount -t tmpfs -o size=400k tmpfs "$1/checkpoints"'
     (job.folder / "checkpoints").mkdir()
-    isolated = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
-    if subprocess.run([*isolated, mount, "sh", str(job.folder)], capture_output=True).returncode:
-        pytest.skip("this machine does not allow mount namespaces")
-    command = f'{mount} && exec "$2" -m coevolve_trainer run "$1"'
-    child = subprocess.run(
-        [*isolated, command, "sh", str(job.folder), sys.executable],
-        env=os.environ | {"PYTHONPATH": str(SOURCES)},
-        capture_output=True,
-        text=True,
-    )
+    child = run_on_small_disk(mount, 'exec "$2" -m coevolve_trainer run "$1"', job.folder)
     assert child.returncode == EXIT_CODES["disk-full"], child.stderr
     assert job.failure["type"] == "disk-full"
     assert job.run() == 0  # on the real disk
