@@ -13,13 +13,13 @@ from threading import Event
 from .data.dataset import read_job_dataset
 from .engines import with_resolved_engine
 from .failures import EXIT_CODES, JobFailure, as_job_failure, bad_input
-from .files.disk_space import require_space_for_job
 from .files.policy_files import read_manifest
 from .job import Job, read_job, verify_inputs
 from .launch import is_launched_as_rank_zero, joined_process_group
 from .process_group import ProcessGroup
 from .progress import PeerProgress, Progress
 from .settings import ComputeSettings, InitSettings, RlSettings, TrainSettings
+from .updates.job_space import require_space_for_job
 from .updates.resume import find_finished_policy
 
 EXIT_TIMEOUT_S = 60.0  # max wait of a rank for the exit of rank zero

@@ -12,9 +12,8 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from ..failures import bad_input
-from .sentencepiece_tokenizer import default_special_ids, sentencepiece_tokenizer
+from .sentencepiece_tokenizer import CONTROL, USER_DEFINED, default_special_ids, sentencepiece_tokenizer
 
-_CONTROL, _USER_DEFINED = 3, 4  # token types of GGUF
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN2_SPLIT = _WORDS + r"\p{N}" + _REST
@@ -39,9 +38,9 @@ def gguf_tokenizer(fields: Mapping[str, Any]) -> Tokenizer:
     merges = [tuple(merge.split(" ")) for merge in fields["tokenizer.ggml.merges"]]
     tokenizer = byte_level_bpe({token: id for id, token in enumerate(tokens)}, merges, pre)
     for token, kind in zip(tokens, kinds, strict=True):
-        if kind in (_CONTROL, _USER_DEFINED):
-            added = AddedToken(token, special=kind == _CONTROL, normalized=False)
-            (tokenizer.add_special_tokens if kind == _CONTROL else tokenizer.add_tokens)([added])
+        if kind in (CONTROL, USER_DEFINED):
+            added = AddedToken(token, special=kind == CONTROL, normalized=False)
+            (tokenizer.add_special_tokens if kind == CONTROL else tokenizer.add_tokens)([added])
     return tokenizer
 
 

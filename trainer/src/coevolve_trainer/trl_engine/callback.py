@@ -103,14 +103,12 @@ class JobCallback(TrainerCallback):  # type: ignore[misc]
             self._total, control.should_training_stop = step, True
         if step % settings.log_every == 0 or step == self._total:
             self._log(logs["learning_rate"])
-        write, stop = self._context.checkpoint_write, self._context.stop
-        by_rank = self._context.process_group.all_gather(lambda: (stop.is_set(), write.is_done))
-        self._stopped = any(stopped for stopped, _ in by_rank)
+        write = self._context.checkpoint_write
+        self._stopped = write.poll(self._context.process_group, self._context.stop)
         # A job must not resume from a state that may be diverging
         is_due = step % settings.checkpoint_every == 0 and not self._divergence.is_suspicious
-        if is_due or self._stopped or all(done for _, done in by_rank):
-            write.finish()
         if is_due or self._stopped:
+            write.finish()
             self._context.process_group.on_rank_zero(self._require_space)
             control.should_save = True
 
@@ -163,5 +161,5 @@ class JobCallback(TrainerCallback):  # type: ignore[misc]
 
     def _require_space(self) -> None:
         """Trainer would fail in the middle of a file: weights and two moments, then the reserve."""
-        needed = self._checkpoint_bytes
-        require_free_space(self._context.checkpoints, needed + self._context.settings.reserve_disk_bytes)
+        reserve = self._context.settings.reserve_disk_bytes
+        require_free_space(self._context.checkpoints, self._checkpoint_bytes + reserve)

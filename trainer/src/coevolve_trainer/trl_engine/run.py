@@ -11,7 +11,6 @@ from torch import Tensor
 from ..data.dataset import Dataset
 from ..engines import versions
 from ..files.atomic_files import create_empty_directory, publish_directory
-from ..files.disk_space import require_space_for_job
 from ..files.policy_files import write_manifest
 from ..models.adapter import adapter_parameters, has_adapter
 from ..models.compute_path import resolve_precision
@@ -19,6 +18,7 @@ from ..models.cost import flops_per_token, needs_checkpointing
 from ..models.policy import load_policy, parameter_count, save_policy, trainable_parameters, trained_weights
 from ..settings import DpoSettings
 from ..updates.checkpoint import Cursor
+from ..updates.job_space import require_space_for_job
 from ..updates.meter import Meter
 from ..updates.reference_logprobs import cached_logprobs, reference_key
 from ..updates.trainer import configure_torch

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 
+from ..process_group import ProcessGroup
 from ..progress import Progress
 
 
@@ -16,11 +18,6 @@ class CheckpointWrite:
         self._progress = progress
         self._executor = ThreadPoolExecutor(1, "checkpoint")
         self._pending: tuple[int, Future[bool]] | None = None  # update, and whether it is the best
-
-    @property
-    def is_done(self) -> bool:
-        """Whether `finish` would not wait."""
-        return self._pending is None or self._pending[1].done()
 
     def start(self, step: int, write: Callable[[], bool]) -> None:
         """Starts `write`, which publishes the checkpoint of update `step`, after the write before it."""
@@ -37,6 +34,20 @@ class CheckpointWrite:
         if self._pending is not None:
             (step, future), self._pending = self._pending, None
             self._report(step, future.result(), {})
+
+    def poll(self, process_group: ProcessGroup, stop: Event) -> bool:
+        """Returns whether any process received SIGTERM; collective: call it on every process.
+
+        All processes together also report a checkpoint that was written meanwhile, or raise its failure.
+        """
+        by_rank = process_group.all_gather(lambda: (stop.is_set(), self._is_done()))
+        should_stop = any(stopped for stopped, _ in by_rank)
+        if should_stop or all(done for _, done in by_rank):
+            self.finish()
+        return should_stop
+
+    def _is_done(self) -> bool:
+        return self._pending is None or self._pending[1].done()
 
     @contextmanager
     def settled(self) -> Iterator[None]:

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from ..distributed import device_of
-from ..files.disk_space import require_space_for_job
 from ..files.policy_files import write_manifest
 from ..job import Job
 from ..models.compute_path import resolve_compute
@@ -25,6 +24,7 @@ from ..watchdog import Watchdog
 from .checkpoint import Cursor
 from .checkpoint_writer import CheckpointWriter
 from .divergence import DivergenceDetector
+from .job_space import require_space_for_job
 from .meter import Meter
 from .micro_batch_size import MicroBatchSize
 from .objective import B, M, Objective
@@ -166,16 +166,8 @@ class Trainer:
         self.watchdog.reset()
 
     def should_stop(self) -> bool:
-        """Returns whether any process received SIGTERM.
-
-        All processes together also report a checkpoint that was written meanwhile, or raise its failure.
-        """
-        writer = self.checkpoint_writer
-        by_rank = self.process_group.all_gather(lambda: (self.stop.is_set(), writer.is_done))
-        should_stop = any(stopped for stopped, _ in by_rank)
-        if should_stop or all(done for _, done in by_rank):
-            writer.finish()
-        return should_stop
+        """Returns whether any process received SIGTERM; collective, and settles a written checkpoint."""
+        return self.checkpoint_writer.poll(self.process_group, self.stop)
 
     @contextmanager
     def running(self) -> Iterator[None]:

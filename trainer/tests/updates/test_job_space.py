@@ -1,17 +1,15 @@
 """The space that a job demands is what its files take: measured on real jobs of both engines."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coevolve_trainer.files.disk_space import bytes_of_job
 from coevolve_trainer.job import read_job
-from job_folder import SOURCES, JobFolder, rl_job
+from coevolve_trainer.updates.job_space import bytes_of_job
+from job_folder import JobFolder, rl_job
 from sampled_rollouts import Rows
+from small_disk import run_on_small_disk
 
 LORA = {"adapter": "lora", "lora_rank": 64}  # large enough that headers of files are a few percent
 
@@ -81,18 +79,10 @@ def test_a_disk_of_the_demanded_size_is_enough_for_a_job_and_for_its_repetition(
         for name in ("job", "copy")
     )
     assert job.run() == 0, job.failure
-    isolated = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     # A tenth more, for the headers and the last pages of its files
     mount = f'cp "$1/job.json" "$1.json" && mount -t tmpfs -o size={demand(job) * 11 // 10} tmpfs "$1"'
-    if subprocess.run([*isolated, mount, "sh", str(copy.folder)], capture_output=True).returncode:
-        pytest.skip("this machine does not allow mount namespaces")
     run = '"$2" -m coevolve_trainer run "$1"'
-    script = f'{mount} && cp "$1.json" "$1/job.json" && {run} && rm -r "$1/policy" && {run} && ls "$1/policy"'
-    child = subprocess.run(
-        [*isolated, script, "sh", str(copy.folder), sys.executable],
-        env=os.environ | {"PYTHONPATH": str(SOURCES)},
-        capture_output=True,
-        text=True,
-    )
+    commands = f'cp "$1.json" "$1/job.json" && {run} && rm -r "$1/policy" && {run} && ls "$1/policy"'
+    child = run_on_small_disk(mount, commands, copy.folder)
     assert child.returncode == 0, child.stderr
     assert "adapter_model.safetensors" in child.stdout
