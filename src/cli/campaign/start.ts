@@ -7,7 +7,7 @@ import { unreadSettings, usedSettings } from '../../spec/used-settings';
 import type { SpecChange } from '../../spec/spec-layers';
 import { asCalled } from '../base/called-name';
 import { artifactStore } from '../../artifacts/artifact-store';
-import { listModels } from '../../artifacts/imported-models';
+import { parametersOf } from '../../artifacts/imported-models';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { estimate } from '../../spec/estimate';
 import { estimateText } from './estimate-text';
@@ -63,7 +63,7 @@ async function printDryRun(
   const lengths = await measureLengths(config, spec);
   const { problem, ...speeds } = await measureSpeeds(config, spec, lengths);
   if (problem) unchecked.push(problem);
-  const expected = estimate(spec, await parametersOf(spec), lengths, speeds);
+  const expected = estimate(spec, await parametersOf(artifactStore(config.artifacts), spec.policy), lengths, speeds);
   const unread = unreadSettings(spec);
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [
@@ -85,11 +85,4 @@ function outcomeText(outcome: StartedCampaign['outcome'], name: string): string 
   if (outcome === 'started') return `started; follow it with \`coevolve status ${name} --watch\``;
   if (outcome === 'joined') return `${name} runs already; follow it with \`coevolve status ${name} --watch\``;
   return `${name} has ended; see \`coevolve report ${name}\`, or start a campaign with another name`;
-}
-
-/** Returns the parameter count of the spec's imported model, or the one that the spec states; null without either. */
-async function parametersOf({ policy }: CampaignSpec): Promise<number | null> {
-  if (policy.source !== 'imported') return null;
-  const models = await listModels(artifactStore(currentConfig().artifacts));
-  return models.find(({ name }) => name === policy.model)?.parameters ?? policy.parameters;
 }

@@ -1,5 +1,5 @@
 import { artifactStore } from '../../artifacts/artifact-store';
-import { findModel } from '../../artifacts/imported-models';
+import { parametersOf } from '../../artifacts/imported-models';
 import type { Config } from '../../config';
 import { cellsOf, type EffortMeasure, type Experiment } from '../../domain/experiment/experiment';
 import { recipes } from '../../domain/campaign/recipe';
@@ -84,12 +84,11 @@ type KnownSpeeds = Map<string, MeasuredSpeeds>;
 
 async function estimateOf(config: Config, spec: CampaignSpec, known: KnownSpeeds): Promise<Estimate> {
   const { policy, compute, training, environment } = spec;
-  const imported = policy.model === null ? undefined : await findModel(artifactStore(config.artifacts), policy.model);
   const lengths = await measureLengths(config, spec);
   const key = JSON.stringify([policy, compute, training.init, environment.name]);
   const speeds = known.get(key) ?? (await measureSpeeds(config, spec, lengths));
   known.set(key, speeds);
-  return estimate(spec, imported?.parameters ?? policy.parameters, lengths, speeds);
+  return estimate(spec, await parametersOf(artifactStore(config.artifacts), policy), lengths, speeds);
 }
 
 function effortOf(found: Estimate): PlannedEffort {
