@@ -6,15 +6,11 @@ import { readChange } from '../../spec/read-change';
 import { unreadSettings, usedSettings } from '../../spec/used-settings';
 import type { SpecChange } from '../../spec/spec-layers';
 import { asCalled } from '../base/called-name';
-import { artifactStore } from '../../artifacts/artifact-store';
-import { parametersOf } from '../../artifacts/imported-models';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import { estimate } from '../../spec/estimate';
 import { estimateText } from './estimate-text';
 import { printResult, printMessage } from '../base/output';
 import { currentConfig, withSession } from '../../client/session';
-import { measureLengths } from '../../client/measure-lengths';
-import { measureSpeeds } from '../../client/measure-speeds';
+import { estimateCampaign } from '../../client/estimate/estimate-campaign';
 import { dryRun } from '../../client/check-spec';
 import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
 
@@ -60,10 +56,8 @@ async function printDryRun(
 ): Promise<void> {
   const config = currentConfig();
   const { problems, unchecked, needs } = await dryRun(config, spec);
-  const lengths = await measureLengths(config, spec);
-  const { problem, ...speeds } = await measureSpeeds(config, spec, lengths);
+  const { expected, problem } = await estimateCampaign(config, spec);
   if (problem) unchecked.push(problem);
-  const expected = estimate(spec, await parametersOf(artifactStore(config.artifacts), spec.policy), lengths, speeds);
   const unread = unreadSettings(spec);
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [

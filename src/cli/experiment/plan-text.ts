@@ -1,5 +1,6 @@
 import type { ExperimentPlan, PlannedEffort } from '../../client/experiments/plan-experiment';
 import type { Arm } from '../../domain/experiment/experiment';
+import { counted } from '../../report/page/format';
 import { table } from '../base/output';
 import { timeText } from '../campaign/estimate-text';
 
@@ -16,7 +17,7 @@ export function planText(plan: ExperimentPlan): string {
       `  ${contrast}: ${measure} ${found === null ? 'unknown: the pool of one arm grows (set training.target.updates)' : percent(found)}, allowed ${percent(allowed)}`,
   );
   return [
-    `${name}: ${arms.length} arms x ${looks.at(-1)} seeds = ${cells} cells, ${time}, ${usd === null ? 'cost unknown' : `$${usd.toFixed(2)}`}`,
+    `${name}: ${arms.length} arms x ${counted(looks.at(-1)!, 'seed')} = ${counted(cells, 'cell')}, ${time}, ${usd === null ? 'cost unknown' : `$${usd.toFixed(2)}`}`,
     `primary: ${analysis.primary.name}, ${analysis.metric} on ${testTasks} tasks, looks at ${looks.join(' and ')} seeds, equivalence within ${analysis.margin}`,
     detectableText(plan),
     `assumed: ${speeds.join('; ')}`,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { readConfig, type Config } from '../../config';
 import { readSpec } from '../../spec/read-spec';
-import { stackDown } from '../../stack';
+import { stackDown, stackStatus } from '../../stack';
 import { bringUpStack } from '../../client/bring-up-stack';
 import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
@@ -21,17 +21,18 @@ export function addQuickstart(program: Command): void {
   program
     .command('quickstart')
     .description('start the stack and run a small campaign on it')
-    .option('--keep', 'keep the stack running afterwards')
+    .option('--keep', 'keep the stack running afterwards; one that ran before is always kept')
     .option('--json', 'print the result as JSON')
     .action(async ({ keep, json }: { keep?: boolean; json?: boolean }) => {
       const config = readConfig();
       const started = performance.now();
+      const stays = keep === true || stackStatus(config).some(({ state }) => state === 'running');
       printMessage(paint.bold('starting the stack'));
       try {
         const filled = await bringUpStack(config, { onProgress: printMessage });
         await withSession((session) => runCampaign(session, filled, { started, json }), filled);
       } finally {
-        if (keep) printMessage(`the stack keeps running; stop it with ${paint.bold(`${calledName()} down`)}`);
+        if (stays) printMessage(`the stack keeps running; stop it with ${paint.bold(`${calledName()} down`)}`);
         else await stackDown(config);
       }
     });

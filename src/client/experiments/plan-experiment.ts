@@ -1,16 +1,12 @@
-import { artifactStore } from '../../artifacts/artifact-store';
-import { parametersOf } from '../../artifacts/imported-models';
 import type { Config } from '../../config';
 import { cellsOf, type EffortMeasure, type Experiment } from '../../domain/experiment/experiment';
 import { recipes } from '../../domain/campaign/recipe';
 import type { CampaignSpec } from '../../spec/campaign-spec';
-import { estimate, type Estimate } from '../../spec/estimate';
+import type { Estimate } from '../../spec/estimate';
 import { evaluationSets } from '../../spec/evaluation-settings';
-import type { MeasuredSpeeds } from '../../spec/training-rate';
 import { cellSpec } from '../../spec/experiment/cell-spec';
 import { synthesizes } from '../../spec/iteration-plan';
-import { measureLengths } from '../measure-lengths';
-import { measureSpeeds } from '../measure-speeds';
+import { estimateCampaign, type KnownSpeeds } from '../estimate/estimate-campaign';
 import { measureNoise, planDetectable, type PlannedPower } from './plan-detectable';
 
 /** Estimates of the measures of one cell; a measure without a basis is absent. */
@@ -56,7 +52,7 @@ export async function planExperiment(
   for (const { name } of experiment.arms) {
     const spec = cellSpec(experiment, { arm: name, seed: 1 });
     testTasks = evaluationSets(spec).find((set) => set.name === 'test')?.tasks ?? 0;
-    const expected = await estimateOf(config, spec, speeds);
+    const { expected } = await estimateCampaign(config, spec, speeds);
     estimates.push(expected);
     arms.push({ arm: name, effort: effortOf(expected), lengthens: lengthens(spec) });
   }
@@ -77,18 +73,6 @@ export async function planExperiment(
     speeds: [estimates[0]!.training.assumptions, estimates[0]!.attemptSpeed],
     usd: sum('usd'),
   };
-}
-
-/** By the parts of a spec that determine them: arms that share these share one probe. */
-type KnownSpeeds = Map<string, MeasuredSpeeds>;
-
-async function estimateOf(config: Config, spec: CampaignSpec, known: KnownSpeeds): Promise<Estimate> {
-  const { policy, compute, training, environment } = spec;
-  const lengths = await measureLengths(config, spec);
-  const key = JSON.stringify([policy, compute, training.init, environment.name]);
-  const speeds = known.get(key) ?? (await measureSpeeds(config, spec, lengths));
-  known.set(key, speeds);
-  return estimate(spec, await parametersOf(artifactStore(config.artifacts), policy), lengths, speeds);
 }
 
 function effortOf(found: Estimate): PlannedEffort {

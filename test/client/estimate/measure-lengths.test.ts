@@ -1,10 +1,10 @@
-import { measureLengths } from '../../src/client/measure-lengths';
-import { readConfig } from '../../src/config';
-import { estimate } from '../../src/spec/estimate';
-import { measuredTraining } from '../../src/spec/estimate-training';
-import { resolveSpec } from '../../src/spec/read-spec';
-import { readSpecFile } from '../../src/spec/read-spec-file';
-import { startEnvironmentServer, type EnvironmentServer } from '../support/environment-server';
+import { measureLengths } from '../../../src/client/estimate/measure-lengths';
+import { readConfig } from '../../../src/config';
+import { estimate } from '../../../src/spec/estimate';
+import { measuredTraining } from '../../../src/spec/estimate-training';
+import { resolveSpec } from '../../../src/spec/read-spec';
+import { readSpecFile } from '../../../src/spec/read-spec-file';
+import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 let server: EnvironmentServer;
 beforeAll(async () => {

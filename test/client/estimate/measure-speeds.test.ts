@@ -1,10 +1,10 @@
-import { measureSpeeds } from '../../src/client/measure-speeds';
-import { readConfig } from '../../src/config';
-import { estimate } from '../../src/spec/estimate';
-import { resolveSpec, specHash } from '../../src/spec/read-spec';
-import { createStore } from '../../src/store';
-import { freshDatabase, type FreshDatabase } from '../support/database';
-import { hash, trainingRun } from '../store/support/new-campaign';
+import { measureSpeeds } from '../../../src/client/estimate/measure-speeds';
+import { readConfig } from '../../../src/config';
+import { estimate } from '../../../src/spec/estimate';
+import { resolveSpec, specHash } from '../../../src/spec/read-spec';
+import { createStore } from '../../../src/store';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { hash, trainingRun } from '../../store/support/new-campaign';
 
 let database: FreshDatabase;
 beforeAll(async () => {

@@ -1,14 +1,17 @@
 import { existsSync } from 'node:fs';
-import { artifactStore } from '../artifacts/artifact-store';
-import { findModel } from '../artifacts/imported-models';
-import type { Config } from '../config';
-import { findDevices } from '../process/devices';
-import type { CampaignSpec } from '../spec/campaign-spec';
-import { measuredTraining, trainsPolicies, type MeasuredLengths } from '../spec/estimate-training';
-import type { MeasuredSpeed, MeasuredSpeeds } from '../spec/training-rate';
-import type { SpeedKey, SpeedOfMany } from '../store/training/measured-speeds';
-import { probeTraining } from '../training/local/probe-training';
-import { withSession } from './session';
+import { artifactStore } from '../../artifacts/artifact-store';
+import { findModel } from '../../artifacts/imported-models';
+import type { Config } from '../../config';
+import { findDevices } from '../../process/devices';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { measuredTraining, trainsPolicies, type MeasuredLengths } from '../../spec/estimate-training';
+import type { MeasuredSpeed, MeasuredSpeeds } from '../../spec/training-rate';
+import type { SpeedKey, SpeedOfMany } from '../../store/training/measured-speeds';
+import { probeTraining } from '../../training/local/probe-training';
+import { withSession } from '../session';
+
+/** `problem`: the reason why a probe failed. */
+export type SpeedsHere = MeasuredSpeeds & { problem: string | null };
 
 /** Least spread of a median: equal jobs differ with the load of the machine. That of a probe of some seconds. */
 const spread = { median: 1.2, probe: 1.5 };
@@ -21,7 +24,7 @@ export async function measureSpeeds(
   config: Config,
   spec: CampaignSpec,
   lengths: MeasuredLengths | null,
-): Promise<MeasuredSpeeds & { problem: string | null }> {
+): Promise<SpeedsHere> {
   const { training, attempts } = await earlierSpeeds(config, spec);
   const measured = { attempts: attempts && ofMany(attempts, 'phases') };
   if (training || !trainsPolicies(spec))

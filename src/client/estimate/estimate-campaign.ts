@@ -1,0 +1,30 @@
+import { artifactStore } from '../../artifacts/artifact-store';
+import { parametersOf } from '../../artifacts/imported-models';
+import type { Config } from '../../config';
+import type { CampaignSpec } from '../../spec/campaign-spec';
+import { estimate, type Estimate } from '../../spec/estimate';
+import { measureLengths } from './measure-lengths';
+import { measureSpeeds, type SpeedsHere } from './measure-speeds';
+
+/** Speeds by the parts of a spec that determine them: specs that share these parts share one probe. */
+export type KnownSpeeds = Map<string, SpeedsHere>;
+
+/**
+ * Estimates a campaign with the lengths of its environment's own trajectories and the speeds of this machine.
+ *
+ * @param known speeds of earlier calls; those of this one are added
+ * @returns the estimate, and the reason why a probe failed
+ */
+export async function estimateCampaign(
+  config: Config,
+  spec: CampaignSpec,
+  known: KnownSpeeds = new Map(),
+): Promise<{ expected: Estimate; problem: string | null }> {
+  const { policy, compute, training, environment } = spec;
+  const lengths = await measureLengths(config, spec);
+  const key = JSON.stringify([policy, compute, training.init, environment.name]);
+  const speeds = known.get(key) ?? (await measureSpeeds(config, spec, lengths));
+  known.set(key, speeds);
+  const parameters = await parametersOf(artifactStore(config.artifacts), policy);
+  return { expected: estimate(spec, parameters, lengths, speeds), problem: speeds.problem };
+}
