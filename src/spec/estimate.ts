@@ -26,13 +26,14 @@ export type Estimate = {
   models: ModelEstimate | null;
 };
 
-/** Means over quickstart campaigns on two cores; a rough estimate for other tasks and policies. */
+/** Means over three quickstart campaigns on two quiet cores (76, 89, 106); a rough estimate for other tasks and policies. */
 const measured = {
-  attemptsPerSecond: 55,
+  attemptsPerSecond: 90,
   /** SmolLM2-135M on the same two cores. */
   importedAttemptsPerSecond: 0.375,
   importedParameters: 134.5e6,
-  secondsPerIteration: 12,
+  /** Of the phases that neither play nor train. */
+  secondsPerIteration: 3,
 };
 
 /** 100 entries of BFCL with prompts of 3,000 tokens took 2.25 times as long (docs/log.md). */
