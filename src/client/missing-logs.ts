@@ -10,7 +10,8 @@ export type MissingLogs = { what: string; next: string };
 
 /**
  * Finds the logs that are elsewhere: of workers that `up` did not start here, of jobs without a folder here, and of jobs in
- * a cluster. A job that has done nothing has no log, such as one whose campaign was aborted before it could begin.
+ * a cluster. A job that has done nothing has no log: its policy was imported or found, or its campaign was aborted before it
+ * could begin.
  */
 export async function findMissingLogs(
   { config, pool, artifacts }: Session,
@@ -18,7 +19,7 @@ export async function findMissingLogs(
 ): Promise<MissingLogs[]> {
   const { rows } = await pool.query<{ jobKey: string; backend: string }>(
     `select job_key as "jobKey", backend from training_runs r
-     where campaign_id = $1::integer and iteration > $2::integer
+     where campaign_id = $1::integer and iteration > $2::integer and method <> 'import' and found_from is null
        and (status <> 'submitted' or exists (select from training_progress p where p.job_key = r.job_key))
      order by iteration desc, job_key`,
     [id, forkIteration ?? -1],

@@ -104,7 +104,7 @@ test('a worker logs one line of JSON with the campaign, its error with the cause
   expect(JSON.parse(workerLine(1, 'x', 'elsewhere'))).not.toHaveProperty('campaign');
 });
 
-test('logs that are elsewhere are named with the next command: of other workers, of absent jobs, of jobs in a cluster', async () => {
+test('logs that are elsewhere are named with the next command: of other workers, of absent jobs that ran, of jobs in a cluster', async () => {
   const database = await freshDatabase();
   try {
     const { campaignId: id, name } = await fullCampaign(database.pool);
@@ -127,6 +127,11 @@ test('logs that are elsewhere are named with the next command: of other workers,
       next: expect.stringMatching(/^kubectl logs .*=coevolve-/),
     };
     expect(await missing(null)).toMatchObject([{ what: expect.stringMatching(/^1 of 1 training jobs/) }, inPods]);
+    const rows = `method = 'import', dataset_sha256 = null, dataset_uri = null`;
+    for (const untrained of [`found_from = 'campaign/earlier/iteration/1/train/target'`, `found_from = null, ${rows}`]) {
+      await database.pool.query(`update training_runs set ${untrained}`);
+      expect(await missing(null)).toEqual([]); // there was nothing to train
+    }
   } finally {
     await database.drop();
   }
