@@ -23,11 +23,14 @@ export function readCount(env: Env, variable: string): number | undefined {
 /** Reads `auto`, `none`, indices such as `2,3`, or declared devices such as `8x80GiB`. */
 export function readDevices(env: Env, variable: string): string {
   const text = env[variable] || 'auto';
-  if (/^(auto|none|\d{1,3}(,\d{1,3})*|[1-9]\d{0,3}x[1-9]\d{0,3}GiB)$/.test(text)) return text;
-  throw new ConfigError(
-    variable,
-    `expected auto, none, indices such as 2,3, or devices such as 8x80GiB, got "${text}"`,
-  );
+  if (!/^(auto|none|\d{1,3}(,\d{1,3})*|[1-9]\d{0,3}x[1-9]\d{0,3}GiB)$/.test(text))
+    throw new ConfigError(
+      variable,
+      `expected auto, none, indices such as 2,3, or devices such as 8x80GiB, got "${text}"`,
+    );
+  const names = text.split(',').map(Number); // CUDA hides a device that is named twice
+  if (new Set(names).size < names.length) throw new ConfigError(variable, `expected each device once, got "${text}"`);
+  return text;
 }
 
 export function readShare(env: Env, variable: string): number | undefined {

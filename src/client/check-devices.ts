@@ -69,15 +69,26 @@ function checkJobs(check: DeviceCheck, spec: CampaignSpec, shape: ModelShape, de
     if (need.bytes <= memory * usableShare) continue;
     check.problems.push(
       invalid(
-        `compute: ${needText(need)}, expected at most ${gib(memory * usableShare)} of ${gib(memory)}; ${remedies(spec)}`,
+        `compute: ${needText(need)}, expected at most ${gib(memory * usableShare)} of ${gib(memory)}; ${remedies(spec, need)}`,
       ),
     );
   }
 }
 
 function checkServer(check: DeviceCheck, config: Config, shape: ModelShape): void {
-  const [group] = config.policy.url && !config.policy.tokenFile ? [] : serverDevices(config);
-  if (!group) return;
+  const { kind, devicesPerProcess = 1 } = config.policyServer;
+  if (kind !== 'vllm' || (config.policy.url && !config.policy.tokenFile)) return;
+  const [group] = serverDevices(config);
+  if (!group) {
+    const { length } = findDevices(config.devices);
+    check.problems.push(
+      invalid(
+        `policy server: found ${length} ${length === 1 ? 'device' : 'devices'} in COEVOLVE_DEVICES, expected at least ` +
+          `${devicesPerProcess}, those of one vLLM process (COEVOLVE_VLLM_DEVICES)`,
+      ),
+    );
+    return;
+  }
   const memory = smallest(group);
   const { contextTokens = defaultContextTokens } = config.policyServer;
   const need = servingMemory(shape, { contextTokens, devices: group.length, deviceBytes: memory * servedShare });
@@ -92,11 +103,13 @@ function checkServer(check: DeviceCheck, config: Config, shape: ModelShape): voi
   );
 }
 
-function remedies({ policy, compute }: CampaignSpec): string {
+function remedies({ policy, compute }: CampaignSpec, { parts, bytes }: MemoryNeed): string {
+  const ofPass = (parts['activations'] ?? 0) + (parts['logits'] ?? 0); // sharding does not divide these
   return [
     ...(policy.adapter ? [] : ['train an adapter (policy.adapter)']),
     ...(policy.precision === 'float32' && policy.adapter ? ['set policy.precision: bfloat16'] : []),
     ...(compute.gradientCheckpointing === 'off' ? ['set compute.gradientCheckpointing: auto'] : []),
+    ...(ofPass > bytes / 2 ? ['lower training.<method>.microBatchTokens or maxLength'] : []),
     'shard over more processes (compute.sharding: fsdp, compute.processes)',
   ].join(', or ');
 }

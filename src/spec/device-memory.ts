@@ -55,9 +55,9 @@ function needOf(
   keepsReference: boolean,
 ): MemoryNeed {
   const { policy, compute } = spec;
-  const tokens = Math.max(...methods.map((method) => spec.training[method].microBatchTokens));
+  const tokens = Math.max(...methods.map((method) => tokensOfPass(spec.training[method], shape)));
   const { adapter } = policy;
-  const share = compute.sharding === 'fsdp' ? 1 / compute.processes : 1;
+  const share = ['fsdp', 'deepspeed'].includes(compute.sharding) ? 1 / compute.processes : 1;
   const trained = adapter ? adapterParameters(shape, adapter) : shape.parameters;
   const frozenBytes = numberBytes(spec);
   const frozen = adapter ? shape.parameters * frozenBytes : 0;
@@ -72,6 +72,12 @@ function needOf(
   };
   return { job: methods.join(', '), parts, bytes: sum(parts) };
 }
+
+/** Returns the tokens of the largest pass: a row that is longer than a micro-batch is a pass of its own. */
+const tokensOfPass = (
+  { microBatchTokens, maxLength }: { microBatchTokens: number; maxLength: number | null },
+  { positions }: ModelShape,
+): number => Math.max(microBatchTokens, Math.min(maxLength ?? 0, positions));
 
 /**
  * Returns the bytes of a token. Without gradient checkpointing every layer keeps its numbers; with it, every layer its

@@ -17,8 +17,8 @@ afterAll(() => rmSync(home, { recursive: true }));
 
 const configWith = (env: Record<string, string>) => readConfig({ COEVOLVE_HOME: home, ...env });
 
-function check(env: Record<string, string>, compute: object, policy: object = {}) {
-  const source = { name: 'c', seed: 1, recipe: 'eto', environment: { name: 'intercode-sql' }, compute };
+function check(env: Record<string, string>, compute: object, policy: object = {}, training: object = {}) {
+  const source = { name: 'c', seed: 1, recipe: 'eto', environment: { name: 'intercode-sql' }, compute, training };
   const imported = { source: 'imported', model: 'llama', precision: 'bfloat16', ...policy };
   const spec = readSpec(JSON.stringify({ ...source, policy: imported }), 'c.yaml');
   return checkDevices(configWith(env), artifacts, spec);
@@ -41,6 +41,19 @@ test('the same job fits as an adapter, and sharded over eight devices', async ()
   expect(sharded.problems).toEqual([]);
   expect(sharded.needs).toEqual([
     expect.stringMatching(/^sft, dpo: 20\.\d GiB .* on each of 8 of 8 devices with 80\.0 GiB$/),
+  ]);
+});
+
+test('a job whose activations do not fit is told to shorten its passes, which sharding would not do', async () => {
+  const training = { sft: { microBatchTokens: 300_000 } };
+  const [problem] = await messages({ COEVOLVE_DEVICES: '1x24GiB' }, {}, { adapter: {} }, training);
+  expect(problem).toMatch(/; lower training\.<method>\.microBatchTokens or maxLength, or shard over more processes/);
+});
+
+test('a policy server whose processes need more devices than there are is refused', async () => {
+  const vllm = { COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_DEVICES: '1x80GiB', COEVOLVE_VLLM_DEVICES: '2' };
+  await expect(messages(vllm, {}, { adapter: {} })).resolves.toEqual([
+    'policy server: found 1 device in COEVOLVE_DEVICES, expected at least 2, those of one vLLM process (COEVOLVE_VLLM_DEVICES)',
   ]);
 });
 

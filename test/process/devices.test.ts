@@ -35,6 +35,15 @@ test('declared devices need no nvidia-smi, and none hides those of the machine',
   expect(findDevices('none')).toEqual([]);
 });
 
+test.each(['0,0', '1,2,01'])(
+  'COEVOLVE_DEVICES=%s is refused: CUDA would hide the devices after the second mention',
+  (text) => {
+    expect(() => readConfig({ COEVOLVE_DEVICES: text })).toThrow(
+      `COEVOLVE_DEVICES: expected each device once, got "${text}"`,
+    );
+  },
+);
+
 test.each(['all', '0x80GiB', '8x80', '8x80GB', '-1', '1,'])('COEVOLVE_DEVICES=%s is refused', (text) => {
   expect(() => readConfig({ COEVOLVE_DEVICES: text })).toThrow(
     `COEVOLVE_DEVICES: expected auto, none, indices such as 2,3, or devices such as 8x80GiB, got "${text}"`,

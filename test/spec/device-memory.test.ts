@@ -69,6 +69,18 @@ test('sharding divides weights and states by the processes, and copies of the mo
   expect(sharded.parts['optimizer']).toBe((llama.parameters * 8) / 8);
   expect(inGib(sharded.bytes)).toBe(20);
   expect(copied.bytes).toBe(needs({})[0]!.bytes);
+  const zero = needs({}, { processes: 8, sharding: 'deepspeed', engine: 'trl' })[0]!;
+  expect(zero).toEqual(sharded); // ZeRO stage 3 divides the same
+});
+
+test('a row that is longer than a micro-batch is a pass of its own', () => {
+  const [short, long] = [8192, 32_768].map((maxLength) => needs({}, {}, 'sft', { sft: { maxLength } })[0]!);
+  expect(short).toEqual(needs({}, {}, 'sft')[0]);
+  expect(long).toEqual(short); // Llama 2 has 4,096 positions
+  const longContext = { ...llama, positions: 131_072 };
+  const training = { sft: { maxLength: 32_768 } };
+  const [stretched] = needsOf(longContext, { recipe: 'sft', training });
+  expect(stretched!.parts['activations']).toBe(4 * short!.parts['activations']!);
 });
 
 test('reinforcement learning keeps the reference too, and activations grow with the tokens of a micro-batch', () => {
