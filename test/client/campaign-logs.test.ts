@@ -128,7 +128,10 @@ test('logs that are elsewhere are named with the next command: of other workers,
     };
     expect(await missing(null)).toMatchObject([{ what: expect.stringMatching(/^1 of 1 training jobs/) }, inPods]);
     const rows = `method = 'import', dataset_sha256 = null, dataset_uri = null`;
-    for (const untrained of [`found_from = 'campaign/earlier/iteration/1/train/target'`, `found_from = null, ${rows}`]) {
+    for (const untrained of [
+      `found_from = 'campaign/earlier/iteration/1/train/target'`,
+      `found_from = null, ${rows}`,
+    ]) {
       await database.pool.query(`update training_runs set ${untrained}`);
       expect(await missing(null)).toEqual([]); // there was nothing to train
     }
