@@ -54,14 +54,16 @@ export function estimateTraining(
   played: readonly number[],
   { parameters, lengths, measured }: TrainingBasis,
 ): TrainingEstimate {
-  const perRow = tokensPerRow(spec, lengths);
   const computed = trainingRate(spec, parameters);
   const tokensPerS = measured?.rate ?? computed.tokensPerS;
   const { spread, basis } = measured ?? { spread: computedSpread, basis: computed.basis };
-  const phases = trajectoriesByPhase(spec, played).map(({ trajectories, ...phase }) => ({
+  const work = workByPhase(spec, played, (method) => tokensPerRow(spec, method, lengths));
+  const phases = work.map(({ tokens, methods: _, ...phase }) => ({
     ...phase,
-    ...costOf(spec, phase.jobs, trajectories * perRow, tokensPerS),
+    ...costOf(spec, phase.jobs, tokens, tokensPerS),
   }));
+  const methods = new Set(work.flatMap((phase) => phase.methods));
+  const perRow = [...new Set([...methods].map((method) => tokensPerRow(spec, method, lengths)))].join(' or ');
   const speed = tokensPerS === null ? 'speed unknown' : `${Math.round(tokensPerS).toLocaleString('en')} tokens/s`;
   return {
     ...sumOf(phases),
@@ -83,7 +85,7 @@ const basisOf = (lengths: MeasuredLengths | null): string =>
  */
 export function estimateJob(
   spec: CampaignSpec,
-  { method, rows, steps }: { method: keyof CampaignSpec['training']; rows: number; steps: number | null },
+  { method, rows, steps }: { method: Method; rows: number; steps: number | null },
   parameters: number | null,
 ): number | null {
   const settings = spec.training[method];
@@ -93,7 +95,7 @@ export function estimateJob(
       ? passesOf(settings, rows) * rows * (method === 'sft' || method === 'rft' ? 1 : 2)
       : epochsOf(settings) * (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
   const { tokensPerS } = trainingRate(spec, parameters);
-  return tokensPerS && (trajectories * tokensPerRow(spec, null)) / tokensPerS + measuredTraining.secondsToStart;
+  return tokensPerS && (trajectories * tokensPerRow(spec, method, null)) / tokensPerS + measuredTraining.secondsToStart;
 }
 
 /** Settings that determine the length of a job with a dataset: one of `epochs` and `updates` is a number. */
@@ -115,22 +117,24 @@ export const trainsPolicies = (spec: CampaignSpec): boolean =>
 export const jobsOf = ({ recipe, pairs }: CampaignSpec): readonly RecipeJob[] =>
   recipes[recipe].training.filter(({ role }) => role !== 'failure' || pairs.failureAgent.enabled !== false);
 
-type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; trajectories: number };
+type Method = Exclude<keyof CampaignSpec['training'], 'init'>;
 
-/** Returns the trajectories to train on, counted once per pass; a pair counts as two. */
-function trajectoriesByPhase(spec: CampaignSpec, played: readonly number[]): Work[] {
+type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; methods: Method[]; tokens: number };
+
+/** Returns the tokens to train on. A trajectory counts once per pass, and a pair as two. */
+function workByPhase(spec: CampaignSpec, played: readonly number[], perRow: (method: Method) => number): Work[] {
   const recipe = recipes[spec.recipe];
   const jobs = jobsOf(spec);
   const { trainTasks } = spec.environment;
   const agents = spec.start === 'sft' ? recipe.agents.length : 0;
   const start: Work = {
-    ...{ iteration: 0, phase: 'train', jobs: agents },
-    trajectories: agents * trainTasks * passesOf(spec.training.sft, trainTasks),
+    ...{ iteration: 0, phase: 'train', jobs: agents, methods: ['sft'] },
+    tokens: agents * trainTasks * passesOf(spec.training.sft, trainTasks) * perRow('sft'),
   };
   const phase = isReinforcement(recipe) ? 'optimize' : 'train';
   const later = played.map((attempts, i): Work => {
-    const trajectories = jobs.reduce((sum, job) => sum + trajectoriesOf(spec, job, attempts), 0);
-    return { iteration: i + 1, phase, jobs: jobs.length, trajectories };
+    const tokens = jobs.reduce((sum, job) => sum + trajectoriesOf(spec, job, attempts) * perRow(job.method), 0);
+    return { iteration: i + 1, phase, jobs: jobs.length, methods: jobs.map(({ method }) => method), tokens };
   });
   return [start, ...later].filter((work) => work.jobs > 0);
 }
@@ -152,8 +156,8 @@ function pairLimit({ pairs }: CampaignSpec, role: RecipeJob['role']): number {
   return kinds.reduce((sum, { maxPairs }) => sum + (maxPairs ?? Infinity), 0);
 }
 
-const tokensPerRow = ({ training }: CampaignSpec, lengths: MeasuredLengths | null): number =>
-  Math.min(lengths?.mean ?? measuredTraining.tokensPerTrajectory, training.sft.maxLength ?? Infinity);
+const tokensPerRow = ({ training }: CampaignSpec, method: Method, lengths: MeasuredLengths | null): number =>
+  Math.min(lengths?.mean ?? measuredTraining.tokensPerTrajectory, training[method].maxLength ?? Infinity);
 
 function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensPerS: number | null): TrainingAmounts {
   if (tokensPerS === null) {

@@ -101,7 +101,7 @@ export function estimate(
     range: low === null || high === null ? null : { low, high },
     attemptSpeed: `${speed.rate === null ? 'speed unknown' : `${Number(speed.rate.toPrecision(2))} attempts/s`} (${speed.basis})`,
     training,
-    models: estimateModels(spec),
+    models: estimateModels(spec, lengths),
   };
 }
 

@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { estimateText } from '../../src/cli/campaign/estimate-text';
 import type { CampaignSpec } from '../../src/spec/campaign-spec';
 import { estimate } from '../../src/spec/estimate';
+import { estimateJob, measuredTraining } from '../../src/spec/estimate-training';
 import { readSpec, resolveSpec } from '../../src/spec/read-spec';
 import { scratchParameters, trainingRate } from '../../src/spec/training-rate';
 
@@ -137,6 +138,35 @@ test('a budget in US dollars is valid when GPUs have a price, also without langu
   const priced = { policy: adapted, compute: gpus, budget: { usd: 5 } };
   expect(specOf(priced).budget.usd).toBe(5);
   expect(() => specOf({ ...priced, compute: {} })).toThrow('without an llm section no model costs money');
+});
+
+test('rows are estimated with the greatest length of the method that trains on them', () => {
+  const tokensOf = (training: object) =>
+    estimate(specOf({ iterations: 1, training })).training.phases.map(({ tokens }) => tokens);
+  const [start, later] = tokensOf({}) as [number, number]; // 105 tokens a row
+  expect(tokensOf({ sft: { maxLength: 21 } })).toEqual([start / 5, later]);
+  expect(tokensOf({ dpo: { maxLength: 35 } })).toEqual([start, later / 3]);
+  const cut = specOf({ iterations: 1, training: { sft: { maxLength: 21 }, dpo: { maxLength: 35 } } });
+  expect(estimate(cut).training.assumptions).toContain(', 21 or 35 tokens a trajectory (');
+  const job = { method: 'dpo', rows: 100, steps: null } as const;
+  const seconds = (training: object) => estimateJob(specOf({ training }), job, null)! - measuredTraining.secondsToStart;
+  expect(seconds({ dpo: { maxLength: 35 } })).toBeCloseTo(seconds({ sft: { maxLength: 21 } }) / 3, 9);
+});
+
+test('the prompts of language models contain a trajectory, so they are as long as those of the environment', () => {
+  const spec = example('coevolve-llm.yaml');
+  const short = estimate(spec).models!;
+  const bfcl = { trajectories: 10, mean: 5105, min: 3599, max: 6058, spread: 1.1, charactersPerToken: 3.3 };
+  const long = estimate(spec, null, bfcl).models!;
+  expect(long.calls).toBe(short.calls);
+  expect(long.tokens - short.tokens).toBe(5000 * short.calls); // short SQL tasks have 105
+  expect(long.usd).toBeGreaterThan(2 * short.usd);
+  expect(estimateText(estimate(spec))).toContain(
+    '# assumed: prompts of 1,200 to 6,000 tokens (those of short SQL tasks), answers of 80 to 900 without thinking\n',
+  );
+  expect(long.assumptions).toBe(
+    "prompts of 6,200 to 11,000 tokens (with one of the environment's own trajectories), answers of 80 to 900 without thinking",
+  );
 });
 
 test('the printed lines of an estimate are YAML comments', () => {

@@ -14,7 +14,7 @@ export async function reserveTrainingBudget(
   run: TrainingRunRow & JobKey,
 ): Promise<void> {
   const { campaignId, method, datasetRows: rows, steps } = run;
-  if (run.gpus === 0 || method === 'import') return;
+  if (run.gpus === 0 || method === 'import' || method === 'init') return;
   const { spec } = await getCampaign({ store }, campaignId);
   if (spec.compute.pricePerGpuHour === 0) return;
   const { source, model } = spec.policy;

@@ -10,7 +10,10 @@ export function estimateText(expected: Estimate): string {
     `about ${formatted(attempts)} attempts, ${formatted(tokens)} tokens,`,
     `${formatted(updates)} training updates, ${timeText(expected)}`,
     ...(models
-      ? [`about ${formatted(models.calls)} model calls, ${formatted(models.tokens)} tokens, $${models.usd.toFixed(2)}`]
+      ? [
+          `about ${formatted(models.calls)} model calls, ${formatted(models.tokens)} tokens, $${models.usd.toFixed(2)}`,
+          `assumed: ${models.assumptions}`,
+        ]
       : []),
     ...trainingLines(training),
     `assumed: ${attemptSpeed}`,

@@ -1,6 +1,7 @@
 import { artifactStore } from '../../artifacts/artifact-store';
 import { parametersOf } from '../../artifacts/imported-models';
 import type { Config } from '../../config';
+import { findDevices } from '../../process/devices';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { estimate, type Estimate } from '../../spec/estimate';
 import { measureLengths } from './measure-lengths';
@@ -26,5 +27,12 @@ export async function estimateCampaign(
   const speeds = known.get(key) ?? (await measureSpeeds(config, spec, lengths));
   known.set(key, speeds);
   const parameters = await parametersOf(artifactStore(config.artifacts), policy);
-  return { expected: estimate(spec, parameters, lengths, speeds), problem: speeds.problem };
+  return { expected: estimate(onDevices(config, spec), parameters, lengths, speeds), problem: speeds.problem };
+}
+
+/** Replaces device `auto` where jobs run on this installation's GPUs; policies from scratch have no figures for these. */
+function onDevices({ devices }: Config, spec: CampaignSpec): CampaignSpec {
+  const { policy, compute } = spec;
+  const isOpen = compute.device === 'auto' && compute.backend === 'local' && policy.source !== 'scratch';
+  return isOpen && findDevices(devices).length > 0 ? { ...spec, compute: { ...compute, device: 'cuda' } } : spec;
 }

@@ -12,7 +12,7 @@ test('a plan begins with the size, and lists every arm by its differences', asyn
   const text = planText(await planExperiment(config, await readExperiment(smoke)));
   expect(text).toMatch(/^smoke: 3 arms x 2 seeds = 6 cells, .* \(.* to .*\), \$0\.00\n/);
   expect(text).toContain('\nrandom: synthesis.aims=random, synthesis.match=signals\n');
-  expect(text).toMatch(/\nassumed: [\d,]+ tokens\/s \(a policy of .*; 55 attempts\/s \(quickstart campaigns\)\n/);
+  expect(text).toMatch(/\nassumed: [\d,]+ tokens\/s \(a policy of .*; 90 attempts\/s \(quickstart campaigns\)\n/);
   expect(text).toContain('matched: the estimates keep all rules of effort');
 });
 
