@@ -39,6 +39,8 @@ def fit(family: Family, *, fold_system: bool = False) -> FittedTemplate:
             "spaced",
             r"tokens of a prompt with its action: found ' SELECT', expected ' '; correct chat_template",
         ),
+        ("shortened-late", r"at message 3 \(user\): .*row 1: \(.* becomes .*row 1: <\|im_end"),
+        ("shouting", r"renders message 0 \(user\) as '.* HOW MANY .*', expected '.* How many "),
         ("unended", r"writes '\\n### user.*' after an assistant's content, expected a special token"),
     ],
 )

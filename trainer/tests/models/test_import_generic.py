@@ -76,6 +76,14 @@ def test_llama2s_own_tokenizer_class_gives_the_ids_of_transformers(tmp_path: Pat
             assert encoder.prompt_ids(MESSAGES) == encoded["input_ids"]
 
 
+def test_a_template_that_shortens_late_is_not_taken_for_the_family_of_its_first_prompts(
+    tmp_path: Path,
+) -> None:
+    folder = write_model(tmp_path / "model", UNSTABLE["shortened-late"], "llama")
+    with pytest.raises(JobFailure, match=r"changes an earlier prompt at message \d+ \(user\)"):
+        import_model(str(folder), tmp_path / "policy")
+
+
 def test_an_unstable_template_leaves_nothing_and_fold_system_is_its_remedy(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", UNSTABLE["mistral-v3-moved"], "mistral", sliding_window=None)
     with pytest.raises(JobFailure, match=r"at message 0 \(system\): .* --fold-system"):

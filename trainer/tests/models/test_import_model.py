@@ -152,51 +152,6 @@ def test_weights_are_stored_in_the_given_type(tmp_path: Path) -> None:
     assert sizes["float32"][1] >= 2 * sizes["bfloat16"][1] - 1
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"chat_template.jinja": "{{ messages[0]['content'] }}"},
-            r"chat template: found one that renders messages 0 of 3 \(user, assistant, user\)",
-        ),
-        (
-            {"chat_template.jinja": None},
-            "chat template: found none, expected one in .*; or set --chat-format",
-        ),
-        ({"tokenizer.json": None}, "no tokenizer.json"),
-        (
-            {"config.json": '{"model_type": "clip"}'},
-            "model_type: found clip, expected a causal language model",
-        ),
-        ({"model.safetensors": None}, "no file named model.safetensors"),
-        ({"model.safetensors": "damaged"}, "expected the files of an intact model"),
-        ({"model.safetensors": f"{chr(127) * 8}{{}}"}, "expected the files of an intact model"),
-        ({"config.json": "[]"}, "expected the files of an intact model"),
-        ({"config.json": "[" * 100_000}, "expected the files of an intact model"),
-        ({"config.json": json.dumps({**SMALL_LLAMA, "model_type": "llama", "hidden_size": 2**40})}, "found"),
-        ({"tokenizer.json": "{}"}, "expected the files of an intact model"),
-        (
-            {"chat_template.jinja": "{{ 1 / 0 }}"},
-            "chat template: found one that rejects .* ZeroDivisionError",
-        ),
-        (
-            {"chat_template.jinja": "{{ messages.__class__.__mro__[1].__subclasses__() }}"},
-            "chat template: found one that rejects the roles user: SecurityError",
-        ),
-    ],
-)
-def test_an_unsupported_folder_is_rejected_with_the_value_found(
-    tmp_path: Path, change: dict[str, str | None], message: str
-) -> None:
-    folder = create_folder(tmp_path / "model")
-    for name, text in change.items():
-        (folder / name).unlink() if text is None else (folder / name).write_text(text)
-    with pytest.raises(JobFailure, match=message) as raised:
-        import_model(str(folder), tmp_path / "policy")
-    assert raised.value.type == "bad-input"
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
 def test_a_model_without_a_template_gets_the_given_chat_format(tmp_path: Path) -> None:
     folder = create_folder(tmp_path / "model")
     (folder / "chat_template.jinja").unlink()

@@ -94,6 +94,8 @@ UNSTABLE = {
         "mistral_v3_moved", "metaspace-first", (*_SENTENCEPIECE, "[INST]", "[/INST]"), _S
     ),
     "spaced": Family("spaced", "byte-level", ("<|stop|>",), {"eos_token": "<|stop|>"}),
+    "shortened-late": Family("shortened_late", "byte-level", _CHATML, _IM_END),
+    "shouting": Family("shouting", "byte-level", _CHATML, _IM_END),
     "unended": Family("unended", "byte-level", _CHATML, {"eos_token": "<|endoftext|>"}),
 }
 

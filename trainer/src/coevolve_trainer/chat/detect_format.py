@@ -9,13 +9,14 @@ from tokenizers import Tokenizer
 from ..failures import JobFailure
 from .format import ChatFormat, Message, Tool
 from .formats import FORMATS
+from .template_check import LONG_CONVERSATION
 from .template_renderer import render_template
 
 _SYSTEM: Message = {"role": "system", "content": "Write SQL."}
 _USER: Message = {"role": "user", "content": "How many?"}
 _ASSISTANT: Message = {"role": "assistant", "content": "SELECT 1"}
 _TOOL: Message = {"role": "tool", "content": "[(7,)]"}
-_PROBES = ([_USER], [_SYSTEM, _USER], [_SYSTEM, _USER, _ASSISTANT, _USER])
+_PROBES = ([_USER], [_SYSTEM, _USER], [_SYSTEM, _USER, _ASSISTANT, _USER], LONG_CONVERSATION)
 _TOOL_PROBE = [_USER, _ASSISTANT, _TOOL, _TOOL]
 _FUNCTION = {"name": "count", "parameters": {"type": "object", "properties": {"of": {"type": "string"}}}}
 _TOOLS: list[list[Tool]] = [

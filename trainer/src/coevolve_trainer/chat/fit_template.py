@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from ..failures import JobFailure
 from .format import Tool
 from .placeholders import TemplateChange
-from .template_check import TemplateCheck, conversation, prompt_text
+from .template_check import LONG_CONVERSATION, TemplateCheck, conversation, prompt_text
 from .template_format import RoleMap, TemplateFormat
 from .template_renderer import FIXED_DATE
 
@@ -59,7 +59,7 @@ def fit_template(
         fitted = replace(fitted, roles=RoleMap(merges=True))
     if not check.passes(fitted, _TOOL):
         fitted = replace(fitted, roles=replace(fitted.roles, tool="user"))
-    check.run(fitted, [*_PLAIN, *_SYSTEM, _CONSECUTIVE, _TOOL, _MIXED])
+    check.run(fitted, [*_PLAIN, *_SYSTEM, _CONSECUTIVE, _TOOL, _MIXED, LONG_CONVERSATION])
     check.require_plain_contents(fitted)
     return FittedTemplate(fitted, _states_functions_once(check, fitted), _notes(fitted))
 

@@ -24,7 +24,7 @@ class TemplateChange(JobFailure):
 
     def __init__(self, index: int, role: str, earlier: str, later: str) -> None:
         at = common_length(earlier, later)
-        before, after = (readable(text[max(0, at - 30) : at + 50]) for text in (earlier, later))
+        before, after = (readable(around(text, at)) for text in (earlier, later))
         super().__init__(
             "bad-input",
             f"chat template: found one that changes an earlier prompt at message {index} ({role}): "
@@ -64,6 +64,11 @@ def mark_tokens(value: Any, tokens: re.Pattern[str]) -> Any:
 def common_length(first: Sequence[object], second: Sequence[object]) -> int:
     """Returns how many first elements of two texts, or lists of ids, are equal."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
+def around(text: str, at: int) -> str:
+    """Returns the part of a text that shows a place in an error message."""
+    return text[max(0, at - 30) : at + 50]
 
 
 def without_marks(text: str) -> str:

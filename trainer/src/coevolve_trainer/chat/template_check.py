@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 
 from tokenizers import Tokenizer
 
 from ..failures import JobFailure, bad_input
 from .encoder import ChatEncoder
 from .format import Format, Message, Tool
-from .placeholders import REMEDY, TemplateChange, common_length
+from .placeholders import REMEDY, TemplateChange, around, common_length
 from .template_format import TemplateFormat
 from .template_renderer import render_template
 
@@ -37,8 +38,12 @@ _ACTIONS = (
 
 def conversation(*roles: str) -> list[Message]:
     """Returns messages of the given roles, each with a content of its own."""
-    questions, actions = iter(_QUESTIONS), iter(_ACTIONS)
+    questions, actions = cycle(_QUESTIONS), cycle(_ACTIONS)
     return [Message(role=role, content=next(actions if role == "assistant" else questions)) for role in roles]
+
+
+LONG_CONVERSATION = conversation("system", *("user", "assistant") * 16, "user")
+"""As long as an episode: some templates leave out or shorten earlier messages of long ones."""
 
 
 class TemplateCheck:
@@ -128,10 +133,8 @@ def _compare_texts(chat_format: TemplateFormat, messages: Sequence[Message], too
         own = prompt_text(as_template, messages[:end], tools)
         if own != text:
             index, at = _index_of_difference(turns, own, text), common_length(own, text)
-            found = (
-                f"one that renders message {index} ({turns[index]['role']}) as {text[at - 30 : at + 50]!r}"
-            )
-            raise bad_input("chat template", found, f"{own[at - 30 : at + 50]!r}; {REMEDY}")
+            found = f"one that renders message {index} ({turns[index]['role']}) as {around(text, at)!r}"
+            raise bad_input("chat template", found, f"{around(own, at)!r}; {REMEDY}")
         earlier = text.removesuffix(opening)
 
 

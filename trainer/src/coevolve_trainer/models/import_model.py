@@ -31,7 +31,7 @@ from ..files.atomic_files import (
 )
 from ..files.disk_space import require_free_space
 from ..files.policy_files import write_manifest
-from .model_limits import limit_to_window, positions_of, server_notes
+from .model_limits import limit_to_window, positions_of, require_ids, server_notes
 from .model_sources import Source, find_source
 from .source_model import SourceModel, generic_template, read_source
 
@@ -62,6 +62,7 @@ def import_model(
     found = find_source(source)
     output.parent.mkdir(parents=True, exist_ok=True)
     model, chosen = _read(found, chat_format, fold_system=fold_system)
+    require_ids(model.model, model.template.tokenizer)
     staging = create_empty_directory(output.with_name(f".{output.name}.staging"))
     notes = [*chosen.notes, *limit_to_window(model.model)]
     fields = {
@@ -126,9 +127,8 @@ def _read(source: Source, chat_format: str | None, *, fold_system: bool) -> tupl
         failure = as_job_failure(error)
         if failure.type != "internal":
             raise
-        raise bad_input(
-            "source", f"{source.path} ({failure.message})", "the files of an intact model"
-        ) from error
+        cause = " ".join(failure.message.split())  # the service shows one line
+        raise bad_input("source", f"{source.path} ({cause})", "the files of an intact model") from error
 
 
 def _write_files(source: SourceModel, chosen: ChosenFormat, weights: str, folder: Path) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..failures import JobFailure, bad_input
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedModel
 
 
@@ -17,6 +18,16 @@ def positions_of(model: PreTrainedModel) -> int:
     if not isinstance(positions, int):
         raise bad_input("max_position_embeddings", positions, "the number of positions, in config.json")
     return positions
+
+
+def require_ids(model: PreTrainedModel, tokenizer: Tokenizer) -> None:
+    """Raises `bad-input` when the tokenizer has ids for which the model has no embedding."""
+    rows = model.get_input_embeddings().weight.shape[0]
+    token, id = max(tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+    if id >= rows:
+        remedy = f"resize_token_embeddings({id + 1}) adds rows"
+        expected = f"ids below {rows}, the rows of the model's embedding; {remedy}"
+        raise bad_input("tokenizer", f"id {id} ({token})", expected)
 
 
 def limit_to_window(model: PreTrainedModel) -> list[str]:

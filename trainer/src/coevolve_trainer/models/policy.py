@@ -162,21 +162,40 @@ def load_model(folder: Path, dtype: torch.dtype | str) -> PreTrainedModel:
 
     logging.disable_progress_bar()
     config = AutoConfig.for_model(**json.loads((folder / CONFIG).read_bytes()))
-    loaded: Any = AutoModelForCausalLM.from_pretrained(
-        folder,
-        config=config,
-        dtype=dtype,
-        local_files_only=True,
-        use_safetensors=True,
-        output_loading_info=True,
-    )
+
+    def load(**options: Any) -> Any:
+        return AutoModelForCausalLM.from_pretrained(
+            folder,
+            config=config,
+            dtype=dtype,
+            local_files_only=True,
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
+        )
+
+    try:
+        loaded = load()
+    except RuntimeError:
+        # The error about tensors of other shapes names none of them; the report of a load without memory does
+        _require_matching_weights(folder, load(ignore_mismatched_sizes=True, device_map="meta")[1])
+        raise
+    _require_matching_weights(folder, loaded[1])
     model: PreTrainedModel = loaded[0]
-    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if loaded[1][kind]:
-            raise bad_input(
-                f"weights in {folder}", f"{kind}: {sorted(loaded[1][kind])}", "those of the model"
-            )
     return model
+
+
+def _require_matching_weights(folder: Path, found: Mapping[str, Any]) -> None:
+    """Raises `bad-input` unless the file has the tensors of the configuration, in their shapes."""
+    shapes = [
+        f"{name} of {list(stored)} instead of {list(own)}" for name, stored, own in found["mismatched_keys"]
+    ]
+    kinds = {"missing": found["missing_keys"], "unexpected": found["unexpected_keys"], "mismatched": shapes}
+    for kind, names in kinds.items():
+        if names:
+            first, more = sorted(names)[:3], len(names) - 3
+            listed = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+            raise bad_input(f"weights in {folder}", f"{kind}: {listed}", f"those that its {CONFIG} describes")
 
 
 def write_model(model: PreTrainedModel, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:

@@ -89,16 +89,13 @@ def _read_gguf(source: Source) -> SourceModel:
 def _read_folder(folder: Path) -> SourceModel:
     from .policy import CONFIG, load_model
 
-    for name in (CONFIG, "tokenizer.json"):
-        if not (folder / name).is_file():
-            raise bad_input(f"source {folder}", f"no {name}", "a folder in the format of transformers")
-    config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
-    _require_causal_model(config)
+    _require_files(folder)
+    _require_causal_model(_read_json(folder / CONFIG))
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
     path = folder / "tokenizer_config.json"
-    tokenizer_config: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
+    tokenizer_config = _read_json(path) if path.is_file() else {}
     template = folder / "chat_template.jinja"
     model = load_model(folder, "auto")
     named = {name: tokenizer_config.get(name) for name in _NAMES}
@@ -107,12 +104,45 @@ def _read_folder(folder: Path) -> SourceModel:
         model=model,
         dtype=str(model.dtype).removeprefix("torch."),
         template=ChatTemplate(
-            template.read_text() if template.is_file() else _default(tokenizer_config.get("chat_template")),
+            _read_text(template) if template.is_file() else _default(tokenizer_config.get("chat_template")),
             tokenizer,
             {name: token for name, token in texts.items() if token is not None},
         ),
         license=None,
     )
+
+
+def _require_files(folder: Path) -> None:
+    """Raises `bad-input` for a missing file, with the call that makes it of a model's older files."""
+    from .weight_files import INDEX, WEIGHTS
+
+    expected = "a folder in the format of transformers"
+    save = "from_pretrained(folder).save_pretrained(folder)"
+    if not (folder / "config.json").is_file():
+        raise bad_input(f"source {folder}", "no config.json", expected)
+    if not (folder / "tokenizer.json").is_file():
+        remedy = f"AutoTokenizer.{save} writes it, also of tokenizer.model"
+        raise bad_input(f"source {folder}", "no tokenizer.json", f"{expected}; {remedy}")
+    if not any((folder / name).is_file() for name in (WEIGHTS, INDEX)):
+        remedy = f"AutoModelForCausalLM.{save} writes it, also of pytorch_model.bin"
+        raise bad_input(f"source {folder}", f"no {WEIGHTS}", f"{expected}; {remedy}")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(_read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise bad_input(str(path), f"invalid JSON ({error})", "a JSON object") from None
+    if not isinstance(content, dict):
+        raise bad_input(str(path), f"a {type(content).__name__}", "a JSON object")
+    return content
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise bad_input(str(path), error, "text in UTF-8") from None
 
 
 def _default(template: Any) -> str | None:
