@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from coevolve_trainer.files.atomic_files import sha256_of_file
 from coevolve_trainer.trl_engine import arguments
 from job_folder import JobFolder, expert_rows, pair_rows, write_rows
+from random_policies import ARCHITECTURES, SIZES, random_policy
 from ranks import run_forked
 
 Rows = list[dict[str, Any]]
@@ -20,6 +21,10 @@ TOLERANCE = 1e-4
 
 def weighted() -> Rows:
     return [{**row, "weight": (0.25, 1.0, 2.0)[i % 3]} for i, row in enumerate(expert_rows(14))]
+
+
+def lightly_weighted() -> Rows:
+    return [{**row, "weight": row["weight"] / 1000} for row in weighted()]
 
 
 def rewarded() -> Rows:
@@ -94,6 +99,28 @@ def test_both_engines_train_the_same_policy(case: str, base: Path, tmp_path: Pat
         create_job(tmp_path / engine, method, dataset, base, engine=engine, **settings)
         for engine in ("trl", "builtin")
     ]
+    assert [job.run() for job in jobs] == [0, 0], jobs[0].failure
+    assert_same_training(*jobs)
+
+
+@pytest.mark.parametrize("engine", ["builtin", "trl"])
+def test_the_weights_of_demonstrations_are_relative(engine: str, base: Path, tmp_path: Path) -> None:
+    jobs = [
+        create_job(tmp_path / name, "sft", write_rows(tmp_path / f"{name}.jsonl", rows), base, engine=engine)
+        for name, rows in {"light": lightly_weighted(), "heavy": weighted()}.items()
+    ]
+    assert [job.run() for job in jobs] == [0, 0], jobs[0].failure
+    assert_same_training(*jobs)
+
+
+def test_a_mixture_of_experts_has_no_loss_of_its_router_in_either_engine(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+    monkeypatch.setitem(ARCHITECTURES, "qwen3_moe", {**SIZES, **experts, "model_type": "qwen3_moe"})
+    policy, _ = random_policy(tmp_path, "qwen3_moe", tokenizer_of=base)
+    dataset = write_rows(tmp_path / "rows.jsonl", expert_rows(14))
+    jobs = [create_job(tmp_path / name, "sft", dataset, policy, engine=name) for name in ("trl", "builtin")]
     assert [job.run() for job in jobs] == [0, 0], jobs[0].failure
     assert_same_training(*jobs)
 

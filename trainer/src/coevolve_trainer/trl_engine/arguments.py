@@ -52,6 +52,7 @@ def trainer_arguments(
         "use_liger_kernel": device.type == "cuda" and find_spec("liger_kernel") is not None,
         "seed": seed % 2**32,
         "max_length": None,  # rows are truncated and counted when they are read
+        "router_aux_loss_coef": 0.0,  # TRL's default adds such a loss to Eq. 5 of a mixture of experts
         "remove_unused_columns": False,
         "dataloader_pin_memory": False,
         "ddp_find_unused_parameters": False,

@@ -36,10 +36,7 @@ class DemonstrationBuilder:
         self._filler = filler(pad_id)
         self.is_weighted = any(example.lambda_sft != 1 for example in plan.examples)
         self._totals = [
-            max(
-                1.0,
-                sum(e.lambda_sft * action_count(e.chosen) for e in map(plan.examples.__getitem__, update)),
-            )
+            sum(e.lambda_sft * action_count(e.chosen) for e in map(plan.examples.__getitem__, update)) or 1.0
             for update in plan.updates
         ]
 

@@ -31,7 +31,7 @@ class SftObjective:
     def split(self, batch: Sequence[int], max_tokens: int) -> list[SftMicroBatch]:
         """`batch` holds indices of examples."""
         examples = [self.examples[i] for i in batch]
-        total = max(1.0, sum(e.lambda_sft * _action_count(e) for e in examples))
+        total = sum(e.lambda_sft * _action_count(e) for e in examples) or 1.0
         plan = self.packing.plan([e.chosen for e in examples], max_tokens)
         return [self._pack([examples[index] for index in indices], total, max_tokens) for indices in plan]
 
