@@ -26,6 +26,12 @@ OUT_OF_MEMORY = [
     torch.distributed.DistBackendError("ncclUnhandledCudaError: Failed to CUDA calloc async 608 bytes"),
     RuntimeError("[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory"),
     RuntimeError("unable to mmap 512 bytes from file </model.safetensors>: Cannot allocate memory (12)"),
+    RuntimeError("CUDA driver error: CUDA_ERROR_OUT_OF_MEMORY"),
+    RuntimeError("cudaErrorMemoryAllocation"),
+    RuntimeError("HIP error: hipErrorOutOfMemory"),
+    RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:83] data. DefaultCPUAllocator: not enough memory: you tried"
+    ),
     RuntimeError("std::bad_alloc"),
     OSError(errno.ENOMEM, "Cannot allocate memory"),
     MemoryError(),

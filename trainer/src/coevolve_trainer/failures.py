@@ -33,7 +33,11 @@ DISK_FULL = ("No space left on device", "PytorchStreamWriter failed")
 
 OUT_OF_MEMORY = (
     "out of memory",  # CUDA's and HIP's allocator, CUDA as AcceleratorError, and NCCL
+    "out_of_memory",  # CUDA_ERROR_OUT_OF_MEMORY, of the driver
+    "outofmemory",  # hipErrorOutOfMemory
+    "errormemoryallocation",  # cudaErrorMemoryAllocation
     "can't allocate memory",  # DefaultCPUAllocator
+    "not enough memory",  # DefaultCPUAllocator with another malloc
     "cannot allocate memory",  # ENOMEM in the text of another error, such as that of pinned memory
     "alloc_failed",  # CUBLAS_STATUS_ALLOC_FAILED, CUSOLVER_..., CUSPARSE_..., CUDNN_...
     "allocation_failed",  # CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, and ..._DEVICE_...

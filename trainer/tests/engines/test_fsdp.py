@@ -1,14 +1,17 @@
 """The engine trl shards with accelerate's FSDP2: only on GPUs, so here it takes CPU ranks for GPUs."""
 
+import errno
 import os
 import signal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
 from accelerate import DistributedType, PartialState
 from test_equal_losses import CASES, assert_same_training, create_job
+from torch.distributed.checkpoint.filesystem import FileSystemWriter
 
 from coevolve_trainer import engines
 from job_folder import exit_code, pair_rows, policy_bytes, wait_until, write_rows
@@ -53,3 +56,17 @@ def test_a_killed_job_resumes_from_its_sharded_checkpoint(base: Path, tmp_path: 
     assert run_forked(killed, treat_cpus_as_gpus) == [0, 0], killed.failure
     assert killed.resumed_steps
     assert policy_bytes(killed.output) == policy_bytes(uninterrupted.output)
+
+
+def test_a_disk_that_fills_during_a_sharded_checkpoint_is_reported_as_full(
+    base: Path, tmp_path: Path
+) -> None:
+    def fill_disk() -> None:
+        treat_cpus_as_gpus()
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "shard")
+        FileSystemWriter.write_data = Mock(side_effect=full)  # type: ignore[method-assign]
+
+    dataset = write_rows(tmp_path / "rows.jsonl", pair_rows(8))
+    job = create_job(tmp_path / "job", "dpo", dataset, base, engine="trl", checkpoint_every=1, **FSDP)
+    assert 0 not in run_forked(job, fill_disk)
+    assert job.failure == {"type": "disk-full", "message": "shard: No space left on device"}

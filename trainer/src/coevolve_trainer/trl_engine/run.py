@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.checkpoint.api import CheckpointException
 
 from ..data.dataset import Dataset
 from ..engines import versions
@@ -36,6 +38,15 @@ def run_trl_job(context: JobContext, data: Dataset) -> str:
     context.process_group.on_pass = context.watchdog.reset
     with context.watchdog.running(), context.checkpoint_write.settled():
         return _TrlJob(context, data).run()
+
+
+def _train(trainer: Any, checkpoint: Path | None) -> None:
+    try:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    except CheckpointException as error:
+        # A BaseException, which no handler of errors sees; it holds the error of each rank that failed
+        cause, _ = next(iter(error.failures.values()))
+        raise cause from error
 
 
 class _TrlJob:
@@ -70,7 +81,7 @@ class _TrlJob:
         if isinstance(self.settings, DpoSettings):
             self._set_reference(trainer, self.settings)
         if cursor.step < len(self.plan.updates) and not self.settings.is_enough(cursor.losses):
-            trainer.train(resume_from_checkpoint=str(found) if found else None)
+            _train(trainer, found)
             context.checkpoint_write.finish()
         weights = self._trained_weights(trainer)
         self.model.config = config  # TRL has changed its special tokens
