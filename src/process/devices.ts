@@ -46,10 +46,21 @@ function nvidiaDevices(): (Device & { uuid: string })[] {
   return known;
 }
 
-/** Parses lines such as `0, 81559, GPU-1234`, with the memory in MiB. */
+/**
+ * Parses lines such as `0, 81559, GPU-1234`, with the memory in MiB.
+ *
+ * @throws ConfigError for a device without a memory of its own, which nvidia-smi writes as `[N/A]`
+ */
 export const parseDevices = (text: string): (Device & { uuid: string })[] =>
   text
     .split('\n')
-    .map((line) => /^(\d+), (\d+), (\S+)$/.exec(line.trim()))
+    .map((line) => /^(\d+), (\d+|\[.+\]), (\S+)$/.exec(line.trim()))
     .filter((match) => match !== null)
-    .map(([, index, mib, uuid]) => ({ index: Number(index), memoryBytes: Number(mib) * 1024 ** 2, uuid: uuid! }));
+    .map(([, index, mib, uuid]) => {
+      if (mib!.startsWith('['))
+        throw new ConfigError(
+          variable,
+          `nvidia-smi says ${mib} for the memory of device ${index}; declare it, such as 1x96GiB, or set none`,
+        );
+      return { index: Number(index), memoryBytes: Number(mib) * 1024 ** 2, uuid: uuid! };
+    });

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readConfig } from '../../src/config';
-import { findDevices } from '../../src/process/devices';
+import { findDevices, parseDevices } from '../../src/process/devices';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-nvidia-'));
 const searchPath = process.env['PATH'];
@@ -33,6 +33,13 @@ test('devices are those of nvidia-smi, those that CUDA_VISIBLE_DEVICES names, or
 test('declared devices need no nvidia-smi, and none hides those of the machine', () => {
   expect(findDevices('2x80GiB')).toEqual([0, 1].map((index) => ({ index, memoryBytes: 80 * 1024 ** 3 })));
   expect(findDevices('none')).toEqual([]);
+});
+
+test('a device that shares the memory of its machine must be declared, so that no job takes it for none', () => {
+  expect(() => parseDevices('0, [N/A], GPU-aa\n')).toThrow(
+    'COEVOLVE_DEVICES: nvidia-smi says [N/A] for the memory of device 0; declare it, such as 1x96GiB, or set none',
+  );
+  expect(parseDevices('NVIDIA-SMI has failed, because there is no driver\n')).toEqual([]);
 });
 
 test.each(['0,0', '1,2,01'])(
