@@ -42,6 +42,7 @@ test.each([
   ['graded-failures', 'co-evolving against matched: equivalent', 5, 500],
   ['graded-failures-even', 'co-evolving against matched: worse', 5, 500],
   ['reinforcement', 'four against start: better', 5, 500],
+  ['smollm2-harm', 'no-failure-failure against method: equivalent', 5, 96],
   ['signals-sql', 'signals against random: worse', 8, 500], // significant, and shown to be smaller than the margin
   ['weak-region', 'signals against blind: equivalent', 8, 236], // in the region
 ])('the published table of the experiment %s gives its published verdict', async (name, verdict, seeds, tasks) => {

@@ -28,6 +28,7 @@ test.each([
   'graded-failures-control',
   'reinforcement',
   'signals-sql',
+  'smollm2-harm',
   'weak-region',
 ])(
   'the file of the published experiment %s is the one that was frozen, so its table can be imported and its cells rerun',
