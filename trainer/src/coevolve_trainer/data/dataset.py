@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,16 @@ class Example:
     def longest_row(self) -> int:
         """Tokens of the longest row."""
         return max(len(segment.input_ids) for segment in (*self.chosen, *self.rejected))
+
+
+def action_count(segments: Sequence[Segment]) -> int:
+    """Returns the number of predicted action tokens; no token predicts the first of a row."""
+    return sum(sum(segment.action_mask[1:]) for segment in segments)
+
+
+def total_weight(demonstrations: Iterable[Example]) -> float:
+    """Returns the sum of the weights of all action tokens, by which a mean is divided; 1 if all are 0."""
+    return sum(e.lambda_sft * action_count(e.chosen) for e in demonstrations) or 1.0
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..data.dataset import action_count, total_weight
 from ..settings import TargetSettings, TrainSettings
 from .micro_batches import MicroBatch, Plan
-from .rows import action_count, filler, labeled_rows, preference_rows, row_owners, weighted_rows
+from .rows import filler, labeled_rows, preference_rows, row_owners, weighted_rows
 
 Inputs = dict[str, Any]
 
@@ -35,10 +36,7 @@ class DemonstrationBuilder:
         self._examples, self._pad_id, self._collate = plan.examples, pad_id, collate
         self._filler = filler(pad_id)
         self.is_weighted = any(example.lambda_sft != 1 for example in plan.examples)
-        self._totals = [
-            sum(e.lambda_sft * action_count(e.chosen) for e in map(plan.examples.__getitem__, update)) or 1.0
-            for update in plan.updates
-        ]
+        self._totals = [total_weight(plan.examples[i] for i in update) for update in plan.updates]
 
     def __call__(self, micro_batch: MicroBatch) -> Inputs:
         examples = [self._examples[i] for i in micro_batch.examples] or [self._filler]

@@ -59,11 +59,6 @@ def row_owners(examples: Sequence[Example]) -> Tensor:
     return torch.tensor([index for index, side in enumerate(sides) for _ in side])
 
 
-def action_count(segments: Sequence[Segment]) -> int:
-    """Returns the number of predicted action tokens; no token predicts the first of a row."""
-    return sum(sum(segment.action_mask[1:]) for segment in segments)
-
-
 def _labels(row: Segment) -> list[int]:
     return [token if acts else IGNORED for token, acts in zip(row.input_ids, row.action_mask, strict=True)]
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.distributed.checkpoint.api import CheckpointException
 
-from ..data.dataset import Dataset
+from ..data.dataset import Dataset, action_count
 from ..engines import versions
 from ..files.atomic_files import create_empty_directory, publish_directory
 from ..files.policy_files import write_manifest
@@ -30,7 +30,6 @@ from .checkpoint import STAGING, find_checkpoint, read_cursor
 from .create_trainer import CPU, create_trainer
 from .micro_batches import plan_updates
 from .reference import compute_reference_logprobs
-from .rows import action_count
 
 
 def run_trl_job(context: JobContext, data: Dataset) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..data.dataset import Example
+from ..data.dataset import Example, total_weight
 from ..data.packed_batch import PackedBatch
 from ..data.packing import Packing
 from ..losses.preference import dpo_loss, sft_loss, target_loss
@@ -31,7 +31,7 @@ class SftObjective:
     def split(self, batch: Sequence[int], max_tokens: int) -> list[SftMicroBatch]:
         """`batch` holds indices of examples."""
         examples = [self.examples[i] for i in batch]
-        total = sum(e.lambda_sft * _action_count(e) for e in examples) or 1.0
+        total = total_weight(examples)
         plan = self.packing.plan([e.chosen for e in examples], max_tokens)
         return [self._pack([examples[index] for index in indices], total, max_tokens) for indices in plan]
 
@@ -109,10 +109,6 @@ class PairObjective:
             reference=self.reference[[batch[index] for index in pairs]].T,
             lambdas=torch.tensor(lambdas).T / size,
         )
-
-
-def _action_count(example: Example) -> int:
-    return sum(sum(segment.action_mask[1:]) for segment in example.chosen)
 
 
 def _metric_sums(margin: Tensor, chosen: Tensor, rejected: Tensor) -> dict[str, tuple[float, float]]:
