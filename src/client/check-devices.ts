@@ -7,7 +7,7 @@ import type { ArtifactStore } from '../artifacts/artifact-store';
 import { getModel } from '../artifacts/imported-models';
 import type { Config } from '../config';
 import { DomainError } from '../domain/base/errors';
-import { findDevices, type Device } from '../process/devices';
+import { devicesText, findDevices, type Device } from '../process/devices';
 import { findProcess } from '../process/processes';
 import { serverDevices } from '../process/server-devices';
 import type { CampaignSpec } from '../spec/campaign-spec';
@@ -80,10 +80,9 @@ function checkServer(check: DeviceCheck, config: Config, shape: ModelShape): voi
   if (kind !== 'vllm' || (config.policy.url && !config.policy.tokenFile)) return;
   const [group] = serverDevices(config);
   if (!group) {
-    const { length } = findDevices(config.devices);
     check.problems.push(
       invalid(
-        `policy server: found ${length} ${length === 1 ? 'device' : 'devices'} in COEVOLVE_DEVICES, expected at least ` +
+        `policy server: found ${devicesText(findDevices(config.devices).length)} in COEVOLVE_DEVICES, expected at least ` +
           `${devicesPerProcess}, those of one vLLM process (COEVOLVE_VLLM_DEVICES)`,
       ),
     );

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { findDevices } from '../process/devices';
+import { devicesText, findDevices } from '../process/devices';
 import { leasesFolder, serverDevices } from '../process/server-devices';
 import { deviceLeases } from '../training/local/device-leases';
 import { check, type Check, CheckFailed } from './check';
@@ -13,7 +13,7 @@ export function checkDevices(config: Config): Promise<Check>[] {
     const groups = serverDevices(config);
     if (config.policyServer.kind === 'vllm' && groups.length === 0)
       throw new CheckFailed(
-        `found ${devices.length} devices, expected at least ${config.policyServer.devicesPerProcess ?? 1}, those of one vLLM process`,
+        `found ${devicesText(devices.length)}, expected at least ${config.policyServer.devicesPerProcess ?? 1}, those of one vLLM process`,
       );
     const leases = await deviceLeases(leasesFolder(config)).list();
     const holders = leases.map(

@@ -31,6 +31,13 @@ export function findDevices(setting: string, visible = process.env['CUDA_VISIBLE
   });
 }
 
+/** Where a job on this machine computes: `auto` is its GPUs, if it may use any. */
+export const jobDevice = (setting: string, device: 'auto' | 'cpu' | 'cuda'): 'cpu' | 'cuda' =>
+  device !== 'auto' ? device : findDevices(setting).length > 0 ? 'cuda' : 'cpu';
+
+/** Formats a count: `1 device`, `2 devices`. */
+export const devicesText = (count: number): string => `${count} ${count === 1 ? 'device' : 'devices'}`;
+
 const declared = /^(\d+)x(\d+)GiB$/;
 
 const listed = (devices: readonly Device[]): string => devices.map(({ index }) => index).join(', ') || 'none';

@@ -1,13 +1,14 @@
 import { artifactStore } from '../../artifacts/artifact-store';
 import { parametersOf } from '../../artifacts/imported-models';
 import type { Config } from '../../config';
-import { findDevices } from '../../process/devices';
+import { jobDevice } from '../../process/devices';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { estimate, type Estimate } from '../../spec/estimate';
+import { trainsPolicies } from '../../spec/estimate-training';
 import { measureLengths } from './measure-lengths';
-import { measureSpeeds, type SpeedsHere } from './measure-speeds';
+import { measureSpeeds, speedKey, type SpeedsHere } from './measure-speeds';
 
-/** Speeds by the parts of a spec that determine them: specs that share these parts share one probe. */
+/** Speeds by what determines them: specs that share it share one probe. */
 export type KnownSpeeds = Map<string, SpeedsHere>;
 
 /**
@@ -21,18 +22,17 @@ export async function estimateCampaign(
   spec: CampaignSpec,
   known: KnownSpeeds = new Map(),
 ): Promise<{ expected: Estimate; problem: string | null }> {
-  const { policy, compute, training, environment } = spec;
   const lengths = await measureLengths(config, spec);
-  const key = JSON.stringify([policy, compute, training.init, environment.name]);
+  const key = JSON.stringify([speedKey(config, spec), trainsPolicies(spec)]);
   const speeds = known.get(key) ?? (await measureSpeeds(config, spec, lengths));
   known.set(key, speeds);
-  const parameters = await parametersOf(artifactStore(config.artifacts), policy);
+  const parameters = await parametersOf(artifactStore(config.artifacts), spec.policy);
   return { expected: estimate(onDevices(config, spec), parameters, lengths, speeds), problem: speeds.problem };
 }
 
 /** Replaces device `auto` where jobs run on this installation's GPUs; policies from scratch have no figures for these. */
 function onDevices({ devices }: Config, spec: CampaignSpec): CampaignSpec {
   const { policy, compute } = spec;
-  const isOpen = compute.device === 'auto' && compute.backend === 'local' && policy.source !== 'scratch';
-  return isOpen && findDevices(devices).length > 0 ? { ...spec, compute: { ...compute, device: 'cuda' } } : spec;
+  const onGpus = compute.backend === 'local' && jobDevice(devices, compute.device) === 'cuda';
+  return onGpus && policy.source !== 'scratch' ? { ...spec, compute: { ...compute, device: 'cuda' } } : spec;
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { findModel } from '../../artifacts/imported-models';
 import type { Config } from '../../config';
-import { findDevices } from '../../process/devices';
+import { findDevices, jobDevice } from '../../process/devices';
 import type { CampaignSpec } from '../../spec/campaign-spec';
 import { measuredTraining, trainsPolicies, type MeasuredLengths } from '../../spec/estimate-training';
 import type { MeasuredSpeed, MeasuredSpeeds } from '../../spec/training-rate';
@@ -43,7 +43,7 @@ type Earlier = { training: SpeedOfMany | null; attempts: SpeedOfMany | null };
 async function earlierSpeeds(config: Config, spec: CampaignSpec): Promise<Earlier> {
   const none = { training: null, attempts: null };
   if (!config.databaseUrl) return none;
-  const key = speedKey(spec, findDevices(config.devices).length > 0);
+  const key = speedKey(config, spec);
   const read = withSession(
     async ({ store: { measuredSpeeds } }) => ({
       training: await measuredSpeeds.findTraining(key),
@@ -54,13 +54,14 @@ async function earlierSpeeds(config: Config, spec: CampaignSpec): Promise<Earlie
   return read.catch(() => none); // the check of the spec says that the database cannot be read
 }
 
-function speedKey({ policy, compute, training, environment }: CampaignSpec, hasDevices: boolean): SpeedKey {
+/** Returns the parts of a spec that determine the speeds. */
+export function speedKey({ devices }: Config, { policy, compute, training, environment }: CampaignSpec): SpeedKey {
   const { source, model, id, adapter, precision } = policy;
   const { reuse: _, pricePerGpuHour: __, device, ...how } = compute;
   return {
     policy: { source, model, id, adapter, precision },
     init: source === 'scratch' ? training.init : {},
-    compute: hasDevices ? { ...how, device } : how, // without a GPU every device is the CPU
+    compute: findDevices(devices).length > 0 ? { ...how, device } : how, // without a GPU every device is the CPU
     environment: environment.name,
   };
 }
@@ -76,9 +77,9 @@ async function probe(
   rowTokens: number,
 ): Promise<{ training: MeasuredSpeed | null; problem: string | null }> {
   const { policy, compute } = spec;
-  const onCpu = compute.device === 'cpu' || (compute.device === 'auto' && findDevices(config.devices).length === 0);
   // On a GPU a probe would need memory that a job or the policy server may hold
-  if (compute.backend !== 'local' || !onCpu) return { training: null, problem: null };
+  if (compute.backend !== 'local' || jobDevice(config.devices, compute.device) !== 'cpu')
+    return { training: null, problem: null };
   const artifacts = artifactStore(config.artifacts);
   const model = policy.model === null ? undefined : await findModel(artifacts, policy.model);
   if (policy.source !== 'scratch' && !model) return { training: null, problem: null }; // listed as not imported

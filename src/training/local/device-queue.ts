@@ -1,4 +1,4 @@
-import type { Device } from '../../process/devices';
+import { devicesText, type Device } from '../../process/devices';
 import type { DeviceLease, DeviceLeases } from './device-leases';
 
 /** The policy server that shares devices with jobs. */
@@ -61,5 +61,3 @@ function place(
     waiting: `waits for ${devicesText(count)}, held by ${holders.join(', ') || 'no job'}${behind}`,
   };
 }
-
-const devicesText = (count: number): string => `${count} ${count === 1 ? 'device' : 'devices'}`;
