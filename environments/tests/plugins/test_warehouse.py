@@ -177,6 +177,15 @@ def test_natural_spellings_are_picks(server: Client, spelling: str) -> None:
         assert session.play(task["definition"], written)["reward"] == 1
 
 
+@pytest.mark.parametrize("blank", ["  ", "\t", "\r ", "\x1f "])
+def test_a_pick_with_other_blanks_than_single_spaces_is_unreadable(server: Client, blank: str) -> None:
+    """Policies of the published experiments wrote such picks, and their cells must repeat."""
+    [task] = draw(server, "train", 1)
+    with server.session(NAME) as session:
+        written = [action.replace(" from ", f" from{blank}") for action in task["reference_actions"]]
+        assert session.play(task["definition"], [*written, *written])["reward"] == 0
+
+
 def test_no_parents_have_no_related_variants(server: Client) -> None:
     body = {"parents": [], "relation": "harder", "count": 9, "seed": 1, "options": {}}
     assert server.http.post(f"/envs/{NAME}/data/variants", json=body).json()["tasks"] == []

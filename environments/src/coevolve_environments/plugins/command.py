@@ -4,7 +4,8 @@ from coevolve_environments.plugins.spellings import action_text
 
 MAX_COMMAND_CHARACTERS = 200
 """No command of the text games is longer, and the parsers' work grows with the text."""
-_ARGUMENTS = ("command", "action")
+COMMAND_ARGUMENTS = ("command", "action")
+"""Names of the argument of a JSON call that is a command."""
 
 
 def command_of(content: str) -> str:
@@ -12,4 +13,4 @@ def command_of(content: str) -> str:
 
     A command behind a sentence without `Action:` is not searched for: no form tells it from prose.
     """
-    return " ".join(action_text(content, _ARGUMENTS).split())[:MAX_COMMAND_CHARACTERS]
+    return " ".join(action_text(content, COMMAND_ARGUMENTS).split())[:MAX_COMMAND_CHARACTERS]

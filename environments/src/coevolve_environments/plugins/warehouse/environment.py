@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from coevolve_environments.plugins.command import command_of
+from coevolve_environments.plugins.command import COMMAND_ARGUMENTS
+from coevolve_environments.plugins.spellings import action_text
 from coevolve_environments.plugins.validation import integer_in_range, refuse_unknown
 from coevolve_environments.protocol import (
     BadRequest,
@@ -135,7 +136,8 @@ class Order:
 
     def act(self, content: str) -> Observation:
         self._turns += 1
-        said = _PICK.fullmatch(command_of(content).rstrip("."))
+        # Blanks count: with others than single spaces a pick is unreadable in the published experiments
+        said = _PICK.fullmatch(action_text(content, COMMAND_ARGUMENTS).rstrip("."))
         if said is None:
             return self._reply("Say `pick <item> from <shelf>`.", is_cancelled=False)
         item, shelf = said[1].lower(), said[2].upper()
