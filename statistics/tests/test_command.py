@@ -81,9 +81,8 @@ def test_an_unusable_input_is_refused_in_one_line(streams: Streams, value: Input
 
 def test_text_that_is_no_json_and_unknown_arguments_are_refused(streams: Streams) -> None:
     assert streams.run("{")[0] == 2
-    assert (
-        streams.run("{}", "plot")[2] == "coevolve_statistics: arguments: found plot, expected none or power\n"
-    )
+    expected = "coevolve_statistics: arguments: found plot, expected none, power or combine\n"
+    assert streams.run("{}", "plot")[2] == expected
 
 
 def test_amounts_that_shrink_are_refused(streams: Streams) -> None:

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { addAnalyze } from './analyze';
+import { addCombine } from './combine';
 import { addExport } from './export';
 import { addFreeze } from './freeze';
 import { addImport } from './import';
@@ -25,6 +26,7 @@ export function addExperiment(program: Command): void {
   addRerun(group);
   addAnalyze(group);
   addReport(group);
+  addCombine(group);
   addExport(group);
   addImport(group);
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { importCells } from '../../client/experiments/import-cells';
 import { withSession } from '../../client/session';
-import { printResult } from '../base/output';
+import { printResult, shortHash } from '../base/output';
 
 /** `coevolve experiment import <name> <file>` */
 export function addImport(group: Command): void {
@@ -18,7 +18,10 @@ export function addImport(group: Command): void {
           result,
           () =>
             `${result.imported.length} cells imported with ${result.scores} scores, ` +
-            `${result.present.length} already present, ${result.skipped.length} without a result`,
+            `${result.present.length} already present, ${result.skipped.length} without a result` +
+            (result.otherCommit === null
+              ? ''
+              : `\nplayed with commit ${shortHash(result.otherCommit)}: other code may give a rerun another hash`),
         );
       }),
     );

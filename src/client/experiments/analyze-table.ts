@@ -12,7 +12,16 @@ export async function analyzeTable(
   at: number | null,
 ): Promise<ExperimentReport> {
   const record = await readTable(file);
-  const input = analysisInput(record, at ?? defaultLook(record));
+  return analyzeRecord(config, record, at ?? defaultLook(record));
+}
+
+/** Analyses a look at what an exported table has. */
+export async function analyzeRecord(
+  config: Pick<Config, 'python'>,
+  record: ExperimentRecord,
+  look: number,
+): Promise<ExperimentReport> {
+  const input = analysisInput(record, look);
   const analysis = await runStatistics(config, input);
   return { record, analysis, inputHash: analysisKey(input), looks: [], flips: [] };
 }

@@ -4,7 +4,14 @@ import { isSameExperiment } from '../../spec/experiment/same-experiment';
 import type { Session } from '../session';
 import { readTable } from './read-table';
 
-export type ImportedCells = { imported: string[]; present: string[]; skipped: string[]; scores: number };
+export type ImportedCells = {
+  imported: string[];
+  present: string[];
+  skipped: string[];
+  scores: number;
+  /** Commit of the file's experiment if the one here was frozen with another; null: the same, or not recorded. */
+  otherCommit: string | null;
+};
 
 const nameOf = ({ arm, seed }: RecordedCell): string => `${arm}-s${seed}`;
 
@@ -21,7 +28,7 @@ export async function importCells(
   file: string,
 ): Promise<ImportedCells> {
   const table = await readTable(file);
-  const { id, hash, experiment, cells: present } = await store.experimentRecords.get(name);
+  const { id, hash, experiment, manifest, cells: present } = await store.experimentRecords.get(name);
   if (!isSameExperiment(table.experiment, experiment))
     throw new UsageError(
       `${file}: hash: found ${table.hash}, expected ${hash}, that of ${name}; ` +
@@ -44,8 +51,12 @@ export async function importCells(
     present: finished.map(nameOf).filter((each) => !names.has(each)),
     skipped: table.cells.filter(({ status }) => status === 'missing').map(nameOf),
     scores: scores.length,
+    otherCommit: commitOf(table.manifest) === commitOf(manifest) ? null : commitOf(table.manifest),
   };
 }
+
+const commitOf = ({ code }: Record<string, unknown>): string | null =>
+  (code as { commit?: string | null } | undefined)?.commit ?? null;
 
 function requireDeclared(cell: RecordedCell, arms: readonly string[], size: number, file: string): void {
   if (!arms.includes(cell.arm))

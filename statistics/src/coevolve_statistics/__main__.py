@@ -1,20 +1,24 @@
-"""`python -m coevolve_statistics [power] < input.json > output.json`. Equal inputs give equal bytes."""
+"""`python -m coevolve_statistics [command] < input.json > output.json`. Equal inputs give equal bytes.
+
+Commands: none (an analysis), `power`, `combine`.
+"""
 
 import json
 import math
 import sys
 
 from .analysis import analyze
+from .combine import combine
 from .plan import plan_power
 from .reader import InputProblem
 
-COMMANDS = {(): analyze, ("power",): plan_power}
+COMMANDS = {(): analyze, ("power",): plan_power, ("combine",): combine}
 
 
 def main() -> int:
     command = COMMANDS.get(tuple(sys.argv[1:]))
     if command is None:
-        return _fail(f"arguments: found {' '.join(sys.argv[1:])}, expected none or power")
+        return _fail(f"arguments: found {' '.join(sys.argv[1:])}, expected none, power or combine")
     try:
         value = json.loads(sys.stdin.buffer.read())  # UTF-8 in every locale
     except ValueError as error:

@@ -63,7 +63,9 @@ test('an incomplete look is refused; --exploratory shows completeness and effort
 test('a second import changes nothing; other content under a name, or another frozen file, is refused', async () => {
   write(record);
   expect((await importCells(session, 'toy', file)).imported).toHaveLength(4);
-  expect(await importCells(session, 'toy', file)).toMatchObject({ imported: [], scores: 0 });
+  expect(await importCells(session, 'toy', file)).toMatchObject({ imported: [], scores: 0, otherCommit: null });
+  write({ ...record, manifest: { code: { commit: 'c0ffee' } } });
+  expect(await importCells(session, 'toy', file)).toMatchObject({ imported: [], otherCommit: 'c0ffee' });
   const [first, ...others] = record.cells;
   write({ ...record, cells: [{ ...first!, contentHash: 'a'.repeat(64) }, ...others] });
   await expect(importCells(session, 'toy', file)).rejects.toThrow(
