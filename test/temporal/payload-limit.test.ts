@@ -5,7 +5,7 @@ import type { campaign } from '../../src/workflows';
 import { statusQuery } from '../../src/workflows/base/messages';
 import { until } from '../support/stack';
 import { startTemporal, type TestTemporal } from '../support/temporal';
-import { queues, scriptedActivities, stateOf } from '../workflows/scripted-activities';
+import { nothingSpent, queues, scriptedActivities, stateOf } from '../workflows/scripted-activities';
 
 let temporal: TestTemporal;
 beforeAll(async () => {
@@ -30,9 +30,9 @@ test('an activity that returns more than 32 KB fails, and its result does not re
   const returned: string[] = [];
   const script = scriptedActivities('large-result', {
     commitPhase: ({ phase }) => {
-      if (phase !== 'plan' || returned.length > 0) return Promise.resolve('small');
-      returned.push(large);
-      return Promise.resolve(large);
+      const note = phase === 'plan' && returned.length === 0 ? large : 'small';
+      if (note === large) returned.push(large);
+      return Promise.resolve({ note, spending: nothingSpent });
     },
   });
   const handle = await temporal.withWorkers(queues, script.activities, async () => {

@@ -1,5 +1,5 @@
 import type { Activities } from '../../src/activities';
-import type { CampaignState } from '../../src/domain/campaign/progress';
+import type { CampaignState, SpendingProgress } from '../../src/domain/campaign/progress';
 import { trainingJobKey } from '../../src/domain/campaign/ids';
 import type { RecipeName } from '../../src/domain/campaign/recipe';
 import { resolveSpec } from '../../src/spec/read-spec';
@@ -25,6 +25,11 @@ export type Script = {
   callsOf(name: keyof Activities): Record<string, unknown>[];
 };
 
+export const nothingSpent: SpendingProgress = {
+  committed: { llmTokens: 0, usd: 0 },
+  limit: { llmTokens: null, usd: null },
+};
+
 /** Activities that only record their calls: phases commit, policies exist, evaluations score 0.5 and more. */
 export function scriptedActivities(
   name: string,
@@ -44,7 +49,7 @@ export function scriptedActivities(
     beginPhase: (key) => Promise.resolve(committed.has(keyOf(key))),
     commitPhase: (key) => {
       committed.add(keyOf(key));
-      return Promise.resolve(`${key.phase} done`);
+      return Promise.resolve({ note: `${key.phase} done`, spending: nothingSpent });
     },
     skipPhase: (key) => {
       committed.add(keyOf(key));

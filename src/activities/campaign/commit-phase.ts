@@ -4,7 +4,7 @@ import type { PhaseKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../base/dependencies';
 import { phaseDuties, type Counts, type PhaseContext } from './phase-duties';
 
-/** `note`: the counts as a readable line, in version 0.1.0 the whole result. */
+/** `note`: the counts as a readable line. */
 export type CommittedPhase = { note: string; spending: SpendingProgress };
 
 /**
@@ -15,7 +15,7 @@ export type CommittedPhase = { note: string; spending: SpendingProgress };
  */
 export const commitPhase =
   (deps: Dependencies) =>
-  async (key: PhaseKey): Promise<CommittedPhase | string> => {
+  async (key: PhaseKey): Promise<CommittedPhase> => {
     const committed = await deps.store.iterations.findCommitted(key);
     const counts = committed ?? (await verifiedCounts(await phaseContext(deps, key)));
     await deps.store.iterations.commitPhase(key, counts);

@@ -7,7 +7,7 @@ export type CampaignMemo = {
   recovery: RecoveryProfile;
   /** Share of the workers relative to other campaigns, in (0, 1000]. */
   weight: number;
-  /** Id of the campaign's row; absent in campaigns of version 0.1.0. */
+  /** Id of the campaign's row; absent in the memo of an experiment. */
   campaignId?: number;
 };
 

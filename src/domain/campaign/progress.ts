@@ -26,9 +26,11 @@ export type IterationProgress = {
   parked: string | null;
   /** Success on dev of the active target policy, in [0, 1]; null before the first evaluation. */
   score: number | null;
-  /** Interval of `score`; absent without one, like the next fields in campaigns of version 0.1.0. */
+  /** Interval of `score`; absent without one. */
   interval?: SuccessInterval;
+  /** Absent between two iterations. */
   phases?: PhaseProgress[];
+  /** Absent before the first committed phase. */
   spending?: SpendingProgress;
 };
 

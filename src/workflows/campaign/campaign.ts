@@ -5,7 +5,6 @@ import {
   CancelledFailure,
   condition,
   continueAsNew,
-  patched,
   proxyActivities,
   startChild,
 } from '@temporalio/workflow';
@@ -93,7 +92,7 @@ async function end(state: CampaignState, commands: CommandHandlers, how: Campaig
   commands.show();
   await condition(allHandlersFinished);
   const error = errorOf(how, state);
-  if (error && patched('ends as cancelled or failed')) throw error; // campaigns of version 0.1.0 complete
+  if (error) throw error;
   return state;
 }
 

@@ -9,9 +9,8 @@ const store = proxyActivities<Activities>(profiles.store);
 
 /** Commits a phase and adds its result and the spending of the campaign to the progress. */
 export async function commit(key: PhaseKey, progress: IterationProgress): Promise<void> {
-  const committed = await store.commitPhase.executeWithOptions({ summary: `commit: ${key.phase}` }, [key]);
-  if (typeof committed === 'string') progress.note = committed;
-  else Object.assign(progress, committed);
+  const summary = `commit: ${key.phase}`;
+  Object.assign(progress, await store.commitPhase.executeWithOptions({ summary }, [key]));
 }
 
 /** Characters of a note that the table of the phases shows. */

@@ -18,7 +18,7 @@ export type IterationResult = {
   score: number | null;
   /** True if an operator stopped the campaign at a parked phase: that phase and the later ones were not run. */
   givenUp: boolean;
-  /** Progress at the end; absent before the first phase and in campaigns of version 0.1.0. */
+  /** Progress at the end; absent before the first phase. */
   progress?: IterationProgress;
 };
 

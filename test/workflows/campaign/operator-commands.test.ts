@@ -8,7 +8,7 @@ import { isSkippable, phases, type Phase } from '../../../src/domain/campaign/ph
 import { planOf } from '../../../src/spec/iteration-plan';
 import { resolveSpec } from '../../../src/spec/read-spec';
 import { until } from '../../support/stack';
-import { environment, scriptedActivities, type Script } from '../scripted-activities';
+import { nothingSpent, environment, scriptedActivities, type Script } from '../scripted-activities';
 import { scriptedCampaigns, updates, type ScriptedCampaigns, type CommandName } from '../scripted-campaigns';
 
 let campaigns: ScriptedCampaigns;
@@ -29,18 +29,20 @@ function scriptOf(name: string, only: readonly Phase[], atBegin: (phase: Phase) 
     name,
   );
   const committed = new Set<Phase>();
-  const commit = ({ phase }: { phase: Phase }): Promise<string> => {
-    committed.add(phase);
-    return Promise.resolve(`${phase} done`);
-  };
   const changes: Partial<Activities> = {
     openIteration: ({ iteration }) => Promise.resolve({ epoch: 1, ...planOf(spec, iteration), phases: only }),
     async beginPhase({ phase }) {
       if (!committed.has(phase)) await atBegin(phase);
       return committed.has(phase);
     },
-    commitPhase: commit,
-    skipPhase: commit,
+    commitPhase({ phase }) {
+      committed.add(phase);
+      return Promise.resolve({ note: `${phase} done`, spending: nothingSpent });
+    },
+    skipPhase({ phase }) {
+      committed.add(phase);
+      return Promise.resolve('skipped');
+    },
   };
   return scriptedActivities(name, changes);
 }
