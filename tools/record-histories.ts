@@ -1,4 +1,5 @@
-// Records the workflow histories that test/workflows/replay.test.ts replays, for the version in package.json:
+// Records the workflow histories that test/workflows/replay.test.ts replays, and the specs that test/spec/released-specs.test.ts
+// reads, for the version in package.json:
 //
 //     npm run build && node -r ./tools/typescript-hook.cjs tools/record-histories.ts
 //
@@ -13,6 +14,8 @@ import { version } from '../package.json';
 import { UsageError } from '../src/base/errors';
 import { campaignWorkflowId } from '../src/domain/campaign/ids';
 import type { CampaignState } from '../src/domain/campaign/progress';
+import { recipeNames } from '../src/domain/campaign/recipe';
+import { resolveSpec } from '../src/spec/read-spec';
 import { judgedSqlExplorer } from '../test/support/models/sql-explorer';
 import { startScriptedModel, type ScriptedModel } from '../test/support/models/scripted-model';
 import { insertFrozen, twoArms } from '../test/support/frozen-experiment';
@@ -63,11 +66,22 @@ async function main(): Promise<void> {
     stack = await bringUpStack('histories', { scripted: providerOf(model) });
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
+    recordSpecs();
     await recordAll(stack);
   } finally {
     await stack?.remove();
     await model.stop();
   }
+}
+
+/** Writes a spec of each recipe as it is stored: with every default. */
+function recordSpecs(): void {
+  const specs = recipeNames.map((recipe) =>
+    resolveSpec({ name: recipe, seed: 7, environment: { name: 'intercode-sql' }, recipe }, recipe),
+  );
+  const file = path.resolve(__dirname, '../test/spec/released', `${version}.jsonl`);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, specs.map((spec) => `${JSON.stringify(spec)}\n`).join(''));
 }
 
 const providerOf = ({ url }: ScriptedModel) => ({ url });
