@@ -12,6 +12,7 @@ from coevolve_trainer.chat.encoder import Segment
 from coevolve_trainer.data.packed_batch import PackedBatch
 from coevolve_trainer.data.packing import Packing
 from coevolve_trainer.failures import JobFailure
+from coevolve_trainer.losses.decoder_passes import DecoderPasses, use_flash_attention
 from coevolve_trainer.losses.scorer import PolicyScorer
 from coevolve_trainer.models.adapter import adapter_parameters, add_adapter
 from coevolve_trainer.settings import ComputeSettings
@@ -153,3 +154,61 @@ def test_compiled_layers_give_equal_log_probabilities(monkeypatch: pytest.Monkey
         found = PolicyScorer(random_model("qwen3"), kernels="transformers", compile=True)(packed).logp
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] >= 1
+
+
+def test_flash_attention_gets_the_boundaries_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, given = random_model("qwen3"), {}
+    passes = DecoderPasses(model, padding_free=True, compile=False)
+    forward = model.base_model.forward
+
+    def recorded(**inputs: Any) -> Any:
+        given.update(inputs)
+        return forward(**inputs)
+
+    monkeypatch.setattr(model.base_model, "forward", recorded)
+    passes(pack(kernels="transformers"), needs_states=True)
+    # Longest first, without the last token of a row, which predicts nothing
+    ends = torch.tensor([0, 5, 10, 14, 16], dtype=torch.int32)
+    for name in ("cu_seq_lens_q", "cu_seq_lens_k"):
+        assert given[name].dtype == torch.int32
+        assert torch.equal(given[name], ends)
+    assert (given["max_length_q"], given["max_length_k"]) == (5, 5)
+
+
+class Decoder:
+    """What `use_flash_attention` asks of a decoder."""
+
+    def __init__(self, supports: bool) -> None:
+        self._supports_flash_attn = supports
+        self.chosen: list[str] = []
+
+    def set_attn_implementation(self, name: str) -> None:
+        self.chosen.append(name)
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "supports", "installed"),
+    [
+        ("cuda", torch.bfloat16, True, True),
+        ("cpu", torch.bfloat16, True, True),
+        ("cuda", torch.float32, True, True),
+        ("cuda", torch.bfloat16, False, True),
+        ("cuda", torch.bfloat16, True, False),
+    ],
+)
+def test_flash_attention_needs_a_gpu_bfloat16_the_package_and_a_model_that_supports_it(
+    monkeypatch: pytest.MonkeyPatch, device: str, dtype: torch.dtype, supports: bool, installed: bool
+) -> None:
+    monkeypatch.setattr("transformers.utils.import_utils.is_flash_attn_2_available", lambda: installed)
+    decoder: Any = Decoder(supports)
+    expected = (device, dtype, supports, installed) == ("cuda", torch.bfloat16, True, True)
+    assert use_flash_attention(decoder, torch.device(device), dtype) is expected
+    assert decoder.chosen == (["flash_attention_2"] if expected else [])
+
+
+def test_a_decoder_that_says_nothing_of_flash_attention_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transformers.utils.import_utils.is_flash_attn_2_available", lambda: True)
+    decoder: Any = object()
+    assert not use_flash_attention(decoder, torch.device("cuda"), torch.bfloat16)

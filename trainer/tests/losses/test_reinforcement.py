@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from coevolve_trainer.losses.reinforcement import (
     clipped_surrogate,
     generalized_advantages,
+    importance_weights,
     kl_to_reference,
     normalize_advantages,
     policy_loss,
@@ -145,3 +146,8 @@ def test_advantages_that_differ_only_by_rounding_are_not_scaled_to_deviation_1()
 
 def test_the_value_loss_is_the_weighted_squared_error() -> None:
     assert value_loss(tensor(1.0, 2.0), tensor(0.0, 4.0), tensor(0.25, 0.75)).item() == pytest.approx(3.25)
+
+
+def test_importance_weights_are_quotients_of_probabilities_up_to_the_truncation() -> None:
+    trainer, server = tensor(0.5, 0.2, 0.9).log(), tensor(0.25, 0.4, 0.1).log()
+    assert importance_weights(trainer, server, 3.0).tolist() == pytest.approx([2, 0.5, 3])
