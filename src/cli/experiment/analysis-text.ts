@@ -18,7 +18,8 @@ export function analysisJson(report: ExperimentReport): Record<string, unknown> 
   };
 }
 
-const points = (value: number | null): string | null => (value === null ? null : (100 * value).toFixed(1));
+/** Formats a value of a metric in points, for a table; null: none. */
+export const points = (value: number | null): string | null => (value === null ? null : (100 * value).toFixed(1));
 const pValue = (value: number | null): string | null => (value === null ? null : value.toFixed(4));
 
 /** The verdicts as sentences, the rules, and the tables of arms and contrasts; numbers in points. */

@@ -6,6 +6,7 @@ import { currentConfig } from '../../client/session';
 import type { CombinedExperiments, RunMeasure } from '../../domain/experiment/combined';
 import { renderCombined } from '../../report/experiment';
 import { printResult, table } from '../base/output';
+import { points } from './analysis-text';
 import { seedCount } from './analyze';
 
 type Flags = { at?: number; out: string; json?: true };
@@ -40,5 +41,4 @@ const combinedText = ({ experiments, arms }: CombinedExperiments, path: string):
     path,
   ].join('\n\n');
 
-const cells = ({ value, low, high }: RunMeasure): (string | null)[] =>
-  [value, low, high].map((number) => (number === null ? null : (100 * number).toFixed(1)));
+const cells = ({ value, low, high }: RunMeasure): (string | null)[] => [value, low, high].map(points);

@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const folder of started.splice(0)) kill(folder);
-  rmSync(root, { recursive: true });
+  rmSync(root, { recursive: true, maxRetries: 10 }); // a backend may still write the lease of a job that it has started
 });
 
 const devices = (count: number) =>
