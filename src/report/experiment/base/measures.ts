@@ -8,7 +8,7 @@ export const measureNames: Record<EffortMeasure, string> = {
   updates: 'updates',
   targetPairs: 'pairs of the target',
   trainedTokens: 'trained tokens',
-  rolloutTokens: 'roll-out tokens',
+  rolloutTokens: 'rollout tokens',
   modelTokens: 'model tokens',
   usd: 'dollars',
   gpuSeconds: 'GPU seconds',
