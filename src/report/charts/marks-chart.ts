@@ -53,6 +53,19 @@ export function marksChart({ title, description, x, y, marks, height = 220, left
   };
 }
 
+/** A point of a line with the bounds of its interval; null: it has none. */
+export type BoundedPoint = { x: number; y: number; low: number | null; high: number | null };
+
+/** A line on the band between its bounds. A point without bounds gives the band no height. */
+export function bandedLine(points: readonly BoundedPoint[], colour: string): Mark[] {
+  const at = (value: (point: BoundedPoint) => number): Position[] => points.map((point) => [point.x, value(point)]);
+  const band = [...at(({ low, y }) => low ?? y), ...at(({ high, y }) => high ?? y).reverse()];
+  return [
+    { kind: 'area', points: band, colour, opacity: 0.1 },
+    { kind: 'line', points: at(({ y }) => y), colour },
+  ];
+}
+
 const axisName = ({ name }: Axis, nameGap: number) =>
   name ? { name, nameGap, nameLocation: 'middle' as const, nameTextStyle: { ...axisText } } : {};
 

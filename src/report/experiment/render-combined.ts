@@ -1,6 +1,6 @@
 import type { CombinedArm, CombinedExperiments, RunMeasure } from '../../domain/experiment/combined';
 import { type Chart, figure } from '../charts/figure';
-import { type Mark, marksChart, type Position } from '../charts/marks-chart';
+import { bandedLine, marksChart } from '../charts/marks-chart';
 import { key, note } from '../page/blocks';
 import { count, shortHash } from '../page/format';
 import { type Content, html } from '../page/html';
@@ -71,18 +71,11 @@ function profileChart(arms: readonly CombinedArm[], colours: ReadonlyMap<string,
       .join(', '),
     x: { scale: { low: 0, high: 100, step: 20 }, format: String, name: 'score in points' },
     y: { scale: { low: 0, high: 1, step: 0.2 }, format: (value) => value.toFixed(1) },
-    marks: arms.flatMap((arm) => profileOf(arm, colours.get(arm.arm)!)),
+    marks: arms.flatMap(({ arm, profile }) => {
+      const shares = profile.map(({ score, value, low, high }) => ({ x: 100 * score, y: value, low, high }));
+      return bandedLine(shares, colours.get(arm)!);
+    }),
   });
-}
-
-function profileOf({ profile }: CombinedArm, colour: string): Mark[] {
-  const at = (value: (point: RunMeasure) => number): Position[] =>
-    profile.map((point) => [100 * point.score, value(point)]);
-  const band = [...at(({ low, value }) => low ?? value), ...at(({ high, value }) => high ?? value).reverse()];
-  return [
-    { kind: 'area', points: band, colour, opacity: 0.1 },
-    { kind: 'line', points: at(({ value }) => value), colour },
-  ];
 }
 
 const experimentsBody = (experiments: CombinedExperiments['experiments']): Content => [

@@ -8,7 +8,7 @@ import { isSkippable, phases, type Phase } from '../../../src/domain/campaign/ph
 import { planOf } from '../../../src/spec/iteration-plan';
 import { resolveSpec } from '../../../src/spec/read-spec';
 import { until } from '../../support/stack';
-import { nothingSpent, environment, scriptedActivities, type Script } from '../scripted-activities';
+import { environment, nothingSpent, scriptedActivities, type Script } from '../scripted-activities';
 import { scriptedCampaigns, updates, type ScriptedCampaigns, type CommandName } from '../scripted-campaigns';
 
 let campaigns: ScriptedCampaigns;

@@ -2,7 +2,7 @@ import type { EffortMeasure } from '../../../../domain/experiment/experiment';
 import { nominalOf } from '../../../../domain/experiment/mean-effort';
 import { scaleAround } from '../../../charts/axes';
 import { type Chart, figure } from '../../../charts/figure';
-import { type Mark, marksChart, type Position } from '../../../charts/marks-chart';
+import { bandedLine, type Mark, marksChart } from '../../../charts/marks-chart';
 import { key, note } from '../../../page/blocks';
 import { count } from '../../../page/format';
 import { html } from '../../../page/html';
@@ -65,13 +65,14 @@ function curveChart(curves: Curves, measure: EffortMeasure, colours: ReadonlyMap
 }
 
 function curveOf(curves: Curves, arm: string, { measure, colour }: { measure: EffortMeasure; colour: string }): Mark[] {
-  const own = curves.filter((curve) => curve.arm === arm && curve.effort[measure] !== undefined);
-  const at = (value: (curve: Curves[number]) => number): Position[] =>
-    own.map((curve) => [curve.effort[measure]!, 100 * value(curve)]);
-  const band = [...at(({ low, mean }) => low ?? mean), ...at(({ high, mean }) => high ?? mean).reverse()];
-  return [
-    { kind: 'area', points: band, colour, opacity: 0.1 },
-    { kind: 'line', points: at(({ mean }) => mean), colour },
-    ...at(({ mean }) => mean).map((position): Mark => ({ kind: 'dot', at: position, colour, radius: 3 })),
-  ];
+  const percent = (value: number | null): number | null => (value === null ? null : 100 * value);
+  const own = curves
+    .filter((curve) => curve.arm === arm && curve.effort[measure] !== undefined)
+    .map(({ effort, mean, low, high }) => ({
+      x: effort[measure]!,
+      y: 100 * mean,
+      low: percent(low),
+      high: percent(high),
+    }));
+  return [...bandedLine(own, colour), ...own.map(({ x, y }): Mark => ({ kind: 'dot', at: [x, y], colour, radius: 3 }))];
 }
