@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
-import { ConfigError, StackError } from './base/errors';
-import { readAddress, readCount, readDevices, readOneOf, readToken, readUrl, type Env } from './base/read-variable';
+import { ConfigError, StackError } from './errors/errors';
+import { readAddress, readCount, readDevices, readOneOf, readToken, readUrl, type Env } from './input/read-variable';
 
 export { ConfigError };
 

@@ -1,4 +1,4 @@
-// Records the workflow histories that test/workflows/replay.test.ts replays, and the specs that test/spec/released-specs.test.ts
+// Records the workflow histories that test/workflows/replay.test.ts replays, and the specs that test/specification/released-specs.test.ts
 // reads, for the version in package.json:
 //
 //     npm run build && node -r ./tools/typescript-hook.cjs tools/record-histories.ts
@@ -11,11 +11,11 @@ import path from 'node:path';
 import { WorkflowFailedError } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { version } from '../package.json';
-import { UsageError } from '../src/base/errors';
+import { UsageError } from '../src/errors/errors';
 import { campaignWorkflowId } from '../src/domain/campaign/ids';
 import type { CampaignState } from '../src/domain/campaign/progress';
 import { recipeNames } from '../src/domain/campaign/recipe';
-import { resolveSpec } from '../src/spec/read-spec';
+import { resolveSpec } from '../src/specification/read-spec';
 import { judgedSqlExplorer } from '../test/support/models/sql-explorer';
 import { startScriptedModel, type ScriptedModel } from '../test/support/models/scripted-model';
 import { insertFrozen, twoArms } from '../test/support/frozen-experiment';
@@ -30,17 +30,23 @@ const small = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 24, heldOutTasks: 8, maxTurns: 2 },
+    trainTasks: 24,
+    heldOutTasks: 8,
+    maxTurns: 2,
   },
   rollouts: { attempts: 2, maxTokens: 32 },
   training: {
     init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 },
-    ...{ sft: { epochs: 2, batchSize: 4 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
+    sft: { epochs: 2, batchSize: 4 },
+    dpo: { epochs: 1 },
+    target: { epochs: 1 },
   },
 };
 const price = { inputPerMillion: 1, outputPerMillion: 2 };
 const guided = {
-  ...{ ...small, recipe: 'coevolve', iterations: 1 },
+  ...small,
+  recipe: 'coevolve',
+  iterations: 1,
   llm: {
     models: {
       explorer: { provider: 'scripted', model: 'large', price },
@@ -51,7 +57,8 @@ const guided = {
   rollouts: { ...small.rollouts, tasksPerStep: 4, stepsPerIteration: 2 },
   signals: { rare: { minTotal: 2, thetaPercent: 40, among: 'all', measure: 'share' } }, // a barely trained policy has many rare failures
   synthesis: {
-    ...{ initialTasks: 6, candidatesPerSignal: 6 },
+    initialTasks: 6,
+    candidatesPerSignal: 6,
     exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 },
   },
   judge: { calibrationTasks: 6 },
@@ -79,7 +86,7 @@ function recordSpecs(): void {
   const specs = recipeNames.map((recipe) =>
     resolveSpec({ name: recipe, seed: 7, environment: { name: 'intercode-sql' }, recipe }, recipe),
   );
-  const file = path.resolve(__dirname, '../test/spec/released', `${version}.jsonl`);
+  const file = path.resolve(__dirname, '../test/specification/released', `${version}.jsonl`);
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, specs.map((spec) => `${JSON.stringify(spec)}\n`).join(''));
 }

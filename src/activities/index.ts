@@ -1,4 +1,4 @@
-import type { Dependencies } from './base/dependencies';
+import type { Dependencies } from './context/dependencies';
 import { beginPhase } from './campaign/begin-phase';
 import { closeCampaign } from './campaign/close-campaign';
 import { commitPhase } from './campaign/commit-phase';
@@ -47,16 +47,45 @@ import { playCalibration } from './validate/play-calibration';
 /** Activities by the role of the workers that run them. */
 const byRole = {
   store: {
-    ...{ openIteration, beginPhase, commitPhase, skipPhase, closeCampaign, recordOperatorCommand, writeReport },
-    ...{ planIteration, countPlanned, choosePolicies, detectSignals, planExploration, planValidation },
-    ...{ planCalibration, closeCalibration, planSolving, admitTasks, buildPreferencePairs },
-    ...{ prepareTraining, registerPolicy, prepareStep, registerStep, evaluatePolicy, planTest, scoreTest },
-    ...{ openCell, closeCell, recordExperiment },
+    openIteration,
+    beginPhase,
+    commitPhase,
+    skipPhase,
+    closeCampaign,
+    recordOperatorCommand,
+    writeReport,
+    planIteration,
+    countPlanned,
+    choosePolicies,
+    detectSignals,
+    planExploration,
+    planValidation,
+    planCalibration,
+    closeCalibration,
+    planSolving,
+    admitTasks,
+    buildPreferencePairs,
+    prepareTraining,
+    registerPolicy,
+    prepareStep,
+    registerStep,
+    evaluatePolicy,
+    planTest,
+    scoreTest,
+    openCell,
+    closeCell,
+    recordExperiment,
   },
   rollout: { seedTasks, collectRollouts, playCalibration, unloadPolicies },
   llm: {
-    ...{ reflect, explore, abstractTasks, synthesizeTasks },
-    ...{ judgeCandidates, judgeCalibration, solveCandidates, embedCandidates },
+    reflect,
+    explore,
+    abstractTasks,
+    synthesizeTasks,
+    judgeCandidates,
+    judgeCalibration,
+    solveCandidates,
+    embedCandidates,
   },
   train: { submitTraining, watchTraining, trainStep, endTraining },
 };

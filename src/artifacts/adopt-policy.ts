@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import { findProblem } from './verify-policy';
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeAtomically } from '../base/atomic-write';
+import { writeAtomically } from '../files/atomic-write';
 import { adoptPolicy } from './adopt-policy';
 import { requireFile, sha256OfFile } from './verify-policy';
 

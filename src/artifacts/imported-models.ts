@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DomainError } from '../domain/base/errors';
-import { didYouMean } from '../base/did-you-mean';
-import { writeAtomically } from '../base/atomic-write';
+import { DomainError } from '../domain/errors';
+import { didYouMean } from '../input/did-you-mean';
+import { writeAtomically } from '../files/atomic-write';
 import { type ArtifactStore } from './artifact-store';
 
 /** A model that was trained elsewhere and is stored as a policy. */

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import path from 'node:path';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import type { ArtifactStore } from './artifact-store';
 
 /** @throws DomainError `UnknownPolicy` when the artifacts do not contain the policy */

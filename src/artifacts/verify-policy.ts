@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 
 /** The manifest of a policy without weights lists no files. */
 const manifestFile = z.looseObject({

@@ -1,5 +1,5 @@
-import { codeOf } from '../base/errors';
-import { CoevolveError } from '../domain/base/errors';
+import { codeOf } from '../errors/errors';
+import { CoevolveError } from '../domain/errors';
 import { isGrpcDeadlineError, WorkflowNotFoundError } from '@temporalio/client';
 
 /** Returns an error as one line with the next command; unexpected errors keep their stack trace. */
@@ -37,7 +37,13 @@ const databaseErrors = /^(08...|28...|57P..|3D000|42P01)$/;
 
 /** Node's error codes for a rejected certificate: its chain, date or name. */
 const certificateErrors = new Set([
-  ...['SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
-  ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_GET_ISSUER_CERT', 'CERT_SIGNATURE_FAILURE', 'CERT_HAS_EXPIRED'],
-  ...['CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);

@@ -1,8 +1,8 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { CommanderError } from 'commander';
-import { codeOf, ConfigError, ServiceError, StackError, UsageError } from '../base/errors';
-import { DomainError } from '../domain/base/errors';
-import { asCalled, calledName } from './base/called-name';
+import { codeOf, ConfigError, ServiceError, StackError, UsageError } from '../errors/errors';
+import { DomainError } from '../domain/errors';
+import { asCalled, calledName } from './output/called-name';
 import { explain, isUnreachable } from './explain';
 
 /** Exit codes by the kind of a failure (docs/commands.md). */

@@ -4,9 +4,9 @@ import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { addCommands } from './commands';
 import { explain } from './explain';
-import { calledName } from './base/called-name';
+import { calledName } from './output/called-name';
 import { exitCodes, failureOf } from './failure';
-import { print, printMessage } from './base/output';
+import { print, printMessage } from './output/output';
 
 const program = new Command(calledName())
   .description('training campaigns that evolve an LLM agent and its training data')

@@ -1,8 +1,8 @@
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import { awaitsApproval } from '../domain/campaign/approval';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
-import { resumeUpdate, statusQuery } from '../workflows/base/messages';
+import { resumeUpdate, statusQuery } from '../workflows/temporal/messages';
 import { requireRun } from './campaign-run';
 import { operatorName, type Session } from './session';
 
@@ -73,8 +73,11 @@ async function decideAdmission(
       `--reject: found ${unknown.join(', ')}, expected ids that \`coevolve tasks ${name} --verdict candidate\` lists`,
     );
   await store.campaigns.recordEvent(id, {
-    ...{ iteration, kind: 'approved', actor },
-    ...{ detail: { iteration, rejected: reject }, key: `approved/admission/${iteration}` },
+    iteration,
+    kind: 'approved',
+    actor,
+    detail: { iteration, rejected: reject },
+    key: `approved/admission/${iteration}`,
   });
   return `${tasks.length - reject.length} tasks approved, ${reject.length} rejected`;
 }

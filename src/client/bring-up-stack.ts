@@ -1,6 +1,6 @@
 import type { Config } from '../config';
 import { stackUp } from '../stack';
-import { migrate } from '../store/base/migrate';
+import { migrate } from '../store/database/migrate';
 
 type BringUpOptions = { supervised?: boolean; forget?: boolean; onProgress: (line: string) => void };
 
@@ -10,7 +10,9 @@ export const bringUpStack = (
   { supervised = true, forget = false, onProgress }: BringUpOptions,
 ): Promise<Config> =>
   stackUp(config, {
-    ...{ supervised, forget, onProgress },
+    supervised,
+    forget,
+    onProgress,
     async beforeWorkers({ databaseUrl, projectRoot }) {
       const applied = databaseUrl ? await migrate(databaseUrl, projectRoot) : [];
       if (applied.length > 0) onProgress(`database: ${applied.length} migrations applied`);

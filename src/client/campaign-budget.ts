@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { UsageError } from '../base/errors';
-import { DomainError } from '../domain/base/errors';
+import { UsageError } from '../errors/errors';
+import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { hasEnded } from '../store/campaign/campaigns';
 import type { Budget, Spending } from '../store/spending/budgets';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ModelSpending, UnconfirmedRequest, Waste } from '../store/spending/model-spending';
-import { resumeUpdate } from '../workflows/base/messages';
+import { resumeUpdate } from '../workflows/temporal/messages';
 import { requireRun } from './campaign-run';
 import { operatorName, type Session } from './session';
 

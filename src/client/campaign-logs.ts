@@ -49,8 +49,10 @@ const isWanted = ({ time, iteration }: LogEntry, filter: LogFilter): boolean =>
 async function processLogs(folder: string): Promise<LogSource[]> {
   const names = (await namesIn(folder)).filter((name) => /\.log(\.1)?$/.test(name));
   return names.map((name) => ({
-    ...{ file: path.join(folder, name), name: name.replace(/\.log(\.1)?$/, '') },
-    ...{ iteration: null, job: null },
+    file: path.join(folder, name),
+    name: name.replace(/\.log(\.1)?$/, ''),
+    iteration: null,
+    job: null,
   }));
 }
 
@@ -63,8 +65,10 @@ async function jobLogs(folder: string): Promise<LogSource[]> {
       const outputs = (await namesIn(path.join(job, 'logs'))).map((name) => path.join('logs', name));
       for (const file of ['progress.jsonl', ...outputs])
         sources.push({
-          ...{ file: path.join(job, file), name: `train ${iteration}/${role}` },
-          ...{ iteration: Number(iteration), job: `${iteration}/${role}` },
+          file: path.join(job, file),
+          name: `train ${iteration}/${role}`,
+          iteration: Number(iteration),
+          job: `${iteration}/${role}`,
         });
     }
   return sources;

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { optionalTsToDate } from '@temporalio/common/lib/time';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { readCampaignMemo } from '../domain/campaign/memo';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
@@ -133,7 +133,10 @@ function pausedInTemporal(name: string, { raw }: WorkflowExecutionDescription): 
 }
 
 const closings: Record<string, string> = {
-  ...{ TERMINATED: 'was terminated', CANCELLED: 'was cancelled', TIMED_OUT: 'timed out', FAILED: 'failed' },
+  TERMINATED: 'was terminated',
+  CANCELLED: 'was cancelled',
+  TIMED_OUT: 'timed out',
+  FAILED: 'failed',
   COMPLETED: 'has completed',
 };
 
@@ -144,7 +147,9 @@ async function closingText(
 ): Promise<string> {
   const { workflowService, options } = await session.temporal();
   const { history } = await workflowService.getWorkflowExecutionHistoryReverse({
-    ...{ namespace: options.namespace, execution: { workflowId, runId }, maximumPageSize: 1 },
+    namespace: options.namespace,
+    execution: { workflowId, runId },
+    maximumPageSize: 1,
   });
   const last = history?.events?.[0];
   const { identity, reason } = last?.workflowExecutionTerminatedEventAttributes ?? {};

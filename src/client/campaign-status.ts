@@ -1,8 +1,8 @@
-import { messageOf } from '../base/errors';
+import { messageOf } from '../errors/errors';
 import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
-import type { CampaignSpec } from '../spec/campaign-spec';
+import type { CampaignSpec } from '../specification/campaign-spec';
 import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
 import { rebuildState } from '../store/campaign/rebuild-state';
@@ -10,7 +10,7 @@ import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
 import type { SetScore } from '../store/training/set-scores';
 import type { RunningJob } from '../store/training/training-progress';
-import { statusQuery } from '../workflows/base/messages';
+import { statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
 import { findPausedCampaigns, listPausedWork, type PausedWork } from './paused-work';
 import { listRunningRollouts } from './running-rollouts';
@@ -78,7 +78,10 @@ export async function readCampaignDetails(session: Session, name: string): Promi
   const phases = await store.iterations.listPhases(id);
   return {
     ...(await readState(session, row, phases)),
-    ...{ forkedFrom, forkIteration, nondeterminism, phases },
+    forkedFrom,
+    forkIteration,
+    nondeterminism,
+    phases,
     rollouts: await listRunningRollouts(session, row, phases),
     jobs: await store.trainingProgress.listRunning(id),
     training: await store.ledger.getTrainingCost(id),

@@ -6,13 +6,13 @@ import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/artifact-store';
 import { getModel } from '../artifacts/imported-models';
 import type { Config } from '../config';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import { devicesText, findDevices, type Device } from '../process/devices';
 import { findProcess } from '../process/processes';
 import { serverDevices } from '../process/server-devices';
-import type { CampaignSpec } from '../spec/campaign-spec';
-import { scratchShape, servingMemory, trainingMemory, unknownShape } from '../spec/device-memory';
-import type { MemoryNeed, ModelShape } from '../spec/device-memory';
+import type { CampaignSpec } from '../specification/campaign-spec';
+import { scratchShape, servingMemory, trainingMemory, unknownShape } from '../specification/device-memory';
+import type { MemoryNeed, ModelShape } from '../specification/device-memory';
 
 export type DeviceCheck = {
   problems: DomainError[];
@@ -145,10 +145,13 @@ async function shapeOf(artifacts: ArtifactStore, spec: CampaignSpec): Promise<Mo
   if (!data) return undefined;
   const headDim = data.head_dim ?? data.hidden_size / data.num_attention_heads;
   return {
-    ...{ parameters: found.parameters, layers: data.num_hidden_layers, hiddenSize: data.hidden_size },
-    ...{ headsWidth: data.num_attention_heads * headDim },
-    ...{ kvWidth: (data.num_key_value_heads ?? data.num_attention_heads) * headDim },
-    ...{ feedForwardSize: data.intermediate_size, vocabularySize: data.vocab_size },
+    parameters: found.parameters,
+    layers: data.num_hidden_layers,
+    hiddenSize: data.hidden_size,
+    headsWidth: data.num_attention_heads * headDim,
+    kvWidth: (data.num_key_value_heads ?? data.num_attention_heads) * headDim,
+    feedForwardSize: data.intermediate_size,
+    vocabularySize: data.vocab_size,
     positions: data.max_position_embeddings,
   };
 }

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Config } from '../config';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import { findProcess } from '../process/processes';
-import type { CampaignSpec } from '../spec/campaign-spec';
+import type { CampaignSpec } from '../specification/campaign-spec';
 
 export type EngineCheck = { problems: Error[]; unchecked: string[] };
 

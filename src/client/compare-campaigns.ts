@@ -1,8 +1,8 @@
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
 import { compareRewards, type PairedComparison, type RewardsByTask } from '../domain/evaluation/compare-rewards';
-import { groupBy } from '../domain/base/group-by';
-import { differencesOf } from '../spec/differences';
+import { groupBy } from '../domain/group-by';
+import { differencesOf } from '../specification/differences';
 import { listActiveRewards, listEffort, type ActiveRewards, type IterationEffort } from '../store/audit/compare';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { listMatches, type Match } from '../store/tasks/matches';
@@ -93,7 +93,8 @@ export async function compareCampaigns(
     meaning,
     pairs: compared.map((pair, n) => ({
       campaigns: [names[indices[n]![0]]!, names[indices[n]![1]]!],
-      ...{ leftOut: untrained[n]!.leftOut, ...pair },
+      leftOut: untrained[n]!.leftOut,
+      ...pair,
     })),
   };
 }
@@ -125,7 +126,8 @@ function matchedPairs(
   const at = (name: string, iteration: number): IterationEffort | null =>
     effortOf.get(name)?.find((effort) => effort.iteration === iteration) ?? null;
   return [...groupBy(matches, ({ matched }) => matched)].map(([matched, iterations]) => ({
-    ...{ campaign, matched },
+    campaign,
+    matched,
     iterations: iterations.map((match) => ({
       ...match,
       effort: at(campaign, match.iteration),

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { retry } from '../base/retry';
-import { DomainError } from '../domain/base/errors';
+import { retry } from '../requests/retry';
+import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { deleteCampaign as deleteRows } from '../store/campaign/delete-campaign';
 import type { Session } from './session';
@@ -29,7 +29,10 @@ export async function deleteCampaign({ pool, config, artifacts, temporal }: Sess
   // All of them: a later campaign of this name would take a completed rollout that still exists for its own.
   for (const workflowId of ids)
     await retry(() => requireDeleted(client, name, workflowId), {
-      ...{ shouldRetry: (error) => error instanceof DomainError, timeoutMs, firstMs: 500, maxMs: 2_000 },
+      shouldRetry: (error) => error instanceof DomainError,
+      timeoutMs,
+      firstMs: 500,
+      maxMs: 2_000,
     });
 }
 

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { measureFiles } from '../base/file-sizes';
-import { messageOf } from '../base/errors';
+import { measureFiles } from '../files/file-sizes';
+import { messageOf } from '../errors/errors';
 import { stackFolders } from '../stack';
 import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
-import { readTableSizes, type TableSize } from '../store/base/table-sizes';
+import { readTableSizes, type TableSize } from '../store/database/table-sizes';
 import { garbageDays, garbageOf, isUnused } from './collect-garbage';
 import type { Session } from './session';
 import {
@@ -60,7 +60,9 @@ export async function readDiskUsage(session: Session): Promise<DiskUsage> {
     return { ...measured, ...inDatabase, database: null, campaigns: [], unusedBytes: 0, garbageBytes: 0 };
   return {
     ...measured,
-    ...{ database: inDatabase.database, problem: null, campaigns: inDatabase.campaigns },
+    database: inDatabase.database,
+    problem: null,
+    campaigns: inDatabase.campaigns,
     unusedBytes: sumOf(inDatabase.artifacts.filter(isUnused)),
     garbageBytes: sumOf(garbageOf(inDatabase.artifacts, garbageDays)),
   };
@@ -96,7 +98,9 @@ function usageOf(
   const own = needed.filter(({ campaigns, isModel }) => campaigns.length === 1 && !isModel);
   const databaseBytes = sumOf(partitions);
   return {
-    ...{ name, status, databaseBytes },
+    name,
+    status,
+    databaseBytes,
     tables: Object.fromEntries(partitions.map(({ table, bytes }) => [table, bytes])),
     artifacts: byKind(own),
     bytes: databaseBytes + sumOf(own),

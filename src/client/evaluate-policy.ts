@@ -1,7 +1,7 @@
 import { listModels } from '../artifacts/imported-models';
-import { DomainError } from '../domain/base/errors';
-import type { EvaluationRequest } from '../spec/evaluation-spec';
-import { readStoredSpec } from '../spec/read-spec';
+import { DomainError } from '../domain/errors';
+import type { EvaluationRequest } from '../specification/evaluation-spec';
+import { readStoredSpec } from '../specification/read-spec';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import type { Session } from './session';
 

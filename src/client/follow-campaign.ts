@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { retry } from '../base/retry';
+import { retry } from '../requests/retry';
 import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { hasEnded, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';

@@ -1,6 +1,6 @@
 import { campaignWorkflowId } from '../domain/campaign/ids';
-import { forkSpec, type ForkRequest } from '../spec/fork-spec';
-import { hashAsStored, readStoredSpec } from '../spec/read-spec';
+import { forkSpec, type ForkRequest } from '../specification/fork-spec';
+import { hashAsStored, readStoredSpec } from '../specification/read-spec';
 import { hasEnded } from '../store/campaign/campaigns';
 import { forkCampaign } from '../store/campaign/fork-campaign';
 import { operatorName, type Session } from './session';
@@ -24,7 +24,11 @@ export async function startFork(session: Session, sourceName: string, request: F
   const nondeterminism = await requireStartable(session, spec, { drawsTasks: false });
   await requireNoOrphan(session, name);
   const { id } = await forkCampaign(pool, {
-    ...{ source, iteration, name, spec, specHash: hashAsStored(spec, await store.campaigns.find(name)) },
+    source,
+    iteration,
+    name,
+    spec,
+    specHash: hashAsStored(spec, await store.campaigns.find(name)),
     actor: operatorName(),
   });
   await store.campaigns.addNondeterminism(id, nondeterminism);

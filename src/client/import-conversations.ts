@@ -1,19 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { artifactStore } from '../artifacts/artifact-store';
-import { UsageError } from '../base/errors';
-import { parseJson } from '../base/parse-json';
+import { UsageError } from '../errors/errors';
+import { parseJson } from '../input/parse-json';
 import type { Config } from '../config';
-import { deriveSeed } from '../domain/base/seed-tree';
+import { deriveSeed } from '../domain/random/seed-tree';
 import { createEnvironments } from '../envs/environments';
 import { saveExperts } from '../envs/experts/expert-file';
-import type { Progress } from '../envs/base/environment-error';
+import type { Progress } from '../envs/contract/environment-error';
 import { drawUntilDone } from '../envs/server/draw-until-done';
 import { importExperts, type ImportReport } from '../envs/experts/import-experts';
 import { measureExperts, type TrajectoryStatistics } from '../envs/experts/measure-experts';
 import { readConversations, type ConversationFormat } from '../envs/experts/read-conversations';
 import type { TaskRecord, TaskRequest } from '../envs/server/environment-data';
-import { readSpecFile } from '../spec/read-spec-file';
+import { readSpecFile } from '../specification/read-spec-file';
 
 export type ConversationImport = {
   /** Either the environment or a spec is required; a spec determines the environment and its train tasks. */
@@ -71,13 +71,20 @@ export async function importConversations(
     : read.conversations.map((conversation) => taskWithId(taskOf.get(conversation.id) ?? conversation.id));
   const capacity = (await environments?.data.capacity(environment)) ?? maxSessions;
   const { experts, refused } = await importExperts(environments?.open ?? null, tasks, read.conversations, {
-    ...{ environment, taskOf, above, sessions: Math.min(maxSessions, capacity) },
+    environment,
+    taskOf,
+    above,
+    sessions: Math.min(maxSessions, capacity),
     onProgress: (done) => onProgress('conversations', done, read.conversations.length),
   });
   const stored = experts.length > 0 ? await saveExperts(artifactStore(config.artifacts), experts) : null;
   return {
-    ...{ environment, sha256: stored?.sha256 ?? null, path: stored?.path ?? null, replayed: replay },
-    ...{ imported: experts.length, refused: [...read.refused, ...refused] },
+    environment,
+    sha256: stored?.sha256 ?? null,
+    path: stored?.path ?? null,
+    replayed: replay,
+    imported: experts.length,
+    refused: [...read.refused, ...refused],
     claimedMean: mean(experts.map(({ claimed_reward: claimed }) => claimed)),
     replayedMean: replay ? mean(experts.map(({ reward }) => reward)) : null,
     table: measureExperts(experts),
@@ -103,7 +110,12 @@ async function drawOf({ environment, spec: file, count, seed, options }: Convers
 
 /** Returns a task with only its id, for imports without an environment server. */
 const taskWithId = (id: string): TaskRecord => ({
-  ...{ task_id: id, goal: '', definition: {}, features: {}, content_key: '', reference_actions: [] },
+  task_id: id,
+  goal: '',
+  definition: {},
+  features: {},
+  content_key: '',
+  reference_actions: [],
 });
 
 /** Reads the task ids by conversation id; empty without a file. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { UsageError } from '../base/errors';
+import { UsageError } from '../errors/errors';
 import type { Config } from '../config';
 
 export const installable = ['appworld', 'alfworld', 'java'] as const;

@@ -1,6 +1,6 @@
 import { WorkflowFailedError, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
@@ -12,7 +12,7 @@ import {
   skipUpdate,
   statusQuery,
   stopAfterIterationUpdate,
-} from '../workflows/base/messages';
+} from '../workflows/temporal/messages';
 import { findRunProblem, problemError, requireRun, withTemporalDeadline } from './campaign-run';
 import { continuePausedWork, listPausedWork } from './paused-work';
 import { operatorName, type Session } from './session';

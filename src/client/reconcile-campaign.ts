@@ -6,7 +6,7 @@ import { rebuildState } from '../store/campaign/rebuild-state';
 import { policyVocabulary } from '../llm/policy-vocabulary';
 import { deleteUnusable, findUnusable, type Unusable } from '../store/trajectories/delete-unusable';
 import { removeStepBatch } from '../training/local/step-batch';
-import { statusQuery } from '../workflows/base/messages';
+import { statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, problemError } from './campaign-run';
 import { operatorName, type Session } from './session';
 import { startWorkflow } from './start-campaign';

@@ -1,9 +1,9 @@
-import { DomainError } from '../domain/base/errors';
-import { didYouMean } from '../base/did-you-mean';
+import { DomainError } from '../domain/errors';
+import { didYouMean } from '../input/did-you-mean';
 import type { Environments } from '../envs/environments';
 import type { Capabilities } from '../envs/server/environment-data';
-import type { CampaignSpec } from '../spec/campaign-spec';
-import { synthesizes } from '../spec/iteration-plan';
+import type { CampaignSpec } from '../specification/campaign-spec';
+import { synthesizes } from '../specification/iteration-plan';
 
 /**
  * Checks that the environment exists, is available on its server, and has the capabilities that the recipe needs.

@@ -1,6 +1,6 @@
 import { isPlayedIn, type AttemptProgress } from '../domain/campaign/attempt-progress';
-import { plannedPerTask } from '../spec/iteration-plan';
-import { readStoredSpec } from '../spec/read-spec';
+import { plannedPerTask } from '../specification/iteration-plan';
+import { readStoredSpec } from '../specification/read-spec';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
 import type { Session } from './session';

@@ -5,7 +5,7 @@ import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { readConfig, required, type Config } from '../config';
 import { readStackConfig } from '../stack';
 import { createStore, type Store } from '../store';
-import { createPool } from '../store/base/pool';
+import { createPool } from '../store/database/pool';
 import { connectClient } from '../temporal/connect';
 
 /** The configuration and the connections that the functions of this folder use. */

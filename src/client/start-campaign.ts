@@ -1,13 +1,13 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import { taskQueues } from '../domain/campaign/task-queues';
 import { secretFile } from '../process/home';
 import { memoOf } from '../domain/campaign/memo';
-import type { CampaignSpec } from '../spec/campaign-spec';
-import { nondeterminismReasons } from '../spec/nondeterminism';
-import { hashAsStored, readStoredSpec } from '../spec/read-spec';
+import type { CampaignSpec } from '../specification/campaign-spec';
+import { nondeterminismReasons } from '../specification/nondeterminism';
+import { hashAsStored, readStoredSpec } from '../specification/read-spec';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import type { campaign } from '../workflows';
@@ -80,7 +80,7 @@ export async function requireNoOrphan(session: Session, name: string): Promise<v
  * Checks that a campaign with this spec can run here: providers, cluster, environment, its tasks, device, model, experts and
  * matched campaign exist.
  *
- * @returns reasons why another run may give other rows (src/spec/nondeterminism.ts), for the status and the report
+ * @returns reasons why another run may give other rows (src/specification/nondeterminism.ts), for the status and the report
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoProviders`, `NotInstalled`, `NoGpu`, `NoCluster`, `UnknownModel`, `UnknownCampaign`; ConfigError;
  *   EnvironmentError
  */

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { listModels } from '../artifacts/imported-models';
-import { measureFiles, type FileSizes } from '../base/file-sizes';
-import { withClient } from '../store/base/pool';
+import { measureFiles, type FileSizes } from '../files/file-sizes';
+import { withClient } from '../store/database/pool';
 import { listReferences } from '../store/backup/artifacts';
 import type { Session } from './session';
 

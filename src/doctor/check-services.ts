@@ -1,13 +1,13 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
-import { messageOf } from '../base/errors';
+import { messageOf } from '../errors/errors';
 import type { Config } from '../config';
 import { findProcess, readRecord } from '../process/processes';
 import { servers } from '../stack/all-services';
 import { workerRoles, type Service, type Stack } from '../stack/service-definition';
 import { searchAttributes } from '../stack/temporal-service';
-import { connectionOptions } from '../store/base/database-tls';
+import { connectionOptions } from '../store/database/database-tls';
 import { withTemporal } from '../temporal/with-temporal';
 import { check, type Check, CheckFailed } from './check';
 import { checkDatabaseUser } from './check-database-user';

@@ -1,5 +1,5 @@
-import { messageOf } from '../base/errors';
-import { CoevolveError } from '../domain/base/errors';
+import { messageOf } from '../errors/errors';
+import { CoevolveError } from '../domain/errors';
 
 /** One line of `coevolve doctor`. */
 export type Check = {

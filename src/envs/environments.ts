@@ -1,7 +1,7 @@
 import { required, type Config } from '../config';
-import type { OpenEnvironment } from './base/environment';
+import type { OpenEnvironment } from './contract/environment';
 import { environmentData, type EnvironmentData } from './server/environment-data';
-import { EnvironmentError } from './base/environment-error';
+import { EnvironmentError } from './contract/environment-error';
 import { readThirdPartyServers, type ThirdPartyServers } from './third-party/read-servers';
 import { thirdPartyClient } from './third-party/client';
 import { thirdPartyData } from './third-party/data';

@@ -1,5 +1,5 @@
 import type { Capabilities } from './server/environment-data';
-import { EnvironmentError } from './base/environment-error';
+import { EnvironmentError } from './contract/environment-error';
 import type { ThirdPartyServer } from './third-party/read-servers';
 import type { Environments } from './environments';
 import { actionParserOf } from './third-party/parse-action';
@@ -26,11 +26,15 @@ export async function listEnvironments({ data, health, thirdParty }: Environment
   const { environments, unavailable } = await health.read();
   const hosted = Object.entries(environments).map(async ([name, { sessions, capacity }]) => {
     const capabilities = await data.capabilities(name).catch(nullIfRejected);
-    return { ...{ name, section: 'hosted' as const, unavailable: null }, ...{ sessions, capacity, capabilities } };
+    return { name, section: 'hosted' as const, unavailable: null, sessions, capacity, capabilities };
   });
   const missing = Object.entries(unavailable).map(([name, reason]) => ({
-    ...{ name, section: 'hosted' as const, unavailable: reason },
-    ...{ sessions: null, capacity: null, capabilities: null },
+    name,
+    section: 'hosted' as const,
+    unavailable: reason,
+    sessions: null,
+    capacity: null,
+    capabilities: null,
   }));
   const servers = [...thirdParty.values()].map((server) => thirdPartyListing(server, data));
   return [...(await Promise.all(hosted)), ...missing, ...(await Promise.all(servers))];
@@ -48,8 +52,11 @@ async function thirdPartyListing(server: ThirdPartyServer, data: Environments['d
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
   return {
-    ...{ name: server.name, section: 'servers', unavailable },
-    ...{ sessions: null, capacity: server.sessions },
+    name: server.name,
+    section: 'servers',
+    unavailable,
+    sessions: null,
+    capacity: server.sessions,
     capabilities: unavailable === null ? await data.capabilities(server.name) : null,
   };
 }

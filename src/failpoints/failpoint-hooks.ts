@@ -1,5 +1,5 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { readShare } from '../base/read-variable';
+import { readShare } from '../input/read-variable';
 import { duplicateExecutions } from './duplicate-executions';
 import type { FailpointVariables } from './failpoint-variables';
 import { killAtFailpoints, type FailpointWrappers } from './kill-at-failpoints';

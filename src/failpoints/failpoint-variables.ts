@@ -1,4 +1,4 @@
-import type { Env } from '../base/read-variable';
+import type { Env } from '../input/read-variable';
 
 const names = ['COEVOLVE_FAILPOINT', 'COEVOLVE_DUPLICATE_SHARE', 'COEVOLVE_KILL_SHARE'] as const;
 

@@ -1,5 +1,5 @@
-import type { Dependencies } from '../activities/base/dependencies';
-import type { OpenEnvironment } from '../envs/base/environment';
+import type { Dependencies } from '../activities/context/dependencies';
+import type { OpenEnvironment } from '../envs/contract/environment';
 
 /** Returns the same dependencies, which call `onEffect` after each effect outside the database. */
 export function observeEffects<D extends Dependencies>(dependencies: D, onEffect: () => void): D {

@@ -1,4 +1,4 @@
-import { ConfigError } from '../base/errors';
+import { ConfigError } from '../errors/errors';
 
 export const failpointPositions = ['before', 'afterEffect', 'afterCommit', 'beforeAck'] as const;
 

@@ -25,7 +25,9 @@ export function chatBodyOf(settings: ChatSettings, { tokenLimitField }: Pick<Pro
   const { model, messages, temperature, seed, tokenLimit, reasoningEffort, responseFormat, body } = settings;
   return {
     ...body,
-    ...{ model, messages: messages as OpenAI.ChatCompletionMessageParam[], [tokenLimitField]: tokenLimit },
+    model,
+    messages: messages as OpenAI.ChatCompletionMessageParam[],
+    [tokenLimitField]: tokenLimit,
     ...(temperature !== null && { temperature }),
     ...(seed !== null && { seed }),
     ...(reasoningEffort !== null && { reasoning_effort: reasoningEffort as OpenAI.ReasoningEffort }),

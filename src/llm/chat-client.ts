@@ -1,9 +1,9 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
 import { separateThinking } from '../domain/rollout/thinking';
-import { boundedFetch } from '../base/bounded-fetch';
-import { answerBounds } from '../base/json-bounds';
-import { listOf } from '../base/list-of';
+import { boundedFetch } from '../requests/bounded-fetch';
+import { answerBounds } from '../input/json-bounds';
+import { listOf } from '../input/list-of';
 import { adviceOnParameter, chatBodyOf, type ChatSettings } from './chat-body';
 import { ModelError, toModelError, type ServiceDescription } from './model-error';
 import type { Provider } from './providers';
@@ -22,10 +22,7 @@ export type EmbedRequest = Sent & { texts: readonly string[] };
 
 /** Client of one provider with the OpenAI protocol. It retries nothing: retries are Temporal's. */
 export const chatClient = (provider: Provider) => {
-  const client = new OpenAI({
-    ...{ baseURL: provider.url, apiKey: provider.key() ?? 'none', organization: null, project: null },
-    ...{ maxRetries: 0, timeout: provider.timeoutSeconds * 1000, logLevel: 'off', fetch: boundedFetch(answerBounds) },
-  });
+  const client = openAiClient(provider);
   const embeddings = client.withOptions({ fetch: boundedFetch(vectorBounds) }).embeddings;
 
   return {
@@ -76,6 +73,18 @@ export const chatClient = (provider: Provider) => {
     }
   }
 };
+
+const openAiClient = (provider: Provider) =>
+  new OpenAI({
+    baseURL: provider.url,
+    apiKey: provider.key() ?? 'none',
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    timeout: provider.timeoutSeconds * 1000,
+    logLevel: 'off',
+    fetch: boundedFetch(answerBounds),
+  });
 
 /** A batch of 64 vectors with 16,000 numbers has 22 MB. */
 const vectorBounds = { ...answerBounds, maxBytes: 32 * 2 ** 20 };

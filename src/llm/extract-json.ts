@@ -1,4 +1,4 @@
-import { answerBounds, jsonBounds } from '../base/json-bounds';
+import { answerBounds, jsonBounds } from '../input/json-bounds';
 
 /** Only the end of a longer text is searched: answers come last, and 128,000 tokens have about 500,000 characters. */
 const maxLength = 2 ** 20;

@@ -1,6 +1,6 @@
 import { APIConnectionError, APIError } from 'openai';
-import { ServiceError } from '../base/errors';
-import { UnboundedJson } from '../base/json-bounds';
+import { ServiceError } from '../errors/errors';
+import { UnboundedJson } from '../input/json-bounds';
 
 /**
  * - `unavailable`: a later request may succeed;
@@ -98,8 +98,16 @@ function delayOf({ headers }: APIError): number | undefined {
 
 /** Error codes of connections that were never established. */
 const connectCodes = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
-  ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
 /** False for 504: after a gateway timeout the model may have computed a completion. */

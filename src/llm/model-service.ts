@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import { sha256 } from '../base/sha256';
-import { canonicalJson } from '../domain/base/canonical-json';
-import { DomainError } from '../domain/base/errors';
-import type { CampaignSpec } from '../spec/campaign-spec';
+import { sha256 } from '../files/sha256';
+import { canonicalJson } from '../domain/canonical-json';
+import { DomainError } from '../domain/errors';
+import type { CampaignSpec } from '../specification/campaign-spec';
 import { providerClient, type CallStore, type PaidCall, type ProviderClient } from './provider-client';
 import { promptId } from './prompts/prompt';
 import { requireProviders, type Providers } from './providers';
@@ -89,13 +89,17 @@ async function ask({ client, timeoutSeconds }: Target, spec: CampaignSpec, reque
   const { model, reasoningEffort: effort } = settings;
   const chat = {
     ...settings,
-    ...{ messages, seed: settings.seed === null ? null : seed, tokenLimit: maxTokens + thinkingTokens },
+    messages,
+    seed: settings.seed === null ? null : seed,
+    tokenLimit: maxTokens + thinkingTokens,
     reasoningEffort: isShort && effort !== null && !lowEfforts.includes(effort) ? 'low' : effort,
     responseFormat: responseFormatOf(structured, prompt, schema),
   };
   const paid: PaidCall<Reply> = {
     call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(canonicalJson(chat)), timeoutSeconds },
-    ...{ campaign: spec.name, price, signal },
+    campaign: spec.name,
+    price,
+    signal,
     estimate: { promptTokens: estimatePrompt(messages), completionTokens: chat.tokenLimit },
     async send(api, requestId) {
       const { reply, usage } = await api.chat({ ...chat, requestId, signal });
@@ -112,7 +116,9 @@ function shorterOf(request: ModelRequest, reply: Reply): Asked | undefined {
   if (reply.kind !== 'cut-off' || reply.at === 'context') return undefined;
   return {
     ...request,
-    ...{ callId: `${request.callId}/shorten`, prompt: `${request.prompt}+${promptId(shortenPrompt)}`, isShort: true },
+    callId: `${request.callId}/shorten`,
+    prompt: `${request.prompt}+${promptId(shortenPrompt)}`,
+    isShort: true,
     messages: shortenPrompt.render({ messages: request.messages, answer: reply.text }),
   };
 }
@@ -122,7 +128,8 @@ function repairOf(request: ModelRequest, reply: Reply, problems: readonly string
   if (reply.kind !== 'text') return undefined;
   return {
     ...request,
-    ...{ callId: `${request.callId}/repair`, prompt: `${request.prompt}+${promptId(repairPrompt)}` },
+    callId: `${request.callId}/repair`,
+    prompt: `${request.prompt}+${promptId(repairPrompt)}`,
     messages: repairPrompt.render({ messages: request.messages, answer: reply.text, problems }),
   };
 }
@@ -145,10 +152,18 @@ async function embedBatch(
   const batch = texts.slice(from, from + batchSize).map((text) => text.trim() || ' '); // servers reject an empty text
   const paid: PaidCall<PackedVectors> = {
     call: {
-      ...{ key, callId: `${callId}/${from / batchSize}`, purpose: 'embedding', provider, model, prompt: 'none' },
-      ...{ requestSha256: sha256(canonicalJson({ model, input: batch })), timeoutSeconds },
+      key,
+      callId: `${callId}/${from / batchSize}`,
+      purpose: 'embedding',
+      provider,
+      model,
+      prompt: 'none',
+      requestSha256: sha256(canonicalJson({ model, input: batch })),
+      timeoutSeconds,
     },
-    ...{ campaign: spec.name, price, signal },
+    campaign: spec.name,
+    price,
+    signal,
     estimate: { promptTokens: estimateText(batch.join('\n')), completionTokens: 0 },
     async send(api, requestId) {
       const { vectors, usage } = await api.embed({ model, texts: batch, requestId, signal });

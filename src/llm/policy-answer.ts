@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '../base/parse-json';
+import { parseJson } from '../input/parse-json';
 import { withThinking } from '../domain/rollout/thinking';
 import type { SampledAction } from '../domain/rollout/turn';
 
@@ -23,7 +23,9 @@ export const completion = z.object({
     z.object({
       message: z.object({
         content: z.string().nullable(),
-        ...{ reasoning_content: thinking, reasoning: thinking, tool_calls: toolCalls },
+        reasoning_content: thinking,
+        reasoning: thinking,
+        tool_calls: toolCalls,
       }),
       finish_reason: z.string(),
       token_ids: list,

@@ -2,10 +2,10 @@ import type { Tool } from '../domain/rollout/functions';
 import type { ChatMessage, SampledAction } from '../domain/rollout/turn';
 import OpenAI from 'openai';
 import { z } from 'zod';
-import { boundedFetch } from '../base/bounded-fetch';
-import { answerBounds, type JsonBounds } from '../base/json-bounds';
-import { listOf } from '../base/list-of';
-import { patientFetch } from '../base/patient-fetch';
+import { boundedFetch } from '../requests/bounded-fetch';
+import { answerBounds, type JsonBounds } from '../input/json-bounds';
+import { listOf } from '../input/list-of';
+import { patientFetch } from '../requests/patient-fetch';
 import { ModelError, policyServer, toModelError } from './model-error';
 import { policyTurns } from './policy-turns';
 import { completion, logprobsOf, problemOf, toAction, type Completion } from './policy-answer';
@@ -147,14 +147,22 @@ const slow = (url: string, timeoutMs: number): ModelError =>
 
 /** `tool_choice: none` keeps a call as text of the answer: vLLM needs no parser, and the action is what was sampled. */
 const bodyOf = ({ policyId, messages, tools, temperature, seed, maxTokens }: SampleRequest) => ({
-  ...{ model: policyId, messages: messages as OpenAI.ChatCompletionMessageParam[], temperature, seed },
-  ...{ max_tokens: maxTokens, logprobs: true },
+  model: policyId,
+  messages: messages as OpenAI.ChatCompletionMessageParam[],
+  temperature,
+  seed,
+  max_tokens: maxTokens,
+  logprobs: true,
   ...(tools && { tools: tools as unknown[] as OpenAI.ChatCompletionFunctionTool[], tool_choice: 'none' as const }),
   return_token_ids: true, // vLLM's extension
 });
 
 const probeOf = (policyId: string): SampleRequest => ({
-  ...{ policyId, messages: [{ role: 'user', content: '?' }], seed: 0, temperature: 0, maxTokens: 1 },
+  policyId,
+  messages: [{ role: 'user', content: '?' }],
+  seed: 0,
+  temperature: 0,
+  maxTokens: 1,
   signal: new AbortController().signal,
 });
 

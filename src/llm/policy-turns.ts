@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { messageOf } from '../base/errors';
-import { patientFetch } from '../base/patient-fetch';
+import { messageOf } from '../errors/errors';
+import { patientFetch } from '../requests/patient-fetch';
 import { ModelError, policyServer } from './model-error';
 import type { PolicyEndpoint } from './policy-client';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '../base/parse-json';
+import { parseJson } from '../input/parse-json';
 
 /** Returns the number of token ids of a policy; undefined if its files do not say it. */
 export type VocabularyOf = (policyId: string) => Promise<number | undefined>;

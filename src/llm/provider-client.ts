@@ -3,8 +3,8 @@ import type { Spending } from '../store/spending/budgets';
 import type { ModelCall } from '../store/spending/model-calls';
 import { chatClient, type Usage } from './chat-client';
 import { ModelError } from './model-error';
-import { createSemaphore } from '../base/semaphore';
-import { sleep } from '../base/sleep';
+import { createSemaphore } from '../requests/semaphore';
+import { sleep } from '../requests/sleep';
 import { providerLimits, type LimitStore } from './provider-limits';
 import type { Provider } from './providers';
 

@@ -1,5 +1,5 @@
-import { sleep } from '../base/sleep';
-import { DomainError } from '../domain/base/errors';
+import { sleep } from '../requests/sleep';
+import { DomainError } from '../domain/errors';
 import type { Store } from '../store';
 import { ModelError } from './model-error';
 import type { Provider } from './providers';

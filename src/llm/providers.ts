@@ -2,12 +2,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../config';
-import { DomainError } from '../domain/base/errors';
-import { didYouMean } from '../base/did-you-mean';
-import type { CampaignSpec } from '../spec/campaign-spec';
-import { describeIssue } from '../base/describe-issue';
+import { DomainError } from '../domain/errors';
+import { didYouMean } from '../input/did-you-mean';
+import type { CampaignSpec } from '../specification/campaign-spec';
+import { describeIssue } from '../input/describe-issue';
 import { readHeaders } from './provider-headers';
-import { parseYaml, withPosition } from '../base/parse-yaml';
+import { parseYaml, withPosition } from '../input/parse-yaml';
 
 const count = z.number().int().min(1);
 const rate = z.number().positive();

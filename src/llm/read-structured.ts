@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { describeIssue } from '../base/describe-issue';
+import { describeIssue } from '../input/describe-issue';
 import { extractJson } from './extract-json';
 import type { Reply } from './request';
 

@@ -1,5 +1,5 @@
 import type { ModelPurpose } from '../domain/campaign/iteration-plan';
-import type { IterationKey } from '../store/base/epoch';
+import type { IterationKey } from '../store/database/epoch';
 import type { ChatMessage } from '../domain/rollout/turn';
 
 /** One request to a language model. */

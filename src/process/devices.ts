@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { ConfigError } from '../base/errors';
+import { ConfigError } from '../errors/errors';
 
 /** A GPU of this machine, or a declared one. */
 export type Device = { index: number; memoryBytes: number };

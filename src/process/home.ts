@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { writeAtomicallySync } from '../base/atomic-write';
+import { writeAtomicallySync } from '../files/atomic-write';
 
 /** Creates the folders of a home with mode 0700. */
 export function createHome(home: string): void {

@@ -3,7 +3,7 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { codeOf } from '../base/errors';
+import { codeOf } from '../errors/errors';
 import { isAlive, startTimeOf } from './processes';
 
 const Owner = z.object({ pid: z.number(), startTime: z.string(), nonce: z.string() });

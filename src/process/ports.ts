@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 
 /** The range lies below the ephemeral ports of Linux (from 32768) and macOS (from 49152). */
 const firstPort = 20_000;

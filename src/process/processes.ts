@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf } from '../base/errors';
+import { codeOf } from '../errors/errors';
 
 /** A program to start; with uid and gid it runs as that user. */
 export type Launch = {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { writeAtomicallySync } from '../base/atomic-write';
+import { writeAtomicallySync } from '../files/atomic-write';
 import { startTimeOf } from './processes';
 
 /**

@@ -1,16 +1,16 @@
 import type { z } from 'zod';
 import { questionOf } from '../activities/validate/ask-judge';
-import { deriveSeed } from '../domain/base/seed-tree';
+import { deriveSeed } from '../domain/random/seed-tree';
 import { sessionHolder } from '../domain/campaign/ids';
 import type { ChatMessage } from '../domain/rollout/turn';
 import type { Judgement } from '../domain/tasks/admission/candidate';
-import type { OpenEnvironment } from '../envs/base/environment';
+import type { OpenEnvironment } from '../envs/contract/environment';
 import { playEpisode, type Episode } from '../envs/episode/play-episode';
 import { retryWhenUnavailable } from '../envs/episode/retry-when-unavailable';
 import type { EnvironmentData, TaskRecord } from '../envs/server/environment-data';
 import type { ModelRequest, ModelService } from '../llm/model-service';
 import { promptId } from '../llm/prompts/prompt';
-import type { CampaignSpec } from '../spec/campaign-spec';
+import type { CampaignSpec } from '../specification/campaign-spec';
 
 export type CaseDependencies = {
   models: ModelService;
@@ -64,7 +64,10 @@ export async function judgeEpisode(run: CaseRun, id: string, subject: JudgedEpis
     transcript: { ...episode, observationCharacters },
   });
   const verdict = await askForJson(run, {
-    ...{ purpose: 'judge', callId: `judge/${run.contextId}/${id}`, prompt, messages },
+    purpose: 'judge',
+    callId: `judge/${run.contextId}/${id}`,
+    prompt,
+    messages,
   });
   return verdict ?? { completed: null, reason: 'the judge gave no usable answer' };
 }
@@ -81,7 +84,10 @@ export function playActions(
     const session = await openEnvironment(spec.environment.name, { signal });
     try {
       const request = {
-        ...{ task: definition, seed: spec.seed, episodeId: contextId, holder: sessionHolder(caseKey.campaignId) },
+        task: definition,
+        seed: spec.seed,
+        episodeId: contextId,
+        holder: sessionHolder(caseKey.campaignId),
       };
       return await playEpisode(session, request, (_, turn) => Promise.resolve(actions[turn]!), actions.length);
     } finally {

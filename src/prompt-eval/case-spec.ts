@@ -1,6 +1,6 @@
-import { resolveSpec } from '../spec/read-spec';
-import type { CampaignSpec } from '../spec/campaign-spec';
-import { withChange, type SpecChange } from '../spec/spec-layers';
+import { resolveSpec } from '../specification/read-spec';
+import type { CampaignSpec } from '../specification/campaign-spec';
+import { withChange, type SpecChange } from '../specification/spec-layers';
 import { caseDraw, caseEnvironment } from './cases';
 
 /**
@@ -11,7 +11,9 @@ import { caseDraw, caseEnvironment } from './cases';
  */
 export function caseSpec(provider: string, model: string, changes: readonly SpecChange[]): CampaignSpec {
   const base = {
-    ...{ name: 'prompts-eval', seed: 7, recipe: 'coevolve' },
+    name: 'prompts-eval',
+    seed: 7,
+    recipe: 'coevolve',
     environment: { ...caseEnvironment, trainTasks: caseDraw.count },
     llm: { models: { explorer: { provider, model, price: { inputPerMillion: 0, outputPerMillion: 0 } } } },
     synthesis: { candidatesPerSignal: 2, exploration: { contextsPerSignal: 1, rounds: 2, maxTurns: 8 } },

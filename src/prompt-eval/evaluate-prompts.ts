@@ -1,7 +1,7 @@
 import { admissionRulesOf } from '../activities/validate/admission-rules';
-import { retry } from '../base/retry';
-import { slidingWindow } from '../domain/base/concurrency';
-import { DomainError } from '../domain/base/errors';
+import { retry } from '../requests/retry';
+import { slidingWindow } from '../domain/concurrency';
+import { DomainError } from '../domain/errors';
 import { candidateTaskId } from '../domain/campaign/ids';
 import { admit } from '../domain/tasks/admission/admit';
 import type { Candidate, KnownTask } from '../domain/tasks/admission/candidate';
@@ -10,7 +10,7 @@ import { ModelError } from '../llm/model-error';
 import { createModelService, type ModelService } from '../llm/model-service';
 import type { Providers } from '../llm/providers';
 import { unstoredCalls, type CallTotals } from '../llm/unstored-calls';
-import type { CampaignSpec } from '../spec/campaign-spec';
+import type { CampaignSpec } from '../specification/campaign-spec';
 import { caseKey, type CaseDependencies, type Purpose } from './case-judge';
 import { caseDraw, promptCases, type PromptCase } from './cases';
 import { playCase, type PlayedCandidate, type PlayedCase } from './play-case';
@@ -129,9 +129,18 @@ function decide(
 }
 
 const toCandidate = ({ aim, contextId }: PlayedCase, made: PlayedCandidate, index: number): Candidate => ({
-  ...{ id: candidateTaskId(caseKey.iteration, aim, `${contextId}.${index}`), aim, source: contextId, relation: null },
-  ...{ confidence: made.confidence, goal: made.query, contentKey: made.contentKey ?? `${contextId}.${index}` },
-  ...{ actions: made.actions, author: 'model', refusal: made.refused?.reason ?? null },
+  id: candidateTaskId(caseKey.iteration, aim, `${contextId}.${index}`),
+  aim,
+  source: contextId,
+  relation: null,
+  confidence: made.confidence,
+  goal: made.query,
+  contentKey: made.contentKey ?? `${contextId}.${index}`,
+  actions: made.actions,
+  author: 'model',
+  refusal: made.refused?.reason ?? null,
   execution: { played: made.isPlayed, reward: made.reward },
-  ...{ judgement: made.judgement, attempts: null, vector: null },
+  judgement: made.judgement,
+  attempts: null,
+  vector: null,
 });

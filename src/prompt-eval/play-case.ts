@@ -1,6 +1,6 @@
 import { composeCandidate } from '../activities/synthesize/compose-candidate';
 import { playRun, type Played } from '../activities/synthesize/play-run';
-import { deriveSeed } from '../domain/base/seed-tree';
+import { deriveSeed } from '../domain/random/seed-tree';
 import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
 import type { Judgement } from '../domain/tasks/admission/candidate';
 import type { AbstractedTask, Reflection } from '../domain/tasks/exploration';
@@ -9,7 +9,7 @@ import type { Episode } from '../envs/episode/play-episode';
 import type { TaskRecord } from '../envs/server/environment-data';
 import { abstractionPrompt } from '../llm/prompts/abstraction';
 import { reflectionPrompt } from '../llm/prompts/reflection';
-import type { CampaignSpec } from '../spec/campaign-spec';
+import type { CampaignSpec } from '../specification/campaign-spec';
 import {
   askForJson,
   caseKey,
@@ -83,9 +83,14 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   if (runs.length === 0) return [];
   const limit = run.spec.synthesis.candidatesPerSignal;
   const written = await askForJson(run, {
-    ...{ purpose: 'abstractor', callId: `abstract/${run.contextId}`, prompt: abstractionPrompt },
+    purpose: 'abstractor',
+    callId: `abstract/${run.contextId}`,
+    prompt: abstractionPrompt,
     messages: abstractionPrompt.render({
-      ...{ opening: runs[0]!.opening, runs: runs.map(({ turns }) => turns), limit, knownGoals },
+      opening: runs[0]!.opening,
+      runs: runs.map(({ turns }) => turns),
+      limit,
+      knownGoals,
       observationCharacters: run.spec.synthesis.exploration.observationCharacters,
     }),
   });
@@ -103,9 +108,14 @@ const maxGoals = 12;
 
 const reflect = (run: CaseRun, { played: { aim }, task }: CaseInput, { wrong, reference }: Attempts) =>
   askForJson<Reflection>(run, {
-    ...{ purpose: 'reflector', callId: `reflect/${run.contextId}`, prompt: reflectionPrompt },
+    purpose: 'reflector',
+    callId: `reflect/${run.contextId}`,
+    prompt: reflectionPrompt,
     messages: reflectionPrompt.render({
-      ...{ goal: task.goal, opening: wrong.opening, turns: wrong.turns, reward: wrong.reward },
+      goal: task.goal,
+      opening: wrong.opening,
+      turns: wrong.turns,
+      reward: wrong.reward,
       counterpart: aim === 'rare' ? null : reference,
       signal: { kind: aim, detail: signalDetail[aim] },
       observationCharacters: run.spec.synthesis.exploration.observationCharacters,
@@ -121,7 +131,13 @@ async function explore(
   const runs: Played[] = [];
   for (let round = 0; round < spec.synthesis.exploration.rounds; round++) {
     const ended = await playRun(run, {
-      ...{ key: caseKey, spec, aim, round, earlierRuns: runs, signal, ...shown },
+      key: caseKey,
+      spec,
+      aim,
+      round,
+      earlierRuns: runs,
+      signal,
+      ...shown,
       task: { environment: spec.environment.name, definition: task.definition },
       runId: explorationRunId(contextId, round),
       seed: deriveSeed(spec.seed, 'explore', contextId, round),
@@ -153,7 +169,11 @@ async function validate(
   const episode = await playActions(run, { definition }, actions);
   const subject = { goal: candidate.query, criterion: candidate.completionCriterion, episode };
   return {
-    ...{ ...candidate, actions, refused: null, contentKey, isPlayed: true },
+    ...candidate,
+    actions,
+    refused: null,
+    contentKey,
+    isPlayed: true,
     reward: grader === 'environment' ? episode.reward : null,
     judgement: await judgeEpisode(run, `candidate/${number}`, subject),
   };

@@ -1,4 +1,4 @@
-import { compareText } from '../domain/base/compare-text';
+import { compareText } from '../domain/compare-text';
 import { wilsonInterval, type Interval } from '../domain/evaluation/statistics';
 import type { Decision } from '../domain/tasks/admission/admit';
 import type { AdmissionStage } from '../domain/tasks/admission/candidate';
@@ -21,7 +21,9 @@ export type EvalStage = (typeof evalStages)[number];
 export type Yield = { passed: number; of: number; share: number | null } & Interval;
 
 export const yieldOf = (passed: number, of: number): Yield => ({
-  ...{ passed, of, share: of === 0 ? null : passed / of },
+  passed,
+  of,
+  share: of === 0 ? null : passed / of,
   ...wilsonInterval(passed, of),
 });
 
@@ -35,9 +37,15 @@ export function fateOf({ refused }: Pick<PlayedCandidate, 'refused'>, { reason, 
 }
 
 const stageOf: Record<AdmissionStage, EvalStage> = {
-  ...{ executed: 'executed', valid: 'executed', judged: 'validated' },
-  ...{ unique: 'unique', decontaminated: 'unique', diverse: 'unique' },
-  ...{ quota: 'unique', 'growth-cap': 'unique', approved: 'unique' }, // the cases have no such limit
+  executed: 'executed',
+  valid: 'executed',
+  judged: 'validated',
+  unique: 'unique',
+  decontaminated: 'unique',
+  diverse: 'unique',
+  quota: 'unique',
+  'growth-cap': 'unique',
+  approved: 'unique', // the cases have no such limit
 };
 
 type Counts = { answers: readonly { problem: string | null }[]; wanted: number; fates: readonly Fate[] };

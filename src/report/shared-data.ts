@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { DomainError } from '../domain/base/errors';
-import { deriveSeed } from '../domain/base/seed-tree';
+import { DomainError } from '../domain/errors';
+import { deriveSeed } from '../domain/random/seed-tree';
 import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../domain/evaluation/statistics';
 import { isSuccess } from '../domain/rollout/trajectory';
 import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from './page/section';

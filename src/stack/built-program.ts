@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 import type { Config } from '../config';
 
 /** The compiled command line, which workers and the supervisor run. */

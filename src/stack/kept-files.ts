@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 import type { Config } from '../config';
 import type { Stack } from './service-definition';
 import { withKeptFiles, writeState, type FileName, type StackState } from './stack-state';

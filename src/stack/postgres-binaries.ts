@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { codeOf, StackError } from '../base/errors';
+import { codeOf, StackError } from '../errors/errors';
 import type { Config } from '../config';
 import { findProgram } from '../process/find-program';
 

@@ -1,9 +1,9 @@
-import { sha256 } from '../base/sha256';
+import { sha256 } from '../files/sha256';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 import type { Stack } from './service-definition';
 import { writeState } from './stack-state';
 

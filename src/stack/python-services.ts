@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
-import { codeOf, StackError } from '../base/errors';
+import { codeOf, StackError } from '../errors/errors';
 import type { Config, Endpoint, PolicyServerConfig } from '../config';
 import { ensureSecret, secretFile, type SecretName } from '../process/home';
 import type { Launch } from '../process/processes';
@@ -17,7 +17,8 @@ export const environmentServer = pythonServer({
   // It runs actions written by a language model, so its variables contain no credentials, nor a proxy with credentials.
   inheritsEnvironment: ['PATH', 'HOME', 'LANG', 'LC_*', 'TZ', 'TMPDIR', 'JAVA_HOME'],
   argumentsOf: ({ environmentsFile: file, home }) => [
-    ...['--state', path.join(home, 'environments')],
+    '--state',
+    path.join(home, 'environments'),
     ...(file ? ['--settings', file] : []),
   ],
   settingsOf: ({ environmentsFile: file }) => (file ? [file] : []),

@@ -1,4 +1,4 @@
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 import type { Config } from '../config';
 import type { Launch } from '../process/processes';
 import type { PortName, StackState } from './stack-state';

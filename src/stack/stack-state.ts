@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { writeAtomicallySync } from '../base/atomic-write';
-import { messageOf, StackError } from '../base/errors';
+import { writeAtomicallySync } from '../files/atomic-write';
+import { messageOf, StackError } from '../errors/errors';
 import type { Config, Endpoint } from '../config';
 import { secretFile, type SecretName } from '../process/home';
 

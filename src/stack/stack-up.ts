@@ -1,4 +1,4 @@
-import { messageOf } from '../base/errors';
+import { messageOf } from '../errors/errors';
 import type { Config } from '../config';
 import { createHome } from '../process/home';
 import { withStackLock } from '../process/lock';

@@ -1,4 +1,4 @@
-import { sha256 } from '../base/sha256';
+import { sha256 } from '../files/sha256';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

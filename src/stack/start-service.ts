@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 import { chooseFreePort, isPortFree } from '../process/ports';
 import {
   findProcess,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../base/errors';
-import { backoffMs } from '../base/retry';
+import { messageOf } from '../errors/errors';
+import { backoffMs } from '../requests/retry';
 import type { Config } from '../config';
 import { createHome } from '../process/home';
 import { withStackLockIfFree } from '../process/lock';

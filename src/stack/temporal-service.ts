@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Connection } from '@temporalio/client';
 import { msToTs, tsToMs } from '@temporalio/common/lib/time';
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 import type { Config } from '../config';
 import { findProgram, isExecutable } from '../process/find-program';
 import { withTemporal } from '../temporal/with-temporal';

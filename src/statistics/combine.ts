@@ -8,7 +8,9 @@ const measure = { value: z.number(), low: z.number().nullable(), high: z.number(
 const combineOutput: z.ZodType<{ arms: CombinedArm[] }> = z.object({
   arms: z.array(
     z.object({
-      ...{ arm: z.string(), iqm: z.object(measure), gap: z.object(measure) },
+      arm: z.string(),
+      iqm: z.object(measure),
+      gap: z.object(measure),
       profile: z.array(z.object({ score: z.number(), ...measure })),
     }),
   ),

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { z } from 'zod';
-import { StackError, codeOf, messageOf } from '../base/errors';
+import { StackError, codeOf, messageOf } from '../errors/errors';
 import type { Config } from '../config';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 
 /** 80 cells with 13 checkpoints of 1,000 tasks take less than a minute, also on a loaded machine. */
 const timeoutMs = 10 * 60_000;

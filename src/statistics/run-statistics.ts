@@ -1,6 +1,6 @@
-import { sha256 } from '../base/sha256';
+import { sha256 } from '../files/sha256';
 import type { Config } from '../config';
-import { canonicalJson } from '../domain/base/canonical-json';
+import { canonicalJson } from '../domain/canonical-json';
 import type { AnalysisInput, AnalysisOutput } from '../domain/experiment/analysis';
 import type { Store } from '../store';
 import { analysisOutput } from './analysis-output';

@@ -1,4 +1,4 @@
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 import { Client, Connection } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import type { Config, TemporalConfig } from '../config';

@@ -1,4 +1,4 @@
-import { UsageError } from '../base/errors';
+import { UsageError } from '../errors/errors';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { keyBytes } from './payload-keys';

@@ -3,8 +3,8 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from '../config';
-import { describeIssue } from '../base/describe-issue';
-import { parseYaml } from '../base/parse-yaml';
+import { describeIssue } from '../input/describe-issue';
+import { parseYaml } from '../input/parse-yaml';
 
 /** AES-256 key with its id in encrypted payloads. Its printed form does not contain the key. */
 export type PayloadKey = { readonly id: string; readonly key: KeyObject };

@@ -1,4 +1,4 @@
-import { ConfigError } from '../base/errors';
+import { ConfigError } from '../errors/errors';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';

@@ -1,4 +1,4 @@
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 import { withFunctionsFor, type Reading } from '../domain/rollout/reading';
 import { withoutThinking } from '../domain/rollout/thinking';
 import { conversationOf } from '../domain/rollout/turn';

@@ -51,7 +51,10 @@ export function pairLine(
   );
   return line(
     {
-      ...{ prompt, chosen: completions[0], rejected: completions[1], ...others },
+      prompt,
+      chosen: completions[0],
+      rejected: completions[1],
+      ...others,
       observations: completions.flat().filter(({ role }) => role !== 'assistant').length,
       pair_id: pair.pairId,
       kind: pair.kind,

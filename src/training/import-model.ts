@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/artifact-store';
 import { requireFreeName, requireModelName, saveModel, type ImportedModel } from '../artifacts/imported-models';
 import type { Config } from '../config';
-import { DomainError } from '../domain/base/errors';
+import { DomainError } from '../domain/errors';
 
 const run = promisify(execFile);
 
@@ -52,13 +52,16 @@ export async function importModel(
     });
     const facts = imported.parse(JSON.parse(stdout));
     const model = {
-      ...{ name, policyId: facts.policy_hash },
+      name,
+      policyId: facts.policy_hash,
       source: facts.source,
       license: facts.license,
-      ...{ chatFormat: facts.chat_format, tools: facts.tools },
+      chatFormat: facts.chat_format,
+      tools: facts.tools,
       architecture: facts.architecture,
       parameters: facts.parameters,
-      ...{ weights: facts.weights, notes: facts.notes },
+      weights: facts.weights,
+      notes: facts.notes,
     };
     await requireFreeName(artifacts, model);
     await artifacts.adoptPolicy(output, model.policyId);

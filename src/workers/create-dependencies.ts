@@ -1,4 +1,4 @@
-import type { Dependencies } from '../activities/base/dependencies';
+import type { Dependencies } from '../activities/context/dependencies';
 import { backendForRun, type TrainingBackends } from '../activities/train/backend-for-run';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
@@ -12,7 +12,7 @@ import { findDevices } from '../process/devices';
 import { hasEmbeddedServer, leasesFolder, serverDevices } from '../process/server-devices';
 import { analyzeOnce } from '../statistics/run-statistics';
 import { createStore } from '../store';
-import { createPool } from '../store/base/pool';
+import { createPool } from '../store/database/pool';
 import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
 import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
 import { localBackend } from '../training/local/local-backend';

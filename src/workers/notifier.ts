@@ -1,5 +1,5 @@
 import { log } from '@temporalio/activity';
-import type { CampaignNotification } from '../activities/base/dependencies';
+import type { CampaignNotification } from '../activities/context/dependencies';
 
 /** Text of a message for a chat program, which shows `text`; the other keys are for programs. */
 type Message = CampaignNotification & { campaign: string; text: string };

@@ -1,14 +1,14 @@
 import { ApplicationFailure, TemporalFailure, type RetryPolicy } from '@temporalio/common';
 import { msToNumber } from '@temporalio/common/lib/time';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { backoffMs } from '../base/retry';
+import { backoffMs } from '../requests/retry';
 import { maxFailures } from '../domain/campaign/attempt-limits';
 
 /**
  * Doubles the delay after each failure of an activity, up to the policy's `maximumInterval`, and ends the retries after the
  * policy's number of failures. Temporal counts a crash of the worker as a failure, but work that was killed has to resume at
  * once, however often it was killed. So the retry policies of campaigns have a constant delay and many attempts
- * (src/workflows/base/interceptors.ts), and failures, unlike crashes, are counted here, in the heartbeat details.
+ * (src/workflows/temporal/interceptors.ts), and failures, unlike crashes, are counted here, in the heartbeat details.
  */
 export const retryBackoff: ActivityInterceptorsFactory = (context) => ({
   inbound: {

@@ -1,4 +1,4 @@
-import { StackError } from '../base/errors';
+import { StackError } from '../errors/errors';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
@@ -40,11 +40,18 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
     const workers = await Promise.all(
       queues.map((options) =>
         Worker.create({
-          ...{ ...shutdownTimes, ...recoveryOptions[config.recovery], ...options },
-          ...{ dataConverter, connection, namespace },
+          ...shutdownTimes,
+          ...recoveryOptions[config.recovery],
+          ...options,
+          dataConverter,
+          connection,
+          namespace,
           interceptors: {
             activity: [
-              ...[retryBackoff, serviceFailures, autoHeartbeat, detectStaleDatabase(dependencies.store)],
+              retryBackoff,
+              serviceFailures,
+              autoHeartbeat,
+              detectStaleDatabase(dependencies.store),
               ...(hooks?.interceptors ?? []),
             ],
           },

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { sha256 } from '../base/sha256';
+import { sha256 } from '../files/sha256';
 import type { Config } from '../config';
 import { readState } from '../stack/stack-state';
 import { trainerVersion } from '../training/local/trainer-version';

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { ServiceError } from '../base/errors';
+import { ServiceError } from '../errors/errors';
 
 /** Converts the service errors of activities to retryable or non-retryable failures of Temporal. */
 export const serviceFailures: ActivityInterceptorsFactory = () => ({

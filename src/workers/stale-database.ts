@@ -1,6 +1,6 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { DomainError } from '../domain/base/errors';
-import type { IterationKey, JobKey } from '../store/base/epoch';
+import { DomainError } from '../domain/errors';
+import type { IterationKey, JobKey } from '../store/database/epoch';
 import type { Store } from '../store';
 
 /**

@@ -21,7 +21,8 @@ export function logLine({ timestampNanos, level, message, meta }: LogEntry): str
   const details = Object.entries(meta ?? {}).filter(([key]) => !omitted.has(key));
   return JSON.stringify({
     time: new Date(Number(timestampNanos / 1_000_000n)).toISOString(),
-    ...{ level, message },
+    level,
+    message,
     ...(campaign === undefined ? {} : { campaign }),
     ...Object.fromEntries(details.map(([key, value]) => [key, isPlain(value) ? value : inspect(value)])),
   });

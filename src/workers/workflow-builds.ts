@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
-import { writeAtomically } from '../base/atomic-write';
-import { retry } from '../base/retry';
+import { writeAtomically } from '../files/atomic-write';
+import { retry } from '../requests/retry';
 
 /** Workflow code with the hash of its content: a deployment version in Temporal. */
 type WorkflowBuild = { buildId: string; codePath: string };
@@ -95,7 +95,10 @@ async function isInUse({ connection, namespace }: Deployment, buildId: string): 
 export async function makeCurrent({ connection, namespace }: Deployment, buildId: string): Promise<void> {
   const setVersion = () =>
     connection.workflowService.setWorkerDeploymentCurrentVersion({
-      ...{ namespace, deploymentName, buildId, identity: 'coevolve' },
+      namespace,
+      deploymentName,
+      buildId,
+      identity: 'coevolve',
       ignoreMissingTaskQueues: true, // roles other than `workflow` are not versioned
     });
   await retry(setVersion, { shouldRetry: () => true, timeoutMs: 60_000, firstMs: 250 });

@@ -79,7 +79,9 @@ test.each([
   const { from } = checkpoint('one', manifest);
   const expectedHash = sha256('{"of":"one"}');
   await expect(store.adoptPolicy(from, expectedHash)).rejects.toMatchObject({
-    ...{ name: 'DomainError', code: 'CorruptCheckpoint', message: expect.stringMatching(message) },
+    name: 'DomainError',
+    code: 'CorruptCheckpoint',
+    message: expect.stringMatching(message),
   });
   expect(readdirSync(from)).toContain('manifest.json');
 });

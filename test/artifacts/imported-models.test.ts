@@ -18,8 +18,15 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const model = (name: string, policyId = 'a'.repeat(64)): ImportedModel => ({
-  ...{ name, policyId, source: { kind: 'folder', name }, license: 'apache-2.0', chatFormat: 'qwen3', tools: false },
-  ...{ architecture: 'Qwen3ForCausalLM', parameters: 12, weights: 'bfloat16' },
+  name,
+  policyId,
+  source: { kind: 'folder', name },
+  license: 'apache-2.0',
+  chatFormat: 'qwen3',
+  tools: false,
+  architecture: 'Qwen3ForCausalLM',
+  parameters: 12,
+  weights: 'bfloat16',
 });
 
 test('a model is found by its name, and all are listed in order', async () => {

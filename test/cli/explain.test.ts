@@ -1,6 +1,6 @@
 import { ServiceError } from '@temporalio/client';
 import { explain } from '../../src/cli/explain';
-import { DomainError } from '../../src/domain/base/errors';
+import { DomainError } from '../../src/domain/errors';
 
 const coded = (message: string, code: string): Error => Object.assign(new Error(message), { code });
 

@@ -1,7 +1,7 @@
-import { ConfigError, StackError, UsageError } from '../../src/base/errors';
+import { ConfigError, StackError, UsageError } from '../../src/errors/errors';
 import { exitCodes, failureOf } from '../../src/cli/failure';
-import { DomainError } from '../../src/domain/base/errors';
-import { EnvironmentError } from '../../src/envs/base/environment-error';
+import { DomainError } from '../../src/domain/errors';
+import { EnvironmentError } from '../../src/envs/contract/environment-error';
 
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 

@@ -105,7 +105,9 @@ test('down without a running stack succeeds', async () => {
 test('init writes a spec that a dry run accepts, and overwrites nothing', async () => {
   const file = path.join(home, 'mine.yaml');
   expect(await cli('init', file, '--recipe', 'eto', '--environment', 'bfcl')).toEqual({
-    ...{ code: 0, stdout: `${file}\n`, stderr: `next: npx coevolve start ${file} --dry-run\n` },
+    code: 0,
+    stdout: `${file}\n`,
+    stderr: `next: npx coevolve start ${file} --dry-run\n`,
   });
   const { stdout } = await cliWithoutProbe('start', file, '--dry-run', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ spec: { name: 'mine', recipe: 'eto' }, problems: [] });

@@ -25,7 +25,9 @@ const at = (second: number): string => `2026-01-31T09:00:${String(second).padSta
 /** A line as a worker writes it. */
 const workerLine = (second: number, message: string, workflowId: string, meta: object = {}): string =>
   logLine({
-    ...{ level: 'WARN', message, timestampNanos: BigInt(Date.parse(at(second))) * 1_000_000n },
+    level: 'WARN',
+    message,
+    timestampNanos: BigInt(Date.parse(at(second))) * 1_000_000n,
     meta: { workflowId, taskToken: 'x'.repeat(300), ...meta },
   });
 
@@ -42,7 +44,8 @@ test('the lines of workers, servers and training jobs that concern the campaign 
   write(
     'logs/worker-store.log',
     workerLine(5, 'Activity failed', 'campaign/tidy/iteration/1', {
-      ...{ activityType: 'evaluatePolicy', error: new Error('no\nroom') },
+      activityType: 'evaluatePolicy',
+      error: new Error('no\nroom'),
     }),
     workerLine(6, 'Activity failed', 'campaign/tidy-2/iteration/1'),
     'worker store is ready, polling store',
@@ -93,11 +96,16 @@ test('a log that grows, is renamed or ends within a line is returned once and in
 
 test('a worker logs one line of JSON with the campaign, its error with the cause and no task token', () => {
   const line = workerLine(1, 'Activity failed', 'campaign/tidy/iteration/2/train/target', {
-    ...{ attempt: 3, error: new Error('outer\nproblem', { cause: new Error('inner') }) },
+    attempt: 3,
+    error: new Error('outer\nproblem', { cause: new Error('inner') }),
   });
   expect(line).not.toContain('\n');
   expect(JSON.parse(line)).toEqual({
-    ...{ time: at(1), level: 'WARN', message: 'Activity failed', campaign: 'tidy', attempt: 3 },
+    time: at(1),
+    level: 'WARN',
+    message: 'Activity failed',
+    campaign: 'tidy',
+    attempt: 3,
     workflowId: 'campaign/tidy/iteration/2/train/target',
     error: expect.stringMatching(/outer\nproblem[^]*inner/),
   });

@@ -5,7 +5,7 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import { checkDevices } from '../../src/client/check-devices';
 import { readConfig } from '../../src/config';
 import { checkDevices as doctorLines } from '../../src/doctor/check-devices';
-import { readSpec } from '../../src/spec/read-spec';
+import { readSpec } from '../../src/specification/read-spec';
 import { deviceLeases } from '../../src/training/local/device-leases';
 import { importSizes, modelSizes } from '../support/models/imported-sizes';
 
@@ -84,7 +84,9 @@ test('a model that is not imported is compared by the weights that follow from i
   const other = { model: 'other' };
   const unknown = await check({ COEVOLVE_DEVICES: '1x8GiB' }, {}, other);
   expect(unknown).toEqual({
-    ...{ problems: [], needs: [], unchecked: ['compute: the memory of jobs is known when the model is imported'] },
+    problems: [],
+    needs: [],
+    unchecked: ['compute: the memory of jobs is known when the model is imported'],
   });
   const counted = await check({ COEVOLVE_DEVICES: '8x80GiB' }, {}, { ...other, parameters: 6.74e9 });
   expect(counted.problems).toEqual([

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { checkEngine } from '../../src/client/check-engine';
 import { startTimeOf } from '../../src/process/processes';
-import { computeSettingsSchema } from '../../src/spec/compute-settings';
+import { computeSettingsSchema } from '../../src/specification/compute-settings';
 
 const python = path.resolve(__dirname, '../../.venv/bin/python');
 const home = mkdtempSync(path.join(tmpdir(), 'coevolve-engine-'));

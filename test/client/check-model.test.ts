@@ -4,7 +4,7 @@ import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { dryRun } from '../../src/client/check-spec';
 import { readConfig } from '../../src/config';
-import { resolveSpec } from '../../src/spec/read-spec';
+import { resolveSpec } from '../../src/specification/read-spec';
 import { importSizes, modelSizes } from '../support/models/imported-sizes';
 
 const home = mkdtempSync(path.join(tmpdir(), 'coevolve-rates-'));
@@ -22,8 +22,12 @@ test.each([
 ])('the size of an imported model decides about a learning rate of %s', async (learningRate, expected) => {
   const spec = resolveSpec(
     {
-      ...{ name: 'c', seed: 1, recipe: 'sft', environment: { name: 'intercode-sql' } },
-      ...{ policy: { source: 'imported', model: 'llama' }, training: { sft: { learningRate } } },
+      name: 'c',
+      seed: 1,
+      recipe: 'sft',
+      environment: { name: 'intercode-sql' },
+      policy: { source: 'imported', model: 'llama' },
+      training: { sft: { learningRate } },
     },
     'c.yaml',
   );

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
-import { measureFiles } from '../../src/base/file-sizes';
+import { measureFiles } from '../../src/files/file-sizes';
 import { deleteGarbage, findGarbage } from '../../src/client/collect-garbage';
 import type { Session } from '../../src/client/session';
 import { createStore } from '../../src/store';
@@ -86,7 +86,8 @@ test('links are measured without following them, and a file that has disappeared
   write('jobs/campaign/linked/model', 'x'.repeat(20));
   for (const target of ['missing', '..']) symlinkSync(target, path.join(root, 'jobs/campaign/linked', `to-${target}`));
   expect(await findGarbage(sessionOf(), 0)).toContainEqual({
-    ...{ path: 'jobs/campaign/linked', bytes: 20 + 'missing'.length + '..'.length },
+    path: 'jobs/campaign/linked',
+    bytes: 20 + 'missing'.length + '..'.length,
   });
   expect(await measureFiles(path.join(root, 'missing'))).toEqual({ bytes: 0, changedAt: 0 });
 });

@@ -137,11 +137,17 @@ test('a campaign is shown beside the one that it is matched with, and a failed m
   const { matches, effort } = await compare('light', 'dark');
   expect(matches).toEqual([
     {
-      ...{ campaign: 'dark', matched: 'light' },
+      campaign: 'dark',
+      matched: 'light',
       iterations: [
         {
-          ...{ iteration: 1, matched: 'light', wanted: 12, admitted: 9, refills: 3 },
-          ...{ effort: effort[1]![1], matchedEffort: effort[0]![1] },
+          iteration: 1,
+          matched: 'light',
+          wanted: 12,
+          admitted: 9,
+          refills: 3,
+          effort: effort[1]![1],
+          matchedEffort: effort[0]![1],
         },
       ],
     },

@@ -6,8 +6,8 @@ import { deleteGarbage, findGarbage } from '../../src/client/collect-garbage';
 import { readDiskUsage } from '../../src/client/disk-usage';
 import type { Session } from '../../src/client/session';
 import { createStore } from '../../src/store';
-import { createPool } from '../../src/store/base/pool';
-import { partitionedTables } from '../../src/store/base/partitions';
+import { createPool } from '../../src/store/database/pool';
+import { partitionedTables } from '../../src/store/database/partitions';
 import { deleteCampaign } from '../../src/store/campaign/delete-campaign';
 import { fullCampaign, ids } from '../store/support/campaign-rows';
 import { freshDatabase, type FreshDatabase } from '../support/database';
@@ -61,7 +61,9 @@ test('every campaign has the sizes of its partitions and of the artifacts that o
   const [large, small] = usage.campaigns;
   expect(usage.campaigns.map(({ name }) => name)).toEqual([second.name, first.name]);
   expect(small).toMatchObject({
-    ...{ sharedBytes: 30, isDeletable: false, bytes: small!.databaseBytes + 1204 },
+    sharedBytes: 30,
+    isDeletable: false,
+    bytes: small!.databaseBytes + 1204,
     artifacts: { jobs: 1000, policies: 200, reports: 4, datasets: 0, imports: 0 },
   });
   expect(Object.keys(small!.tables).toSorted()).toEqual([...partitionedTables].toSorted());

@@ -5,7 +5,7 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
 import { choosePolicy, type PolicyChoice } from '../../src/client/evaluate-policy';
 import type { Session } from '../../src/client/session';
-import { taskCampaign, type TaskCampaign } from '../activities/base/task-campaign';
+import { taskCampaign, type TaskCampaign } from '../activities/context/task-campaign';
 import { addPolicy, hash } from '../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 
@@ -21,8 +21,15 @@ beforeAll(async () => {
   await addPolicy(campaign, { id: hash('b'), role: 'base' });
   await campaign.store.policies.setActivePolicy(campaign.key, 'target', null, hash('a'));
   await saveModel(artifacts, {
-    ...{ name: 'small', policyId: hash('c'), source: {}, license: 'MIT', chatFormat: 'chatml' },
-    ...{ architecture: 'qwen3', parameters: 1, weights: 'float32', tools: false },
+    name: 'small',
+    policyId: hash('c'),
+    source: {},
+    license: 'MIT',
+    chatFormat: 'chatml',
+    architecture: 'qwen3',
+    parameters: 1,
+    weights: 'float32',
+    tools: false,
   });
 });
 afterAll(async () => {
@@ -56,6 +63,7 @@ test.each([
   ['small', { role: 'base' }, "expected a campaign's name"],
 ])('"%s" with %j is rejected', async (subject, choice, message) => {
   await expect(choose(subject, choice)).rejects.toMatchObject({
-    ...{ code: 'UnknownPolicy', message: expect.stringContaining(message) as unknown },
+    code: 'UnknownPolicy',
+    message: expect.stringContaining(message) as unknown,
   });
 });

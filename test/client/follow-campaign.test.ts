@@ -1,7 +1,7 @@
 import { openFaultProxy } from '../../tools/chaos/fault-proxy';
 import { followCampaign } from '../../src/client/follow-campaign';
 import { createStore, type Store } from '../../src/store';
-import { createPool } from '../../src/store/base/pool';
+import { createPool } from '../../src/store/database/pool';
 import { newCampaign } from '../store/support/new-campaign';
 import { freshDatabase } from '../support/database';
 import { until } from '../support/stack';

@@ -6,7 +6,7 @@ import { requireEnvironment } from '../../src/client/require-environment';
 import { readConfig } from '../../src/config';
 import { createEnvironments, type Environments } from '../../src/envs/environments';
 import { listEnvironments } from '../../src/envs/list-environments';
-import { readSpec } from '../../src/spec/read-spec';
+import { readSpec } from '../../src/specification/read-spec';
 import { startScriptedServer, type ScriptedServer } from '../support/scripted-server';
 import { startEnvironmentServer, type EnvironmentServer } from '../support/environment-server';
 
@@ -84,7 +84,9 @@ test.each([
   },
 ])('$label is rejected', async ({ changes, message }) => {
   await expect(requireEnvironment(environments, spec(changes))).rejects.toMatchObject({
-    ...{ name: 'DomainError', code: 'InvalidSpec', message: expect.stringMatching(message) },
+    name: 'DomainError',
+    code: 'InvalidSpec',
+    message: expect.stringMatching(message),
   });
 });
 

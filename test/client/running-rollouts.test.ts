@@ -1,7 +1,7 @@
-import { rolloutText } from '../../src/cli/base/running-text';
+import { rolloutText } from '../../src/cli/output/running-text';
 import { listRunningRollouts } from '../../src/client/running-rollouts';
 import type { Phase } from '../../src/domain/campaign/phases';
-import { resolveSpec } from '../../src/spec/read-spec';
+import { resolveSpec } from '../../src/specification/read-spec';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { addPolicy, attempt, newCampaign, task } from '../store/support/new-campaign';
 

@@ -2,7 +2,7 @@ import { chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { asCalled } from '../../src/cli/base/called-name';
+import { asCalled } from '../../src/cli/output/called-name';
 import { checkDatabaseUser, childUsers } from '../../src/doctor/check-database-user';
 import { doctor } from '../../src/doctor/doctor';
 import { stackDown, stackUp } from '../../src/stack';
@@ -34,7 +34,9 @@ test('running services pass, here or elsewhere, and missing ones fail', async ()
 
   const connection = await NativeConnection.connect({ address: temporal.address! });
   const worker = await Worker.create({
-    ...{ connection, namespace: temporal.namespace, taskQueue: 'train' },
+    connection,
+    namespace: temporal.namespace,
+    taskQueue: 'train',
     activities: { trainStep: () => undefined },
   });
   const running = worker.run();
@@ -107,7 +109,10 @@ test('vLLM is checked only when it is the policy server', async () => {
   const wanted = { COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_VLLM_PYTHON: '/nowhere/python' };
   const absent = temporaryHome(wanted);
   expect(await find('vllm', absent)).toEqual({
-    ...{ name: 'vllm', ok: false, detail: 'no Python at /nowhere/python', next: 'npm run setup -- --with vllm' },
+    name: 'vllm',
+    ok: false,
+    detail: 'no Python at /nowhere/python',
+    next: 'npm run setup -- --with vllm',
   });
   const without = temporaryHome({ ...wanted, COEVOLVE_VLLM_PYTHON: config.python });
   expect(await find('vllm', without)).toMatchObject({ ok: false, detail: `${config.python} lacks vllm` });
@@ -137,7 +142,10 @@ test('optional parts that are not here are absent, neither passed nor failed', a
   const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
   const elsewhere = temporaryHome({ COEVOLVE_ENVIRONMENT_URL: url });
   expect(await find('environment scienceworld', elsewhere)).toEqual({
-    ...{ name: 'environment scienceworld', ok: true, absent: true, detail: 'not available: no Java' },
+    name: 'environment scienceworld',
+    ok: true,
+    absent: true,
+    detail: 'not available: no Java',
   });
   await removeHome(elsewhere);
   server.close();

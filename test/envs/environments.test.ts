@@ -154,7 +154,8 @@ real('a server made with the official package', () => {
 
   test('is rejected before the first episode if its actions lack the configured field', async () => {
     await expect(environments.open('wrong', { signal })).rejects.toMatchObject({
-      ...{ name: 'DomainError', code: 'AmbiguousAction' },
+      name: 'DomainError',
+      code: 'AmbiguousAction',
       message:
         'servers.wrong.action: found "message", expected one of guess (integer), the fields of the server\'s actions, or json',
     });
@@ -162,7 +163,12 @@ real('a server made with the official package', () => {
 
   test('has neither reference actions nor variants, and the error suggests other recipes', async () => {
     await expect(environments.data.capabilities('guess')).resolves.toMatchObject({
-      ...{ variants: false, compose: 'judge', states: false, gold: false, replay: 'none', max_turns: 8 },
+      variants: false,
+      compose: 'judge',
+      states: false,
+      gold: false,
+      replay: 'none',
+      max_turns: 8,
     });
     const request: VariantRequest = { parents: [], relation: 'random', count: 1, seed: 1, options: {} };
     await expect(environments.data.variants('guess', request)).rejects.toThrow(/guess.*cannot generate variants.*grpo/);
@@ -170,7 +176,13 @@ real('a server made with the official package', () => {
 
   test('is available together with our own environments', async () => {
     await expect(environments.data.names()).resolves.toEqual([
-      ...['intercode-sql', 'guess', 'seeds', 'json', 'short', 'wrong', 'relay'],
+      'intercode-sql',
+      'guess',
+      'seeds',
+      'json',
+      'short',
+      'wrong',
+      'relay',
     ]);
     const [task] = await draw('intercode-sql', 'train', 1);
     const gold: ChooseAction = (_, step) => Promise.resolve(task!.reference_actions[step] ?? null);

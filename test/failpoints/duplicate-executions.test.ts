@@ -7,8 +7,14 @@ import { duplicateExecutions } from '../../src/failpoints/duplicate-executions';
 async function execute(share: number, activityId: string, work: (execution: number) => unknown) {
   const info: Partial<Info> = { activityId, activityType: 'x', workflowExecution: { workflowId: 'w', runId: 'r' } };
   const context = new Context(
-    ...[info as Info, new Promise<never>(() => undefined), new AbortController().signal, () => undefined],
-    ...[undefined, new DefaultLogger('ERROR'), noopMetricMeter, {}],
+    info as Info,
+    new Promise<never>(() => undefined),
+    new AbortController().signal,
+    () => undefined,
+    undefined,
+    new DefaultLogger('ERROR'),
+    noopMetricMeter,
+    {},
   );
   let executions = 0;
   const run = async () => work(++executions);
@@ -28,7 +34,9 @@ test('both executions run to their end, and the first outcome is returned', asyn
     return execution;
   });
   expect({ executions, outcome, ended }).toEqual({
-    ...{ executions: 2, outcome: { status: 'fulfilled', value: 2 }, ended: 2 },
+    executions: 2,
+    outcome: { status: 'fulfilled', value: 2 },
+    ended: 2,
   });
 });
 

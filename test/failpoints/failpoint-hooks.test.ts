@@ -1,7 +1,7 @@
 import { activityNames } from '../../src/activities';
 import { failpointHooks } from '../../src/failpoints/failpoint-hooks';
 import { failpointVariables } from '../../src/failpoints/failpoint-variables';
-import { createPool } from '../../src/store/base/pool';
+import { createPool } from '../../src/store/database/pool';
 
 const hooks = (env: Record<string, string>) => failpointHooks(failpointVariables(env), '/nowhere', activityNames);
 

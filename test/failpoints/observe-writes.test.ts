@@ -1,5 +1,5 @@
 import { observeWrites } from '../../src/failpoints/observe-writes';
-import { inTransaction } from '../../src/store/base/pool';
+import { inTransaction } from '../../src/store/database/pool';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 
 let database: FreshDatabase;
@@ -18,7 +18,8 @@ async function positionsOf(work: (pool: FreshDatabase['pool']) => Promise<unknow
 
 test('a writing statement reaches both positions, and a statement that reads or locks reaches none', async () => {
   expect(await positionsOf((pool) => pool.query('insert into notes values ($1)', ['one']))).toEqual([
-    ...['afterEffect', 'afterCommit'],
+    'afterEffect',
+    'afterCommit',
   ]);
   expect(await positionsOf((pool) => pool.query('select text from notes for no key update'))).toEqual([]);
   const nested = `with gone as (delete from notes returning text) select count(*) from gone`;

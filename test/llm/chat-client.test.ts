@@ -24,7 +24,13 @@ const messages = [{ role: 'user', content: 'How many ships are there?' }];
 const client = (changes: Partial<Provider> = {}) => chatClient(scriptedProvider(server.url, changes));
 
 const settings: ChatSettings = {
-  ...{ model: 'm', messages, temperature: 0.5, seed: 3, tokenLimit: 50, reasoningEffort: null, body: {} },
+  model: 'm',
+  messages,
+  temperature: 0.5,
+  seed: 3,
+  tokenLimit: 50,
+  reasoningEffort: null,
+  body: {},
   responseFormat: null,
 };
 
@@ -161,7 +167,9 @@ test.each([
   const responseFormat = { type: 'json_object' } as const;
   const sent = { reasoningEffort: 'low', body: { service_tier: 'flex' }, responseFormat };
   await expect(chat({}, undefined, sent)).rejects.toMatchObject({
-    ...{ kind: 'rejected', retryable: false, message: expect.stringContaining(advice) },
+    kind: 'rejected',
+    retryable: false,
+    message: expect.stringContaining(advice),
   });
 });
 
@@ -197,12 +205,15 @@ test.each<Failed>([
   {
     answer: '429 with Retry-After in seconds',
     given: { status: 429, headers: { 'retry-after': '2.5' } },
-    ...{ kind: 'unavailable', delayMs: 2500, notCharged: true },
+    kind: 'unavailable',
+    delayMs: 2500,
+    notCharged: true,
   },
   {
     answer: '429 with Retry-After of a day',
     given: { status: 429, headers: { 'retry-after': '86400' } },
-    ...{ kind: 'unavailable', delayMs: 600_000 },
+    kind: 'unavailable',
+    delayMs: 600_000,
   },
   {
     answer: '503 with Retry-After as a date, by a clock that is an hour slow',
@@ -210,7 +221,8 @@ test.each<Failed>([
       status: 503,
       headers: { 'retry-after': 'Sat, 21 Nov 2020 10:00:30 GMT', date: 'Sat, 21 Nov 2020 10:00:00 GMT' },
     },
-    ...{ kind: 'unavailable', delayMs: 30_000 },
+    kind: 'unavailable',
+    delayMs: 30_000,
   },
   {
     answer: '429 with Retry-After in the past',
@@ -220,7 +232,8 @@ test.each<Failed>([
   {
     answer: '429 of an empty account',
     given: { status: 429, code: 'insufficient_quota' },
-    ...{ kind: 'rejected', notCharged: true },
+    kind: 'rejected',
+    notCharged: true,
   },
   {
     answer: '400',

@@ -4,7 +4,7 @@ import { ModelError } from '../../src/llm/model-error';
 import { createModelService, type ModelService, type ModelRequest } from '../../src/llm/model-service';
 import type { Provider } from '../../src/llm/providers';
 import { createStore } from '../../src/store';
-import { createPool } from '../../src/store/base/pool';
+import { createPool } from '../../src/store/database/pool';
 import { hangUp, silence, startScriptedModel, wordVector, type ScriptedModel } from '../support/models/scripted-model';
 import { scriptedModels, scriptedProvider, scriptedProviders } from '../support/models/scripted-provider';
 import { raiseEpoch } from '../store/support/new-campaign';
@@ -33,7 +33,11 @@ const service = (changes: Partial<Provider> = {}, pool = database.pool): ModelSe
 const campaign = (budget: object = {}) => modelCampaign(database.pool, { budget });
 
 const requestOf = ({ key }: ModelCampaign, callId: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
-  ...{ key, callId, purpose: 'reflector', prompt: 'reflection@1', seed: 3 },
+  key,
+  callId,
+  purpose: 'reflector',
+  prompt: 'reflection@1',
+  seed: 3,
   messages: [{ role: 'user', content: 'How many ships are there, and who counted them?' }],
   signal: new AbortController().signal,
   ...changes,
@@ -110,7 +114,9 @@ describe('model calls', () => {
     server.answerBy(() => ({ refusal: 'I may not' }));
     for (let i = 0; i < 2; i++)
       await expect(service().complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toEqual({
-        ...{ kind: 'refused', reason: 'I may not', callId: 'reflect/1' },
+        kind: 'refused',
+        reason: 'I may not',
+        callId: 'reflect/1',
       });
     expect(server.log).toHaveLength(1);
   });
@@ -131,7 +137,9 @@ describe('model calls', () => {
   test('a call larger than tokensPerMinute is rejected', async () => {
     const c = await campaign();
     await expect(service({ tokensPerMinute: 50 }).complete(c.spec, requestOf(c, 'reflect/1'))).rejects.toMatchObject({
-      ...{ name: 'DomainError', code: 'CallTooLarge', message: expect.stringContaining('scripted.tokensPerMinute') },
+      name: 'DomainError',
+      code: 'CallTooLarge',
+      message: expect.stringContaining('scripted.tokensPerMinute'),
     });
   });
 });
@@ -149,7 +157,8 @@ describe('failed calls', () => {
     await expect(service().complete(c.spec, requestOf(c, 'reflect/1'))).resolves.toMatchObject({ text: 'seven' });
     expect(server.log.map(({ id }) => id)).toEqual([`${c.name}/reflect/1/1`, `${c.name}/reflect/1/2`]);
     await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toMatchObject({
-      ...{ confirmed: { calls: 0 }, unconfirmed: { calls: 0 } },
+      confirmed: { calls: 0 },
+      unconfirmed: { calls: 0 },
     });
   });
 
@@ -187,7 +196,9 @@ describe('failed calls', () => {
     const models = createModelService({ store: c.store, providers });
     for (let i = 0; i < 3; i++) await expect(models.complete(spec, requestOf(c, 'a'))).rejects.toThrow('status 500');
     await expect(models.complete(spec, requestOf(c, 'a'))).rejects.toMatchObject({
-      ...{ name: 'ModelError', kind: 'unavailable', retryAfterMs: expect.any(Number) },
+      name: 'ModelError',
+      kind: 'unavailable',
+      retryAfterMs: expect.any(Number),
       message: expect.stringMatching(/failed 3 times in a row: .* for another \d+ s; its last failure: .*status 500/),
     });
     expect(server.log).toHaveLength(3);
@@ -312,7 +323,10 @@ describe('structured answers', () => {
     const c = await campaign();
     server.answerBy(() => ({ text: '' }));
     await expect(complete(c)).resolves.toEqual({
-      ...{ ok: false, failure: 'malformed', detail: 'found no JSON object, expected one', callId: 'reflect/1/repair' },
+      ok: false,
+      failure: 'malformed',
+      detail: 'found no JSON object, expected one',
+      callId: 'reflect/1/repair',
     });
     expect(server.log).toHaveLength(2);
   });
@@ -335,9 +349,12 @@ describe('structured answers', () => {
       format: {
         type: 'json_schema',
         json_schema: {
-          ...{ name: 'reflection', strict: true },
+          name: 'reflection',
+          strict: true,
           schema: {
-            ...{ type: 'object', additionalProperties: false, required: ['ships', 'by'] },
+            type: 'object',
+            additionalProperties: false,
+            required: ['ships', 'by'],
             properties: { ships: expect.objectContaining({ type: 'integer' }), by: { type: 'string' } },
           },
         },

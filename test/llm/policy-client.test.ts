@@ -42,8 +42,11 @@ const sample = (changes: Partial<SampleRequest> = {}) =>
 test('an answer contains the sampled text, token ids and log-probabilities', async () => {
   server.answerWith({ body: completion });
   await expect(sample()).resolves.toEqual({
-    ...{ content: 'select 1', finishReason: 'stop' },
-    ...{ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.5, -0.25] },
+    content: 'select 1',
+    finishReason: 'stop',
+    promptTokenIds: [1, 2, 3],
+    tokenIds: [4, 5],
+    logprobs: [-0.5, -0.25],
   });
 });
 
@@ -52,10 +55,17 @@ test('a request contains the policy hash, the seed and the option for token ids'
   await sample();
   expect(server.requests).toEqual([
     {
-      ...{ method: 'POST', path: '/v1/chat/completions', authorization: 'Bearer secret' },
+      method: 'POST',
+      path: '/v1/chat/completions',
+      authorization: 'Bearer secret',
       body: {
-        ...{ model: 'a'.repeat(64), messages: [{ role: 'user', content: 'How many?' }], seed: 7, temperature: 0.9 },
-        ...{ max_tokens: 64, logprobs: true, return_token_ids: true },
+        model: 'a'.repeat(64),
+        messages: [{ role: 'user', content: 'How many?' }],
+        seed: 7,
+        temperature: 0.9,
+        max_tokens: 64,
+        logprobs: true,
+        return_token_ids: true,
       },
     },
   ]);
@@ -98,7 +108,9 @@ test.each([
 ])('an answer with %s is a fault of the server and is retried', async (_, body) => {
   server.answerWith({ body });
   await expect(sample()).rejects.toMatchObject({
-    ...{ name: 'ModelError', kind: 'unavailable', retryable: true },
+    name: 'ModelError',
+    kind: 'unavailable',
+    retryable: true,
     message: expect.stringMatching(/returned .*expected/),
   });
 });
@@ -115,7 +127,9 @@ describe('with the size of the vocabulary', () => {
   ])('%s beyond it is a fault of the server and is retried', async (_, body) => {
     server.answerWith({ body });
     await expect(withSize(768)).rejects.toMatchObject({
-      ...{ name: 'ModelError', kind: 'unavailable', retryable: true },
+      name: 'ModelError',
+      kind: 'unavailable',
+      retryable: true,
       message: expect.stringMatching(/returned the token id (768|100000), expected a whole number from 0 below 768/),
     });
   });
@@ -137,7 +151,8 @@ describe('with the size of the vocabulary', () => {
     server.answerWith({ body: { ...sampled({ token_ids: [9_999], logprobs: { content: [{ logprob: -1 }] } }) } });
     const client = policyClient({ url: server.url, vocabularyOf: async () => 768 });
     await expect(client.load('a'.repeat(64), '/p')).rejects.toMatchObject({
-      ...{ kind: 'rejected', message: expect.stringContaining('the token id 9999, expected a whole number') },
+      kind: 'rejected',
+      message: expect.stringContaining('the token id 9999, expected a whole number'),
     });
   });
 });
@@ -159,12 +174,14 @@ const refusals: Refusal[] = [
   {
     answer: '429 with Retry-After',
     given: { status: 429, headers: { 'retry-after': '3' }, body: errorOf('rate_limit') },
-    ...{ kind: 'unavailable', retryAfterMs: 3000 },
+    kind: 'unavailable',
+    retryAfterMs: 3000,
   },
   {
     answer: '429 with a Retry-After of a day',
     given: { status: 429, headers: { 'retry-after': '86400' }, body: errorOf('rate_limit') },
-    ...{ kind: 'unavailable', retryAfterMs: 600_000 },
+    kind: 'unavailable',
+    retryAfterMs: 600_000,
   },
   {
     answer: '503 with a Retry-After that is no number',
@@ -179,7 +196,8 @@ const refusals: Refusal[] = [
   {
     answer: '400 for a prompt that is too long',
     given: { status: 400, body: errorOf('context_length_exceeded', '600 tokens, at most 512') },
-    ...{ kind: 'context-full', problem: '600 tokens, at most 512' },
+    kind: 'context-full',
+    problem: '600 tokens, at most 512',
   },
   {
     answer: "400 in vLLM's words for a prompt that is too long",
@@ -187,12 +205,14 @@ const refusals: Refusal[] = [
       status: 400,
       body: { error: { message: `This model's maximum context length is 512 tokens`, code: 400 } },
     },
-    ...{ kind: 'context-full', problem: 'maximum context length' },
+    kind: 'context-full',
+    problem: 'maximum context length',
   },
   {
     answer: 'the answer of another policy',
     given: { body: { ...completion, model: 'b' } },
-    ...{ kind: 'rejected', problem: `answered as b, expected policy ${'a'.repeat(64)}` },
+    kind: 'rejected',
+    problem: `answered as b, expected policy ${'a'.repeat(64)}`,
   },
   {
     answer: '400',
@@ -211,19 +231,22 @@ const refusals: Refusal[] = [
   {
     answer: 'a connection that breaks in the middle of the body',
     given: { headers: { 'content-length': '9999' }, body: '{' },
-    ...{ kind: 'unavailable', problem: 'incomplete answer' },
+    kind: 'unavailable',
+    problem: 'incomplete answer',
   },
   { answer: 'no choice', given: { body: { ...completion, choices: [] } }, kind: 'rejected', problem: 'choices' },
   { answer: 'no body', given: { body: 'null' }, kind: 'rejected', problem: 'dialect' },
   {
     answer: 'no prompt token ids',
     given: { body: { choices: completion.choices } },
-    ...{ kind: 'rejected', problem: 'prompt_token_ids' },
+    kind: 'rejected',
+    problem: 'prompt_token_ids',
   },
   {
     answer: 'no token ids',
     given: { body: { ...completion, choices: [{ ...choice, token_ids: undefined }] } },
-    ...{ kind: 'rejected', problem: 'choices.0.token_ids' },
+    kind: 'rejected',
+    problem: 'choices.0.token_ids',
   },
 ];
 
@@ -250,7 +273,8 @@ test('a refused connection is a retryable error, and the message contains the ne
   probe.close();
   await once(probe, 'close');
   await expect(policyClient({ url }).sample(request())).rejects.toMatchObject({
-    ...{ name: 'ModelError', kind: 'unavailable' },
+    name: 'ModelError',
+    kind: 'unavailable',
     message: `no policy server answers at ${url}; start one with \`coevolve up\``,
   });
 });
@@ -258,7 +282,8 @@ test('a refused connection is a retryable error, and the message contains the ne
 test('a server that does not answer in time is named as slow, not as absent', async () => {
   server.answerWith('nothing');
   await expect(policyClient({ url: server.url }, 200).sample(request())).rejects.toMatchObject({
-    ...{ name: 'ModelError', kind: 'unavailable' },
+    name: 'ModelError',
+    kind: 'unavailable',
     message: expect.stringMatching(/^the policy server at \S+ did not answer within 0.2 s: prompts are too long/),
   });
 });
@@ -276,7 +301,8 @@ describe('policies', () => {
   const client = () => policyClient({ url: server.url });
 
   const oneToken = {
-    ...{ model: 'hash', prompt_token_ids: [1] },
+    model: 'hash',
+    prompt_token_ids: [1],
     choices: [{ ...choice, token_ids: [4], logprobs: { content: [{ logprob: -0.5 }] } }],
   };
 
@@ -309,7 +335,9 @@ describe('policies', () => {
   ])('a policy whose probe returns %s is unloaded', async (_, body, problem) => {
     server.answerWith({ body });
     await expect(client().load('hash', '/p')).rejects.toMatchObject({
-      ...{ name: 'ModelError', kind: 'rejected', message: expect.stringContaining(problem) },
+      name: 'ModelError',
+      kind: 'rejected',
+      message: expect.stringContaining(problem),
     });
     expect(server.requests.at(-1)).toMatchObject({ path: '/v1/unload_lora_adapter', body: { lora_name: 'hash' } });
   });
@@ -322,7 +350,8 @@ describe('policies', () => {
   test('a failed load is a permanent error', async () => {
     server.answerWith({ status: 400, body: errorOf('invalid_policy', 'its hash differs') });
     await expect(client().load('hash', '/x')).rejects.toMatchObject({
-      ...{ kind: 'rejected', message: expect.stringContaining('its hash differs') },
+      kind: 'rejected',
+      message: expect.stringContaining('its hash differs'),
     });
   });
 
@@ -335,7 +364,9 @@ describe('policies', () => {
     const unknown = { status: 404, body: errorOf('model_not_found') };
     server.answerWith((path) => (path === '/v1/chat/completions' ? unknown : {}));
     await expect(client().load('hash', '/p')).rejects.toMatchObject({
-      ...{ kind: 'unavailable', retryable: true, message: expect.stringContaining('right after its load') },
+      kind: 'unavailable',
+      retryable: true,
+      message: expect.stringContaining('right after its load'),
     });
   });
 

@@ -40,7 +40,10 @@ afterAll(async () => {
 });
 
 const requestOf = (name: string, onWait: (reason: string) => void = () => {}): TurnRequest => ({
-  ...{ policyId: name.repeat(64), path: path.join(root, name), signal: new AbortController().signal, onWait },
+  policyId: name.repeat(64),
+  path: path.join(root, name),
+  signal: new AbortController().signal,
+  onWait,
 });
 
 test('the server holds as many models as it has vLLM processes', async () => {
@@ -102,7 +105,8 @@ test('a server that is down is named with the next command, and an endless line 
   const down = `http://127.0.0.1:${await freePort()}`;
   const play = (): Promise<never> => Promise.reject(new Error('it plays without a turn'));
   await expect(policyTurns({ url: down }).duringTurn(requestOf('a'), play)).rejects.toMatchObject({
-    ...{ kind: 'unavailable', message: expect.stringContaining(`no policy server answers at ${down}; start one`) },
+    kind: 'unavailable',
+    message: expect.stringContaining(`no policy server answers at ${down}; start one`),
   });
 
   const endless = createServer((_request, response) => {

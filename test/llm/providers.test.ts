@@ -159,7 +159,8 @@ test('a spec may use the configured providers or none', () => {
 test('an unknown provider is rejected with the field of the spec', () => {
   expect(() => requireProviders(specWithModels('a', { llm: otherProvider }), scriptedProviders('http://a/v1'))).toThrow(
     expect.objectContaining({
-      ...{ name: 'DomainError', code: 'UnknownProvider' },
+      name: 'DomainError',
+      code: 'UnknownProvider',
       message:
         'llm.models.judge.provider: found "other", expected one of scripted from the file of COEVOLVE_LLM_PROVIDERS',
     }),

@@ -22,7 +22,8 @@ test('an answer that was cut off after the object is complete', () => {
 test.each([
   {
     reply: { kind: 'text', text: 'I would say 0.5' } as const,
-    ...{ failure: 'malformed', problems: ['found no JSON object, expected one'] },
+    failure: 'malformed',
+    problems: ['found no JSON object, expected one'],
   },
   {
     reply: { kind: 'text', text: '{"score": 7, "reasons": "none"}' } as const,
@@ -36,11 +37,13 @@ test.each([
   },
   {
     reply: { kind: 'cut-off', at: 'context', text: '' } as const,
-    ...{ failure: 'cut-off', problems: ["the prompt left too little room in the model's context"] },
+    failure: 'cut-off',
+    problems: ["the prompt left too little room in the model's context"],
   },
   {
     reply: { kind: 'refused', reason: 'I may not judge' } as const,
-    ...{ failure: 'refused', problems: ['I may not judge'] },
+    failure: 'refused',
+    problems: ['I may not judge'],
   },
 ])('the reply $reply results in the failure $failure', ({ reply, failure, problems }) => {
   expect(readStructured(reply, schema)).toEqual({ ok: false, failure, problems });

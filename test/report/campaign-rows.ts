@@ -1,4 +1,4 @@
-import { createRandom } from '../../src/domain/base/seeded-random';
+import { createRandom } from '../../src/domain/random/seeded-random';
 import { at, type FixtureSettings, type Row } from './fixture-rows';
 import { createIteration } from './create-iteration';
 

@@ -58,7 +58,9 @@ test('the outcome is that of the test set, task by task, if first and final poli
   const { tasks, wins, losses, change } = rows[0]!;
   expect(tasks).toBeGreaterThan(15);
   expect(outcome).toMatchObject({
-    ...{ evaluationSet: 'test', pairedTasks: tasks, isFinalActive: true },
+    evaluationSet: 'test',
+    pairedTasks: tasks,
+    isFinalActive: true,
     paired: { wins, losses, meanDifference: expect.closeTo(change, 9) as unknown },
   });
   for (const policy of [outcome.start!, outcome.final!]) {

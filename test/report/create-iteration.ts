@@ -1,5 +1,5 @@
-import { groupBy } from '../../src/domain/base/group-by';
-import type { Random } from '../../src/domain/base/seeded-random';
+import { groupBy } from '../../src/domain/group-by';
+import type { Random } from '../../src/domain/random/seeded-random';
 import { at, evaluationRow, type FixtureSettings, policyId, type Row } from './fixture-rows';
 
 export type World = {
@@ -77,8 +77,12 @@ function addRollouts(world: World, iteration: number, tables: Record<string, Row
   );
   played.slice(0, 2 * iteration).forEach((row, i) =>
     tables['attempt_resumes']!.push({
-      ...{ trajectory_id: row['id'], iteration, outcome: i % 3 ? 'resumed' : 'mismatch', turns: 1 + i },
-      ...{ detail: i % 3 ? null : `turn ${1 + i} has another observation`, recorded_at: at(iteration, 31) },
+      trajectory_id: row['id'],
+      iteration,
+      outcome: i % 3 ? 'resumed' : 'mismatch',
+      turns: 1 + i,
+      detail: i % 3 ? null : `turn ${1 + i} has another observation`,
+      recorded_at: at(iteration, 31),
     }),
   );
   addSignals(world, iteration, tables, played);
@@ -93,14 +97,16 @@ function addSignals({ random }: World, iteration: number, tables: Record<string,
     const marked = played.filter((row) => row['outcome'] === 'scored' && random.next() < chance);
     marked.forEach((row, ordinal) =>
       tables['feedback_signals']!.push({
-        ...{ id: `${iteration}/${kind}/${ordinal}`, iteration, kind, ordinal, task_id: row['task_id'] },
-        ...{
-          trajectory_id: row['id'],
-          strength: 1,
-          detail: { reward: row['reward'] },
-          epoch: 1,
-          recorded_at: at(iteration, 65),
-        },
+        id: `${iteration}/${kind}/${ordinal}`,
+        iteration,
+        kind,
+        ordinal,
+        task_id: row['task_id'],
+        trajectory_id: row['id'],
+        strength: 1,
+        detail: { reward: row['reward'] },
+        epoch: 1,
+        recorded_at: at(iteration, 65),
       }),
     );
     const flagged = new Set(marked.map((row) => row['task_id'])).size;
@@ -177,10 +183,20 @@ function addPair(
     return;
   }
   tables['preference_pairs']!.push({
-    ...{ id: `${iteration}/${role}/${kind}/${tables['preference_pairs']!.length}`, iteration, for_role: role, kind },
-    ...{ task_id: b['task_id'], chosen_id: chosen['id'], rejected_id: rejected['id'] },
-    ...{ chosen_reward: chosen['reward'], rejected_reward: rejected['reward'], lambda_dpo: 1, lambda_sft: 0 },
-    ...{ hard_negative: (rejected['reward'] as number) >= 0.6, epoch: 1, recorded_at: at(iteration, 95) },
+    id: `${iteration}/${role}/${kind}/${tables['preference_pairs']!.length}`,
+    iteration,
+    for_role: role,
+    kind,
+    task_id: b['task_id'],
+    chosen_id: chosen['id'],
+    rejected_id: rejected['id'],
+    chosen_reward: chosen['reward'],
+    rejected_reward: rejected['reward'],
+    lambda_dpo: 1,
+    lambda_sft: 0,
+    hard_negative: (rejected['reward'] as number) >= 0.6,
+    epoch: 1,
+    recorded_at: at(iteration, 95),
   });
 }
 
@@ -228,25 +244,25 @@ function addTraining({ settings, active }: World, iteration: number, tables: Rec
     const method = iteration === 0 ? 'sft' : role === 'target' ? 'target' : 'dpo';
     const policy = policyId(role, iteration);
     tables['training_runs']!.push({
-      ...{
-        job_key: jobKey,
-        iteration,
-        epoch: 1,
-        role,
-        method,
-        base_policy: active.get(role) ?? null,
-        seed: 5 + iteration,
-      },
-      ...{ dataset_sha256: policy, dataset_uri: 'file:///data', dataset_rows: examples.length, settings: {} },
-      ...{
-        backend: 'local',
-        status: 'succeeded',
-        policy_id: policy,
-        tokens: 90_000 + 1234 * iteration,
-        seconds: 55.25,
-        truncation: { rows_cut: iteration, tokens_dropped: 40 * iteration, actions_dropped: 2 * iteration },
-      },
-      ...{ submitted_at: at(iteration, role === 'failure' ? 95 : 150), finished_at: at(iteration, 200) },
+      job_key: jobKey,
+      iteration,
+      epoch: 1,
+      role,
+      method,
+      base_policy: active.get(role) ?? null,
+      seed: 5 + iteration,
+      dataset_sha256: policy,
+      dataset_uri: 'file:///data',
+      dataset_rows: examples.length,
+      settings: {},
+      backend: 'local',
+      status: 'succeeded',
+      policy_id: policy,
+      tokens: 90_000 + 1234 * iteration,
+      seconds: 55.25,
+      truncation: { rows_cut: iteration, tokens_dropped: 40 * iteration, actions_dropped: 2 * iteration },
+      submitted_at: at(iteration, role === 'failure' ? 95 : 150),
+      finished_at: at(iteration, 200),
     });
     tables['training_progress']!.push(
       ...[10, 20, 30].map((step) => ({ job_key: jobKey, step, facts: progressFacts(iteration, step, method) })),
@@ -283,7 +299,10 @@ function addTraining({ settings, active }: World, iteration: number, tables: Rec
 }
 
 const progressFacts = (iteration: number, step: number, method: string): Record<string, number> => ({
-  ...{ loss: 3 / step + iteration, learning_rate: 0.003 / step, tokens_per_s: 1_000 + step, grad_norm: 1 / step },
+  loss: 3 / step + iteration,
+  learning_rate: 0.003 / step,
+  tokens_per_s: 1_000 + step,
+  grad_norm: 1 / step,
   ...(method === 'sft' ? {} : { margin: step / 100, accuracy: 0.5 + step / 100 }),
 });
 
@@ -304,8 +323,14 @@ function addEvaluation(world: World, iteration: number, tables: Record<string, R
   tables['evaluations']!.push({ ...evaluation, epoch: 1 });
   const promote = !incumbent || (evaluation['mean_difference'] as number) >= 0;
   tables['promotions']!.push({
-    ...{ iteration, epoch: 1, role: 'target', candidate_id: policy, incumbent_id: incumbent ?? null },
-    ...{ decision: promote ? 'promote' : 'keep', reason: 'the gate & its reason', recorded_at: at(iteration, 281) },
+    iteration,
+    epoch: 1,
+    role: 'target',
+    candidate_id: policy,
+    incumbent_id: incumbent ?? null,
+    decision: promote ? 'promote' : 'keep',
+    reason: 'the gate & its reason',
+    recorded_at: at(iteration, 281),
   });
   if (promote) active.set('target', policy);
 }
@@ -320,25 +345,25 @@ function attemptRow({ random, active }: World, { iteration, role, task, attempt,
   const reward = draw < skill ? 1 : Math.min(graded, 0.95);
   const fault = random.next() < 0.006;
   return {
-    ...{
-      id: `${iteration}/${purpose}/${player.slice(0, 12)}/${String(task['id'])}/${attempt}`,
-      iteration,
-      purpose,
-      role,
-    },
-    ...{ task_id: task['id'], policy_id: player, attempt, epoch: 1, seed: random.integer(2 ** 31 - 1) },
-    ...{
-      outcome: fault ? 'environment-fault' : 'scored',
-      reward: fault ? null : reward,
-      raw_score: fault ? null : reward,
-    },
-    ...{
-      stop_reason: fault ? 'fault' : 'completed',
-      fault: fault ? 'connection lost' : null,
-      opening: [],
-      turn_count: 2,
-    },
-    ...{ prompt_tokens: 90 + random.integer(60), completion_tokens: 14 + random.integer(30), seconds: 0.25 },
+    id: `${iteration}/${purpose}/${player.slice(0, 12)}/${String(task['id'])}/${attempt}`,
+    iteration,
+    purpose,
+    role,
+    task_id: task['id'],
+    policy_id: player,
+    attempt,
+    epoch: 1,
+    seed: random.integer(2 ** 31 - 1),
+    outcome: fault ? 'environment-fault' : 'scored',
+    reward: fault ? null : reward,
+    raw_score: fault ? null : reward,
+    stop_reason: fault ? 'fault' : 'completed',
+    fault: fault ? 'connection lost' : null,
+    opening: [],
+    turn_count: 2,
+    prompt_tokens: 90 + random.integer(60),
+    completion_tokens: 14 + random.integer(30),
+    seconds: 0.25,
     recorded_at: at(iteration, 40),
   };
 }
@@ -354,9 +379,24 @@ const validationRow = (task: Row, iteration: number): Row => ({
 });
 
 const referenceRow = (task: Row, iteration: number, purpose: string): Row => ({
-  ...{ iteration, purpose, task_id: task['id'], policy_id: null, attempt: 0, epoch: 1, seed: 1, outcome: 'scored' },
-  ...{ reward: 1, raw_score: 1, stop_reason: 'completed', fault: null, opening: [], turn_count: 2, prompt_tokens: 0 },
-  ...{ completion_tokens: 0, seconds: 0.125, recorded_at: at(iteration, 35) },
+  iteration,
+  purpose,
+  task_id: task['id'],
+  policy_id: null,
+  attempt: 0,
+  epoch: 1,
+  seed: 1,
+  outcome: 'scored',
+  reward: 1,
+  raw_score: 1,
+  stop_reason: 'completed',
+  fault: null,
+  opening: [],
+  turn_count: 2,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  seconds: 0.125,
+  recorded_at: at(iteration, 35),
 });
 
 const subjects = ['singers', 'concerts', 'stadiums', 'airports', 'flights', 'students', 'pets', 'cars'];
@@ -368,14 +408,19 @@ function taskRow(own: Row, iteration: number, n: number): Row {
       ? `How many ${subject} are there with an age above ${n}?`
       : `List the names of the ${subject} with rank < ${n}.`;
   return {
-    ...{
-      environment: 'intercode-sql',
-      goal,
-      definition: { n },
-      features: { pattern: 'count', difficulty: 1 + (n % 3) },
-    },
-    ...{ reference_actions: ['SELECT 1', 'submit'], content_key: `key-${n}`, created_iteration: iteration },
-    ...{ parent_task_id: null, parent_signal_id: null, reason: null, epoch: 1, recorded_at: at(iteration, 1), ...own },
+    environment: 'intercode-sql',
+    goal,
+    definition: { n },
+    features: { pattern: 'count', difficulty: 1 + (n % 3) },
+    reference_actions: ['SELECT 1', 'submit'],
+    content_key: `key-${n}`,
+    created_iteration: iteration,
+    parent_task_id: null,
+    parent_signal_id: null,
+    reason: null,
+    epoch: 1,
+    recorded_at: at(iteration, 1),
+    ...own,
     evaluation_set: own['split'] === 'held-out' ? 'dev' : null,
   };
 }
@@ -384,7 +429,10 @@ function turnRows(row: Row): Row[] {
   const observation = [{ role: 'user', content: `[(${String(row['reward'])}, 'rows > 0')]` }];
   const first = `SELECT count(*) FROM t WHERE reward <= ${String(row['reward'])}`;
   return [first, 'submit'].map((action, ordinal) => ({
-    ...{ trajectory_id: row['id'], ordinal, action, observation: ordinal === 0 ? observation : [] },
+    trajectory_id: row['id'],
+    ordinal,
+    action,
+    observation: ordinal === 0 ? observation : [],
     ...(row['policy_id'] === null ? {} : { prompt_token_ids: [1, 2], token_ids: [3, 4], logprobs: [-0.5, -0.25] }),
   }));
 }

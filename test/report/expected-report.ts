@@ -1,6 +1,6 @@
-import { groupBy } from '../../src/domain/base/group-by';
-import { compareText } from '../../src/domain/base/compare-text';
-import { deriveSeed } from '../../src/domain/base/seed-tree';
+import { groupBy } from '../../src/domain/group-by';
+import { compareText } from '../../src/domain/compare-text';
+import { deriveSeed } from '../../src/domain/random/seed-tree';
 import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../../src/domain/evaluation/statistics';
 import type { CampaignReport } from '../../src/report/collect-report';
 import type { FeedbackSignalKind } from '../../src/domain/signals/feedback-signal';
@@ -47,23 +47,26 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
       tasks: new Set(group.map((row) => row['task_id'])).size,
     })),
     rates: grouped(rowsOf(rows, 'signal_rates'), ['iteration', 'kind']).map(([row]) => ({
-      ...{ iteration: num(row!['iteration']), kind: text(row!['kind']) as FeedbackSignalKind },
-      ...{ played: num(row!['played']), flagged: num(row!['flagged']) },
-      ...{ unchanged: num(row!['unchanged']), permutations: num(row!['permutations']) },
+      iteration: num(row!['iteration']),
+      kind: text(row!['kind']) as FeedbackSignalKind,
+      played: num(row!['played']),
+      flagged: num(row!['flagged']),
+      unchanged: num(row!['unchanged']),
+      permutations: num(row!['permutations']),
     })),
     taskGroups: expectedTaskGroups(rows),
-    ...{
-      stages: [],
-      limitCuts: [],
-      matches: [],
-      diversity: [],
-      steps: [],
-      contexts: [],
-      explorationRuns: [],
-      modelSpending: [],
-      budget: null,
-    },
-    ...{ calibrations: [], agreements: [], scenarios: [] },
+    stages: [],
+    limitCuts: [],
+    matches: [],
+    diversity: [],
+    steps: [],
+    contexts: [],
+    explorationRuns: [],
+    modelSpending: [],
+    budget: null,
+    calibrations: [],
+    agreements: [],
+    scenarios: [],
     setScores: expectedSetScores(rows),
     waste: { confirmed: { calls: 0, tokens: 0, usd: 0 }, unconfirmed: { calls: 0, tokens: 0, usd: 0 } },
     pairs: grouped(rowsOf(rows, 'preference_pairs'), ['iteration', 'for_role', 'kind']).map((group) => ({
@@ -125,7 +128,9 @@ function expectedHeader({ campaign, blocks }: CampaignRows): CampaignReport['cam
     iterations: blocks.length,
     confidence: 0.95,
     hardNegativeReward: 0.6,
-    ...{ forkedFrom: null, forkIteration: null, nondeterminism: null },
+    forkedFrom: null,
+    forkIteration: null,
+    nondeterminism: null,
   };
 }
 
@@ -194,8 +199,12 @@ function expectedOutcome(rows: CampaignRows, evaluations: Evaluation[]): Campaig
     differenceHigh: bootstrap.high,
   };
   return {
-    ...{ start, final, evaluationSet: 'dev', isFinalActive: promoted !== undefined },
-    ...{ pairedTasks: both.length, paired },
+    start,
+    final,
+    evaluationSet: 'dev',
+    isFinalActive: promoted !== undefined,
+    pairedTasks: both.length,
+    paired,
   };
 }
 
@@ -205,8 +214,12 @@ function expectedSetScores(rows: CampaignRows): CampaignReport['setScores'] {
     const average = rewards.reduce((total, reward) => total + reward, 0) / rewards.length;
     const squares = rewards.reduce((total, reward) => total + (reward - average) ** 2, 0);
     return {
-      ...{ iteration: num(e['iteration']), policyId: text(e['policy_id']), evaluationSet: 'dev' },
-      ...{ feature: null, value: null, tasks: rewards.length },
+      iteration: num(e['iteration']),
+      policyId: text(e['policy_id']),
+      evaluationSet: 'dev',
+      feature: null,
+      value: null,
+      tasks: rewards.length,
       successes: rewards.filter((reward) => reward === 1).length,
       meanReward: average,
       rewardDeviation: Math.sqrt(squares / (rewards.length - 1)),
@@ -446,8 +459,19 @@ function expectedLineage(rows: CampaignRows): Lineage | null {
 
 function expectedRowCounts(rows: CampaignRows): Record<string, number> {
   const own = [
-    ...['iterations', 'planned_tasks', 'trajectory_turns', 'attempt_faults', 'feedback_signals', 'preference_pairs'],
-    ...['training_runs', 'training_examples', 'policies', 'evaluations', 'promotions', 'events', 'ledger'],
+    'iterations',
+    'planned_tasks',
+    'trajectory_turns',
+    'attempt_faults',
+    'feedback_signals',
+    'preference_pairs',
+    'training_runs',
+    'training_examples',
+    'policies',
+    'evaluations',
+    'promotions',
+    'events',
+    'ledger',
   ];
   return {
     ...Object.fromEntries(own.map((table) => [table, rowsOf(rows, table).length])),

@@ -16,7 +16,12 @@ test('a campaign without updates and language models has no sections for them', 
 
 test('the updates section shows each step with its stability metrics', () => {
   const step = (iteration: number, n: number, meanReward: number) => ({
-    ...{ iteration, step: n, attempts: 128, meanReward, mixed: 0.5, policyId: 'a'.repeat(64) },
+    iteration,
+    step: n,
+    attempts: 128,
+    meanReward,
+    mixed: 0.5,
+    policyId: 'a'.repeat(64),
     metrics: {
       kl: 0.002,
       kl_old: 0.001,
@@ -70,8 +75,15 @@ test('the language model section shows calls, cost, limits and waste', () => {
   const shown = page({
     modelSpending: [
       {
-        ...{ iteration: 1, purpose: 'explorer', provider: 'open', model: 'big', calls: 40, tokens: 60_000 },
-        ...{ usd: 1.25, seconds: 80, estimated: 0 },
+        iteration: 1,
+        purpose: 'explorer',
+        provider: 'open',
+        model: 'big',
+        calls: 40,
+        tokens: 60_000,
+        usd: 1.25,
+        seconds: 80,
+        estimated: 0,
       },
     ],
     waste: { confirmed: { calls: 2, tokens: 3000, usd: 0.1 }, unconfirmed: { calls: 1, tokens: 900, usd: 0 } },
@@ -137,10 +149,22 @@ test('the pool section shows the stages of admission in order and an alarm for a
 
 test('the judge section shows agreement, precision and recall with intervals, and the drift', () => {
   const calibration = {
-    ...{ judgeVersion: 'judge@1 open/big', truePositives: 18, falsePositives: 4, trueNegatives: 15, falseNegatives: 2 },
-    ...{ unusable: 1, dropped: 0, agreement: 0.846, agreementLow: 0.703, agreementHigh: 0.928 },
-    ...{ precision: 0.818, precisionLow: 0.615, precisionHigh: 0.927 },
-    ...{ recall: 0.9, recallLow: 0.699, recallHigh: 0.972 },
+    judgeVersion: 'judge@1 open/big',
+    truePositives: 18,
+    falsePositives: 4,
+    trueNegatives: 15,
+    falseNegatives: 2,
+    unusable: 1,
+    dropped: 0,
+    agreement: 0.846,
+    agreementLow: 0.703,
+    agreementHigh: 0.928,
+    precision: 0.818,
+    precisionLow: 0.615,
+    precisionHigh: 0.927,
+    recall: 0.9,
+    recallLow: 0.699,
+    recallHigh: 0.972,
   };
   const shown = page({
     calibrations: [
@@ -152,8 +176,21 @@ test('the judge section shows agreement, precision and recall with intervals, an
     ],
   });
   expect(tableOf(shown, 'Calibrations')[1]).toEqual([
-    ...['1', 'judge@1 open/big', 'another judge', '18', '4', '15', '2', '1', '0'],
-    ...['0.846', '0.703 to 0.928', '0.818', '0.615 to 0.927', '0.900', '0.699 to 0.972'],
+    '1',
+    'judge@1 open/big',
+    'another judge',
+    '18',
+    '4',
+    '15',
+    '2',
+    '1',
+    '0',
+    '0.846',
+    '0.703 to 0.928',
+    '0.818',
+    '0.615 to 0.927',
+    '0.900',
+    '0.699 to 0.972',
   ]);
   expect(tableOf(shown, 'Judge and environment on the same candidates')).toEqual([
     ['1', 'environment', '40', '3', '5', '2', '0'],

@@ -54,22 +54,28 @@ test('the evaluation tables show the stored evaluations and decisions', () => {
   expect(tableOf(page, 'Evaluations on dev')).toEqual(
     evaluations.map((e) => [
       num(e['iteration']) === 0 ? '0 (supervised start)' : String(num(e['iteration'])),
-      ...[hash(e['policy_id']), 'target', decision(e) === 'promote' ? 'promoted' : 'not promoted'],
-      ...[int(num(e['successes'])), int(num(e['tasks'])), rate(num(e['successes']) / num(e['tasks']))],
-      ...[`${rate(num(e['success_low']))} to ${rate(num(e['success_high']))}`, rate(num(e['mean_reward']))],
+      hash(e['policy_id']),
+      'target',
+      decision(e) === 'promote' ? 'promoted' : 'not promoted',
+      int(num(e['successes'])),
+      int(num(e['tasks'])),
+      rate(num(e['successes']) / num(e['tasks'])),
+      `${rate(num(e['success_low']))} to ${rate(num(e['success_high']))}`,
+      rate(num(e['mean_reward'])),
     ]),
   );
   expect(tableOf(page, 'Candidates against their incumbents, task by task')).toEqual(
     evaluations
       .filter((e) => e['incumbent_id'] !== null)
       .map((e) => [
-        ...[String(num(e['iteration'])), hash(e['policy_id']), hash(e['incumbent_id'])],
-        ...[int(num(e['wins'])), int(num(e['losses']))],
+        String(num(e['iteration'])),
+        hash(e['policy_id']),
+        hash(e['incumbent_id']),
+        int(num(e['wins'])),
+        int(num(e['losses'])),
         num(e['mcnemar_p']) < 0.001 ? '< 0.001' : rate(num(e['mcnemar_p'])),
-        ...[
-          signed(num(e['mean_difference'])),
-          `${signed(num(e['difference_low']))} to ${signed(num(e['difference_high']))}`,
-        ],
+        signed(num(e['mean_difference'])),
+        `${signed(num(e['difference_low']))} to ${signed(num(e['difference_high']))}`,
       ]),
   );
 });
@@ -88,14 +94,17 @@ test('the failures section counts failures by iteration and agent, in its table 
         const hard = failures.filter((t) => num(t['reward']) >= 0.6).length;
         const solved = group.length - failures.length;
         return [
-          ...[String(iteration), role === 'target' ? 'target' : 'failure agent', int(group.length)],
-          ...[int(new Set(group.map((t) => t['task_id'])).size), int(solved), share(solved, group.length)],
-          ...[
-            int(failures.length),
-            share(total(group, 'reward'), group.length),
-            share(total(failures, 'reward'), failures.length),
-          ],
-          ...[int(hard), share(hard, failures.length)],
+          String(iteration),
+          role === 'target' ? 'target' : 'failure agent',
+          int(group.length),
+          int(new Set(group.map((t) => t['task_id'])).size),
+          int(solved),
+          share(solved, group.length),
+          int(failures.length),
+          share(total(group, 'reward'), group.length),
+          share(total(failures, 'reward'), failures.length),
+          int(hard),
+          share(hard, failures.length),
         ];
       }),
     ),
@@ -226,7 +235,9 @@ test('the content security policy allows the stylesheet of the page and nothing 
   const styles = [...page.matchAll(/<style>([^]*?)<\/style>/g)].map(([, text]) => text!);
   expect(styles).toHaveLength(1);
   expect(Object.fromEntries(policy)).toEqual({
-    ...{ 'default-src': "'none'", 'base-uri': "'none'", 'form-action': "'none'" },
+    'default-src': "'none'",
+    'base-uri': "'none'",
+    'form-action': "'none'",
     'style-src-elem': `'sha256-${createHash('sha256').update(styles[0]!).digest('base64')}'`,
     'style-src-attr': "'unsafe-inline'",
   });

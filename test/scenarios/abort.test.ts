@@ -166,18 +166,14 @@ test('logs prints the lines of the campaign from all workers and its training jo
   expect(await stack.cli('logs', 'nobody')).toMatchObject({ code: 3 });
   const withoutDatabase = { ...stack.config, databaseUrl: 'postgres://coevolve@127.0.0.1:1/none' };
   expect(await runCli(withoutDatabase, ['logs', 'gated', '--iteration', '1'])).toMatchObject({
-    ...{
-      code: 0,
-      stdout: expect.stringMatching(/train 1\/target step/),
-      stderr: expect.stringContaining('unavailable'),
-    },
+    code: 0,
+    stdout: expect.stringMatching(/train 1\/target step/),
+    stderr: expect.stringContaining('unavailable'),
   });
   expect(await runCli(withoutDatabase, ['du'])).toMatchObject({
-    ...{
-      code: 0,
-      stdout: expect.stringMatching(/artifacts\/jobs +[\d.]+ [KM]iB/),
-      stderr: expect.stringContaining('ECONNREFUSED'),
-    },
+    code: 0,
+    stdout: expect.stringMatching(/artifacts\/jobs +[\d.]+ [KM]iB/),
+    stderr: expect.stringContaining('ECONNREFUSED'),
   });
 });
 
@@ -193,8 +189,8 @@ test('a deleted campaign leaves its name free, and its files are garbage', async
   expect(await stack.json('delete', name, '--yes')).toEqual({ deleted: name });
   expect(await stack.cli('status', name)).toMatchObject({ code: 3 });
   expect(await stack.cli('gc', '--older-than', '0')).toMatchObject({
-    ...{ stdout: expect.stringContaining(`jobs/campaign/${name}`) },
-    ...{ stderr: expect.stringContaining('`npx coevolve gc --older-than 0 --yes` deletes them') },
+    stdout: expect.stringContaining(`jobs/campaign/${name}`),
+    stderr: expect.stringContaining('`npx coevolve gc --older-than 0 --yes` deletes them'),
   });
   const usage = await stack.json<DiskUsage>('du');
   const playing = usage.campaigns.find((campaign) => campaign.name === 'playing');
@@ -205,10 +201,8 @@ test('a deleted campaign leaves its name free, and its files are garbage', async
   for (const folder of ['temporal', 'logs'])
     expect(usage.folders.find(({ path }) => path === `${stack.config.home}/${folder}`)!.bytes).toBeGreaterThan(0);
   expect(await stack.cli('du')).toMatchObject({
-    ...{
-      stdout: expect.stringMatching(/^playing +aborted .* [KM]iB/m),
-      stderr: expect.stringMatching(/delete \S+ --yes. frees/),
-    },
+    stdout: expect.stringMatching(/^playing +aborted .* [KM]iB/m),
+    stderr: expect.stringMatching(/delete \S+ --yes. frees/),
   });
   expect(await start(tiny(name, 'eto', 1))).toMatchObject({ outcome: 'started' });
 });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { QueryResultRow } from 'pg';
 import { Worker } from '@temporalio/worker';
 import { pairedBootstrap, wilsonInterval } from '../../src/domain/evaluation/statistics';
-import { deriveSeed } from '../../src/domain/base/seed-tree';
+import { deriveSeed } from '../../src/domain/random/seed-tree';
 import { dataConverterOf } from '../../src/temporal/connect';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';

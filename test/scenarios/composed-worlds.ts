@@ -65,11 +65,13 @@ export const worlds: readonly WorldCase[] = [
     environment: { trainTasks: 6, heldOutTasks: 2 },
   },
   {
-    ...{ name: 'appworld-mini', installed: existsSync(path.join(root, '.venv-appworld')) },
+    name: 'appworld-mini',
+    installed: existsSync(path.join(root, '.venv-appworld')),
     environment: { trainTasks: 2, heldOutTasks: 1 },
   },
   {
-    ...{ name: 'scienceworld', installed: spawnSync('java', ['-version']).status === 0 },
+    name: 'scienceworld',
+    installed: spawnSync('java', ['-version']).status === 0,
     environment: { options: { types: ['find-animal'] }, trainTasks: 2, heldOutTasks: 1 },
   },
 ];
@@ -91,7 +93,9 @@ export async function startGuessing(): Promise<ThirdPartyServer & { settings: st
   }));
   writeFileSync(experts, conversations.map((row) => `${JSON.stringify(row)}\n`).join(''));
   return {
-    ...{ url: server.url, settings, experts },
+    url: server.url,
+    settings,
+    experts,
     async kill() {
       await server.kill();
       rmSync(folder, { recursive: true, force: true });
@@ -119,12 +123,17 @@ export async function startComposed(
       ? (await stack.json<{ sha256: string }>('experts', 'import', expertsFile, '--environment', name)).sha256
       : null;
   const spec = {
-    ...{ ...base, name: campaignOf(world), recipe: 'coevolve', iterations: 1 },
+    ...base,
+    name: campaignOf(world),
+    recipe: 'coevolve',
+    iterations: 1,
     environment: { name, maxTurns: 6, ...environment, ...(experts ? { experts } : {}) },
     rollouts: { attempts: 2, maxTokens: 8, tasksPerStep: 2, stepsPerIteration: 1 },
     judge: { calibrationTasks: 2, calibrateEvery: 2 },
     synthesis: {
-      ...{ initialTasks: 3, candidatesPerSignal: 6, grader: 'judge' }, // the policy itself solves none
+      initialTasks: 3,
+      candidatesPerSignal: 6,
+      grader: 'judge', // the policy itself solves none
       exploration: { contextsPerSignal: 1, rounds: 1, maxTurns: 12 },
     },
     llm: { models: { explorer: { provider: 'scripted', model: name, price } } },

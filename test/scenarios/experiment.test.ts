@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { deriveSeed } from '../../src/domain/base/seed-tree';
+import { deriveSeed } from '../../src/domain/random/seed-tree';
 import type { Experiment } from '../../src/domain/experiment/experiment';
 import type { ExperimentDetails } from '../../src/client/experiments/experiment-status';
 import type { CellRow } from '../../src/store/experiment/cells';
@@ -16,10 +16,14 @@ jest.setTimeout(hangTimeoutMs);
 /** A campaign of seconds that trains: the supervised start alone. */
 const base = (epochs: number) => ({
   environment: {
-    ...{ name: 'intercode-sql', options: { databases: ['poker_player'], max_difficulty: 2 } },
-    ...{ trainTasks: 8, heldOutTasks: 8, maxTurns: 2 },
+    name: 'intercode-sql',
+    options: { databases: ['poker_player'], max_difficulty: 2 },
+    trainTasks: 8,
+    heldOutTasks: 8,
+    maxTurns: 2,
   },
-  ...{ recipe: 'sft', iterations: 0 },
+  recipe: 'sft',
+  iterations: 0,
   rollouts: { attempts: 1, maxTokens: 16 },
   training: {
     init: { hiddenSize: 32, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 64 },
@@ -55,9 +59,13 @@ let calmHash: string;
 
 test('an experiment plays every arm with every seed as campaigns, and stores the long table', async () => {
   const file = stack.specFile({
-    ...{ name: 'calm', seed: 7, question: 'Do more epochs help?', base: base(1) },
+    name: 'calm',
+    seed: 7,
+    question: 'Do more epochs help?',
+    base: base(1),
     arms: { short: {}, long: { set: { 'training.sft.epochs': 2 } } },
-    ...{ seeds: { looks: [1, 2] }, concurrency: 2 },
+    seeds: { looks: [1, 2] },
+    concurrency: 2,
     analysis: { primary: { contrast: 'long - short' }, equivalence: { margin: 0.05 } },
   });
   expect(await stack.json('experiment', 'start', file, '--seeds', '1')).toMatchObject({ outcome: 'started', seeds: 1 });
@@ -147,12 +155,20 @@ test('the analysis names the broken rule of effort; the exported table alone giv
   expect(await stack.json('experiment', 'report', 'calm', '--out', page)).toEqual({ path: page });
   expect(readFileSync(page, 'utf8')).toContain('invalid');
   const { files } = await stack.json<{ files: string[] }>(
-    ...['experiment', 'export', 'calm', '--format', 'jsonl,csv,md,latex', '--output', folder],
+    'experiment',
+    'export',
+    'calm',
+    '--format',
+    'jsonl,csv,md,latex',
+    '--output',
+    folder,
   );
   const table = files.find((file) => file.endsWith('.jsonl'))!;
   expect((await stack.json<Analysis>('experiment', 'analyze', '--table', table)).contrasts).toEqual(analysis.contrasts);
   expect(await stack.json('experiment', 'import', 'calm', table)).toMatchObject({
-    ...{ imported: [], scores: 0, skipped: [] },
+    imported: [],
+    scores: 0,
+    skipped: [],
     present: expect.arrayContaining(['long-s1', 'long-s2', 'short-s1', 'short-s2']),
   });
 });

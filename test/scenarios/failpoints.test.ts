@@ -25,9 +25,12 @@ const shared = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 8, heldOutTasks: 4, maxTurns: 2 },
+    trainTasks: 8,
+    heldOutTasks: 4,
+    maxTurns: 2,
   },
-  ...{ policy: { source: 'imported', model }, start: 'base' },
+  policy: { source: 'imported', model },
+  start: 'base',
   compute: { pricePerGpuHour: 1 }, // so that jobs reserve and settle dollars
 };
 
@@ -39,14 +42,18 @@ const brief = { dpo: { epochs: 1 }, target: { epochs: 1 } };
 /** Together these small campaigns execute every activity except those of operator commands. */
 const campaigns = {
   pairs: {
-    ...{ ...shared, recipe: 'combined', iterations: 1 },
+    ...shared,
+    recipe: 'combined',
+    iterations: 1,
     rollouts: { attempts: 2, maxTokens: 8 },
     signals,
     synthesis: { candidatesPerSignal: 2 },
     training: brief,
   },
   updates: {
-    ...{ ...shared, recipe: 'coevolve', iterations: 1 },
+    ...shared,
+    recipe: 'coevolve',
+    iterations: 1,
     llm: {
       models: {
         explorer: { ...scripted, model: 'large' },
@@ -57,7 +64,9 @@ const campaigns = {
     rollouts: { attempts: 2, maxTokens: 8, tasksPerStep: 2, stepsPerIteration: 2 },
     signals,
     synthesis: {
-      ...{ initialTasks: 3, candidatesPerSignal: 2, solverAttempts: 1 },
+      initialTasks: 3,
+      candidatesPerSignal: 2,
+      solverAttempts: 1,
       exploration: { contextsPerSignal: 1, rounds: 2, maxTurns: 6 },
     },
     judge: { calibrationTasks: 2 },
@@ -113,7 +122,12 @@ async function makeModel(): Promise<void> {
   const lines = Array.from({ length: 8 }, (_, n) => JSON.stringify({ trajectory_id: `t${n}`, messages }));
   const jobKey = 'model/untrained';
   await backend.submit({
-    ...{ jobKey, method: 'init', base: null, reference: null, trainerState: null, seed: 1 },
+    jobKey,
+    method: 'init',
+    base: null,
+    reference: null,
+    trainerState: null,
+    seed: 1,
     dataset: await artifacts.saveDataset(lines),
     settings: { vocabulary_size: 320, hidden_size: 32, layers: 1, heads: 2, kv_heads: 1, feed_forward_size: 32 },
   });
@@ -123,15 +137,14 @@ async function makeModel(): Promise<void> {
     return status.state === 'succeeded' && status;
   });
   await saveModel(artifacts, {
-    ...{ name: model, policyId: await artifacts.adoptPolicy(job.policyPath, job.policyHash) },
-    ...{
-      source: { kind: 'test' },
-      license: 'none',
-      chatFormat: 'plain',
-      tools: false,
-      architecture: 'small',
-      weights: 'float32',
-    },
+    name: model,
+    policyId: await artifacts.adoptPolicy(job.policyPath, job.policyHash),
+    source: { kind: 'test' },
+    license: 'none',
+    chatFormat: 'plain',
+    tools: false,
+    architecture: 'small',
+    weights: 'float32',
     parameters: 10_000,
   });
 }

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { forkSpec } from '../../src/spec/fork-spec';
-import type { CampaignSpec } from '../../src/spec/campaign-spec';
-import { specHash } from '../../src/spec/read-spec';
+import { forkSpec } from '../../src/specification/fork-spec';
+import type { CampaignSpec } from '../../src/specification/campaign-spec';
+import { specHash } from '../../src/specification/read-spec';
 import { readState } from '../../src/stack/stack-state';
 import { createStore } from '../../src/store';
 import { contentHash } from '../../src/store/audit/content-hash';
@@ -17,16 +17,25 @@ type Spec = { name: string } & Record<string, unknown>;
 
 /** Returns a campaign of seconds: a small policy plays few tasks; the pool grows, and tasks retire from it. */
 const tiny = (name: string, recipe: string, changes: object): Spec => ({
-  ...{ name, seed: 5, recipe, iterations: 2 },
+  name,
+  seed: 5,
+  recipe,
+  iterations: 2,
   environment: {
-    ...{ name: 'intercode-sql', options: { databases: ['poker_player'], max_difficulty: 2 } },
-    ...{ trainTasks: 10, heldOutTasks: 6, maxTurns: 2 },
+    name: 'intercode-sql',
+    options: { databases: ['poker_player'], max_difficulty: 2 },
+    trainTasks: 10,
+    heldOutTasks: 6,
+    maxTurns: 2,
   },
   signals: { rare: { minTotal: 2, thetaPercent: 50, among: 'all', measure: 'share' } },
   pool: { retirement: { above: 0.9, below: 0.1, patience: 1 } },
   training: {
     init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 },
-    ...{ sft: { epochs: 6 }, dpo: { epochs: 1 }, target: { epochs: 1 }, grpo: { learningRate: 3e-4 } },
+    sft: { epochs: 6 },
+    dpo: { epochs: 1 },
+    target: { epochs: 1 },
+    grpo: { learningRate: 3e-4 },
   },
   ...changes,
 });
@@ -86,7 +95,12 @@ describe('two campaigns and their forks', () => {
     const row = await createStore(stack.pool).campaigns.getByName(source);
     const spec = forkSpec(row.spec as CampaignSpec, { name, iteration, changes: [] });
     const { created } = await forkCampaign(stack.pool, {
-      ...{ source: row, iteration, name, spec, specHash: specHash(spec), actor: 'test' },
+      source: row,
+      iteration,
+      name,
+      spec,
+      specHash: specHash(spec),
+      actor: 'test',
     });
     expect(created).toBe(true);
   }

@@ -19,7 +19,9 @@ const price = { inputPerMillion: 1, outputPerMillion: 2 };
 const attempts = 3;
 const tasksPerStep = 4;
 const base = {
-  ...{ seed: 5, recipe: 'coevolve', iterations: 1 },
+  seed: 5,
+  recipe: 'coevolve',
+  iterations: 1,
   environment: { name: 'bfcl', options: { categories: ['base'] }, trainTasks: 8, heldOutTasks: 3, maxTurns: 3 },
   rollouts: { attempts, maxTokens: 24, tasksPerStep, stepsPerIteration: 2 },
   signals: {
@@ -34,7 +36,9 @@ const base = {
   },
 };
 const synthesis = {
-  ...{ initialTasks: 6, candidatesPerSignal: 6, grader: 'judge' },
+  initialTasks: 6,
+  candidatesPerSignal: 6,
+  grader: 'judge',
   exploration: { contextsPerSignal: 2, rounds: 1, maxTurns: 4 },
 };
 const llm = (judge: string) => ({
@@ -210,7 +214,8 @@ describe('a campaign with a judge that is always wrong and without validation of
       );
     }
     expect(await stack.json('status', 'doubted')).toMatchObject({
-      ...{ status: 'parked', progress: { iteration: 1, phase: 'optimize' } },
+      status: 'parked',
+      progress: { iteration: 1, phase: 'optimize' },
     });
     expect(
       await rows(

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { QueryResultRow } from 'pg';
-import { codeOf } from '../../src/base/errors';
+import { codeOf } from '../../src/errors/errors';
 import { readState } from '../../src/stack/stack-state';
 import type { TaskLineage } from '../../src/store/tasks/task-lineage';
 import type { TaskRow } from '../../src/store/tasks/tasks';
@@ -18,11 +18,16 @@ const name = 'guided';
 const canary = 'canary-4f1d9c7b2a6e';
 const price = { inputPerMillion: 1, outputPerMillion: 2 };
 const spec = {
-  ...{ name, seed: 5, recipe: 'coevolve', iterations: 1 },
+  name,
+  seed: 5,
+  recipe: 'coevolve',
+  iterations: 1,
   environment: {
     name: 'intercode-sql',
     options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 24, heldOutTasks: 8, maxTurns: 2 },
+    trainTasks: 24,
+    heldOutTasks: 8,
+    maxTurns: 2,
   },
   llm: {
     models: {
@@ -34,7 +39,9 @@ const spec = {
   rollouts: { attempts: 2, maxTokens: 32, tasksPerStep: 4, stepsPerIteration: 2 },
   signals: { rare: { minTotal: 2, thetaPercent: 40, among: 'all', measure: 'share' } }, // a barely trained policy fails in many ways
   synthesis: {
-    ...{ initialTasks: 6, candidatesPerSignal: 6, approval: true },
+    initialTasks: 6,
+    candidatesPerSignal: 6,
+    approval: true,
     exploration: { contextsPerSignal: 2, rounds: 2, maxTurns: 8 },
   },
   judge: { calibrationTasks: 6 },
@@ -150,10 +157,17 @@ test('the lineage of a task contains every link as text and as JSON', async () =
   expect(raised).toHaveLength(1);
   const { stdout } = await stack.cli('lineage', `${name}/${admitted[0]!.id}`);
   const expected = [
-    ...[`signal ${signal!.id}`, raised[0]!.id, `context ${context!.id} (call reflect/${context!.id})`],
-    ...['summary: The agent was asked', 'cause: ', 'objectives: count rows'],
-    ...[...explored.map(({ id }) => id), `abstraction ${abstraction!.id} (call ${abstraction!.callId})`],
-    ...[validation.trajectory!.id, 'judged completed by judge@2 scripted/careful at 0', 'passed approved'],
+    `signal ${signal!.id}`,
+    raised[0]!.id,
+    `context ${context!.id} (call reflect/${context!.id})`,
+    'summary: The agent was asked',
+    'cause: ',
+    'objectives: count rows',
+    ...explored.map(({ id }) => id),
+    `abstraction ${abstraction!.id} (call ${abstraction!.callId})`,
+    validation.trajectory!.id,
+    'judged completed by judge@2 scripted/careful at 0',
+    'passed approved',
   ];
   expect(expected.filter((text) => !stdout.includes(text))).toEqual([]);
 });
@@ -286,7 +300,10 @@ describe('two forks of the start that differ in their aims', () => {
   test('only the aims, their match and the approval differ in the specs', async () => {
     const { differences } = await stack.json<{ differences: { key: string }[] }>('compare', name, ...arms);
     expect(differences.map(({ key }) => key)).toEqual([
-      ...['name', 'synthesis.aims', 'synthesis.approval', 'synthesis.match'],
+      'name',
+      'synthesis.aims',
+      'synthesis.approval',
+      'synthesis.match',
     ]);
   });
 

@@ -160,12 +160,17 @@ describe('a killed policy server', () => {
   });
 
   test.each([
-    ...[['list'], ['status', 'held'], ['tasks', 'held'], ['tasks', 'held', '--split', 'held-out'], ['pairs', 'held']],
-    ...[['pairs', 'held', '1'], ['report', 'held'], ['migrate'], ['start', '@spec', '--dry-run']],
-    ...[
-      ['trajectory', '@trajectory'],
-      ['lineage', '@policy'],
-    ],
+    ['list'],
+    ['status', 'held'],
+    ['tasks', 'held'],
+    ['tasks', 'held', '--split', 'held-out'],
+    ['pairs', 'held'],
+    ['pairs', 'held', '1'],
+    ['report', 'held'],
+    ['migrate'],
+    ['start', '@spec', '--dry-run'],
+    ['trajectory', '@trajectory'],
+    ['lineage', '@policy'],
   ])('does not prevent %s %s %s, which prints only JSON with --json', async (...args) => {
     const row = await firstRow<{ policy: string; trajectory: string }>(
       `select p.id as policy, 'held/' || t.id as trajectory from policies p, trajectories t
@@ -191,17 +196,13 @@ describe('a killed policy server', () => {
 
   test.each([
     ...['status', 'pause', 'resume', 'stop', 'tasks', 'pairs', 'report'].map((command) => [command, 'missing']),
-    ...[
-      ['trajectory', 'missing/1'],
-      ['trajectory', 'held/1/no/such'],
-      ['trajectory', 'unqualified'],
-    ],
-    ...[
-      ['lineage', 'ffffffffffff'],
-      ['lineage', 'ab'],
-      ['pairs', 'held', 'last'],
-      ['start', 'no-such.yaml'],
-    ],
+    ['trajectory', 'missing/1'],
+    ['trajectory', 'held/1/no/such'],
+    ['trajectory', 'unqualified'],
+    ['lineage', 'ffffffffffff'],
+    ['lineage', 'ab'],
+    ['pairs', 'held', 'last'],
+    ['start', 'no-such.yaml'],
   ])('does not change the error of %s %s %s: one line, and one JSON object with --json', async (...args) => {
     const { code, stdout, stderr } = await stack.cli(...args, '--json');
     const failure = JSON.parse(stdout) as Failure;

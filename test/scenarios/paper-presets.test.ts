@@ -4,12 +4,12 @@ import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { checkDevices } from '../../src/client/check-devices';
 import { dryRun } from '../../src/client/check-spec';
-import { groupBy } from '../../src/domain/base/group-by';
+import { groupBy } from '../../src/domain/group-by';
 import { readConfig } from '../../src/config';
-import { estimate } from '../../src/spec/estimate';
-import { readSpecFile } from '../../src/spec/read-spec-file';
+import { estimate } from '../../src/specification/estimate';
+import { readSpecFile } from '../../src/specification/read-spec-file';
 import { importSizes, modelSizes } from '../support/models/imported-sizes';
-import { trainerSettings } from '../../src/spec/trainer-settings';
+import { trainerSettings } from '../../src/specification/trainer-settings';
 
 const root = path.resolve(__dirname, '../..');
 const folder = path.join(root, 'examples/papers');
@@ -62,8 +62,13 @@ test.each(rows)('the preset %s has a toy size', async (row) => {
     overlaysOf(row, spec.recipe).map((name) => path.join(toy, name)),
   );
   expect(small).toMatchObject({
-    ...{ name: spec.name, recipe: spec.recipe, policy: { source: 'scratch' }, compute: { device: 'cpu' } },
-    ...{ iterations: Math.min(1, spec.iterations), signals: spec.signals, pairs: spec.pairs },
+    name: spec.name,
+    recipe: spec.recipe,
+    policy: { source: 'scratch' },
+    compute: { device: 'cpu' },
+    iterations: Math.min(1, spec.iterations),
+    signals: spec.signals,
+    pairs: spec.pairs,
   });
   expect((await dryRun(config, small)).problems).toEqual([]);
   expect(estimate(small).attempts).toBeLessThan(100);

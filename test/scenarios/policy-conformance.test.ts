@@ -28,8 +28,12 @@ const question = (text: string): ChatMessage[] => [{ role: 'user', content: text
 
 async function sample(name: PolicyName, changes: Partial<SampleRequest> = {}) {
   const answer = await client.sample({
-    ...{ policyId: server.policies[name], messages: question('What colour has box 3?'), seed: 1, temperature: 0 },
-    ...{ maxTokens: 24, signal: new AbortController().signal },
+    policyId: server.policies[name],
+    messages: question('What colour has box 3?'),
+    seed: 1,
+    temperature: 0,
+    maxTokens: 24,
+    signal: new AbortController().signal,
     ...changes,
   });
   const { promptTokenIds, tokenIds, logprobs } = answer;
@@ -127,7 +131,8 @@ test('a completion ends at its token limit, at a stop text, or at the end of the
 test('a conversation that exceeds the context has a separate error kind', async () => {
   await load('red');
   await expect(sample('red', { messages: question('box '.repeat(300)) })).rejects.toMatchObject({
-    ...{ name: 'ModelError', kind: 'context-full' },
+    name: 'ModelError',
+    kind: 'context-full',
   });
 });
 

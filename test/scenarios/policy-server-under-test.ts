@@ -60,7 +60,8 @@ export async function startServerUnderTest(kind: Kind): Promise<ServerUnderTest>
   const url = `http://127.0.0.1:${port}`;
   await untilHealthy(url, server);
   return {
-    ...{ url, token },
+    url,
+    token,
     policies: JSON.parse(output.stdout) as Record<PolicyName, string>,
     folderOf: (policy) => path.join(store, policy),
     scored: (answers) => score(store, answers),

@@ -10,16 +10,24 @@ jest.setTimeout(hangTimeoutMs);
 
 /** Returns a campaign of seconds: a small policy plays few tasks. */
 const tiny = (name: string) => ({
-  ...{ name, seed: 5, recipe: 'combined', iterations: 1 },
+  name,
+  seed: 5,
+  recipe: 'combined',
+  iterations: 1,
   environment: {
-    ...{ name: 'intercode-sql', options: { databases: ['poker_player'], max_difficulty: 2 } },
-    ...{ trainTasks: 12, heldOutTasks: 6, maxTurns: 2 },
+    name: 'intercode-sql',
+    options: { databases: ['poker_player'], max_difficulty: 2 },
+    trainTasks: 12,
+    heldOutTasks: 6,
+    maxTurns: 2,
   },
   rollouts: { attempts: 2, maxTokens: 24 },
   synthesis: { candidatesPerSignal: 4 },
   training: {
     init: { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 },
-    ...{ sft: { epochs: 6 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
+    sft: { epochs: 6 },
+    dpo: { epochs: 1 },
+    target: { epochs: 1 },
   },
 });
 
@@ -101,7 +109,10 @@ describe('a Temporal server that has lost its data', () => {
         .sort(),
     ).toEqual(['running', 'started']);
     expect(outcomes('lost')).toContainEqual({
-      ...{ name: 'lost', outcome: 'started', iteration: 1, epoch: 2 },
+      name: 'lost',
+      outcome: 'started',
+      iteration: 1,
+      epoch: 2,
       unusable,
     });
     expect(
@@ -248,7 +259,8 @@ describe('a campaign that an operator changed in Temporal or in the database', (
     expect(await stack.json('list')).toEqual([]);
     expect(await reconcile('orphan', '--force')).toMatchObject([{ outcome: 'ended' }]);
     expect(await stack.cli('start', stack.specFile(tiny('orphan')))).toMatchObject({
-      ...{ code: 4, stderr: expect.stringContaining('`npx coevolve reconcile orphan`') },
+      code: 4,
+      stderr: expect.stringContaining('`npx coevolve reconcile orphan`'),
     });
     expect(await reconcile('orphan')).toMatchObject([{ outcome: 'started' }]);
     expect(await status('orphan')).toMatchObject({ status: 'running' });

@@ -14,7 +14,9 @@ const base = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['pets_1', 'poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 60, heldOutTasks: 30, maxTurns: 4 },
+    trainTasks: 60,
+    heldOutTasks: 30,
+    maxTurns: 4,
   },
   iterations: 2,
   rollouts: { attempts, maxTokens: 64, tasksPerStep, stepsPerIteration: steps },
@@ -83,7 +85,13 @@ test('policies form one chain from the start to the end, also across the killed 
      where c.name = 'signals' and p.role = 'target' order by p.iteration, p.step nulls first`,
   );
   expect(chain.map(({ iteration, step }) => `${iteration}.${step ?? 0}`)).toEqual([
-    ...['0.0', '1.1', '1.2', '1.3', '2.1', '2.2', '2.3'],
+    '0.0',
+    '1.1',
+    '1.2',
+    '1.3',
+    '2.1',
+    '2.2',
+    '2.3',
   ]);
   expect(chain.slice(1).every(({ follows }) => follows)).toBe(true);
 });

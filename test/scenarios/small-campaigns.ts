@@ -12,9 +12,12 @@ export const tiny = (name: string, recipe: string, iterations: number): Spec => 
   environment: {
     name: 'intercode-sql',
     options: { databases: ['poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: tasks.train, heldOutTasks: tasks.heldOut, maxTurns: 3 },
+    trainTasks: tasks.train,
+    heldOutTasks: tasks.heldOut,
+    maxTurns: 3,
   },
-  ...{ recipe, iterations },
+  recipe,
+  iterations,
   rollouts: { attempts, maxTokens: 32 },
   training: { init: small, sft: { epochs: 2 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
 });

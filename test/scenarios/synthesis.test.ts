@@ -11,11 +11,16 @@ const budget = 40_000;
 const kills = 10;
 const model = { provider: 'scripted', model: 'big', price: { inputPerMillion: 1, outputPerMillion: 2 } };
 const spec = {
-  ...{ name, seed: 5, recipe: 'coevolve', iterations: 0 },
+  name,
+  seed: 5,
+  recipe: 'coevolve',
+  iterations: 0,
   environment: {
     name: 'intercode-sql',
     options: { databases: ['concert_singer', 'pets_1', 'poker_player', 'battle_death'], schema: true },
-    ...{ trainTasks: 40, heldOutTasks: 160, maxTurns: 4 },
+    trainTasks: 40,
+    heldOutTasks: 160,
+    maxTurns: 4,
   },
   llm: { models: { explorer: model } },
   budget: { llmTokens: budget },

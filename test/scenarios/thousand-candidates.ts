@@ -7,8 +7,26 @@ import { requestKind } from '../support/models/sql-explorer';
 export const perContext = 4;
 
 const fates = [
-  ...['new', 'duplicate', 'new', 'duplicate', 'new', 'duplicate', 'new', 'duplicate'],
-  ...['new', 'new', 'new', 'new', 'new', 'new', 'new', 'new', 'leak', 'leak', 'broken', 'broken'],
+  'new',
+  'duplicate',
+  'new',
+  'duplicate',
+  'new',
+  'duplicate',
+  'new',
+  'duplicate',
+  'new',
+  'new',
+  'new',
+  'new',
+  'new',
+  'new',
+  'new',
+  'new',
+  'leak',
+  'leak',
+  'broken',
+  'broken',
 ] as ('new' | 'duplicate' | 'leak' | 'broken')[];
 
 /** Fate of the n-th candidate: of twenty, twelve are new, four duplicates, two leaks and two not executable. */
@@ -70,7 +88,10 @@ function answerTo(request: ModelRequest, heldOut: readonly string[], judge: Rule
     const { query, action } = candidateOf(perContext * context + index, tableIn(request), heldOut);
     return {
       description: 'Counts rows.',
-      ...{ query, actions: [action], confidence: 0.9, completionCriterion: 'The number is returned.' },
+      query,
+      actions: [action],
+      confidence: 0.9,
+      completionCriterion: 'The number is returned.',
     };
   });
   return JSON.stringify({ candidates });

@@ -121,7 +121,8 @@ test('a missing server program is reported with the next command', async () => {
 /** Starts services in a separate process; see up-program.ts for its output. */
 const upInSeparateProcess = (config: Config, services: ServiceName[], user: { uid?: number; gid?: number } = {}) =>
   runProgram(path.join(__dirname, 'up-program.ts'), services, {
-    ...{ stdio: ['ignore', 'pipe', 'inherit'], ...user },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    ...user,
     env: { PATH: config.searchPath, ...variablesOf(config) },
   });
 

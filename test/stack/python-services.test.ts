@@ -12,7 +12,12 @@ async function optionsWith(env: Record<string, string>) {
 test('the default policy server is the small one', async () => {
   expect(await optionsWith({})).toEqual(['-m', 'coevolve_policy_server']);
   expect(await optionsWith({ COEVOLVE_POLICY_CONTEXT: '2048', COEVOLVE_POLICY_THREADS: '2' })).toEqual([
-    ...['-m', 'coevolve_policy_server', '--max-context', '2048', '--threads', '2'],
+    '-m',
+    'coevolve_policy_server',
+    '--max-context',
+    '2048',
+    '--threads',
+    '2',
   ]);
 });
 
@@ -34,7 +39,10 @@ test('each vLLM process gets devices of its own from the end of the inventory, a
 test('vLLM receives its interpreter and its arguments as one string', async () => {
   const vllm = { COEVOLVE_POLICY_SERVER: 'vllm', COEVOLVE_VLLM_PYTHON: '/opt/vllm/bin/python' };
   expect(await optionsWith({ ...vllm, COEVOLVE_VLLM_ARGUMENTS: '--tensor-parallel-size 2' })).toEqual([
-    ...['-m', 'coevolve_vllm', '--vllm-python', '/opt/vllm/bin/python'],
+    '-m',
+    'coevolve_vllm',
+    '--vllm-python',
+    '/opt/vllm/bin/python',
     '--vllm-arguments=--tensor-parallel-size 2',
   ]);
 });

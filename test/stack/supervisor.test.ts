@@ -28,12 +28,19 @@ async function waitForRestart(name: string, killed: number): Promise<number> {
 
 /** A service that runs a shell script and is ready at once. */
 const scripted = (name: ServiceName, script: string): Service => ({
-  ...{ name, ports: [], readyTimeoutMs: 10_000, stopSignal: 'SIGTERM', stopGraceMs: 2_000 },
+  name,
+  ports: [],
+  readyTimeoutMs: 10_000,
+  stopSignal: 'SIGTERM',
+  stopGraceMs: 2_000,
   externalAddress: () => undefined,
   prepare: () => undefined,
   isReady: () => true,
   launch: (stack) => ({
-    ...{ file: '/bin/sh', args: ['-c', script], inheritsEnvironment: false, cwd: stack.config.home },
+    file: '/bin/sh',
+    args: ['-c', script],
+    inheritsEnvironment: false,
+    cwd: stack.config.home,
     env: { PATH: '/usr/bin:/bin', COEVOLVE_STACK: stack.config.home },
   }),
 });

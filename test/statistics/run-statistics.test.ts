@@ -67,7 +67,10 @@ test('power is known before the first cell', async () => {
   const { level, deviations } = await planPower(
     { python },
     {
-      ...{ alpha: 0.05, looks: [8], seeds: [5, 8, 16], differences: [0.02, 0.05] },
+      alpha: 0.05,
+      looks: [8],
+      seeds: [5, 8, 16],
+      differences: [0.02, 0.05],
       noise: { kind: 'prior', runSds: [0.025, 0.04], discordance: 0.24, tasks: 500 },
     },
   );

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { Client, type Pool } from 'pg';
 import { readConfig } from '../../src/config';
 import { stackUp } from '../../src/stack';
-import { migrate } from '../../src/store/base/migrate';
-import { createPool } from '../../src/store/base/pool';
+import { migrate } from '../../src/store/database/migrate';
+import { createPool } from '../../src/store/database/pool';
 
 const projectRoot = path.resolve(__dirname, '../..');
 

@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { EnvironmentSession, Observation } from '../../src/envs/base/environment';
+import type { EnvironmentSession, Observation } from '../../src/envs/contract/environment';
 import type { EpisodeJournal, ChooseAction } from '../../src/envs/episode/play-episode';
 import type { ReplayChecks } from '../../src/envs/episode/replay-turns';
 import type { RecordedTurn } from '../../src/domain/rollout/turn';
 
 export const seen = (content: string, changes: Partial<Observation> = {}): Observation => ({
   messages: [{ role: 'tool', content }],
-  ...{ done: false, reward: 0, score: null, rawScore: null, stopReason: null },
+  done: false,
+  reward: 0,
+  score: null,
+  rawScore: null,
+  stopReason: null,
   ...changes,
 });
 
@@ -43,8 +47,11 @@ export const attentivePolicy =
     const conversationDigest = digest([conversation, step]);
     const ids = [...Buffer.from(conversationDigest, 'hex').subarray(0, 4)];
     return Promise.resolve({
-      ...{ content: `act ${conversationDigest}`, finishReason: 'stop' },
-      ...{ promptTokenIds: [...ids, step], tokenIds: ids.toReversed(), logprobs: ids.map((id) => -id / 256) },
+      content: `act ${conversationDigest}`,
+      finishReason: 'stop',
+      promptTokenIds: [...ids, step],
+      tokenIds: ids.toReversed(),
+      logprobs: ids.map((id) => -id / 256),
     });
   };
 
@@ -53,7 +60,8 @@ export function memoryJournal(checks: ReplayChecks, recorded: readonly RecordedT
   const turns = [...recorded];
   const replayed: number[] = [];
   const journal: EpisodeJournal = {
-    ...{ checks, turns },
+    checks,
+    turns,
     replayed: (count) => Promise.resolve(void replayed.push(count)),
     record: (turn) => Promise.resolve(void turns.push(turn)),
   };

@@ -5,15 +5,22 @@ type Size = Pick<Experiment, 'name' | 'looks' | 'concurrency'>;
 
 /** Returns an experiment with two arms, `short` and `long`, that differ in their specs. */
 export const twoArms = (size: Size, short: Record<string, unknown>, long: Record<string, unknown>): Experiment => ({
-  ...{ ...size, seed: 7, question: 'Do more epochs help?' },
+  ...size,
+  seed: 7,
+  question: 'Do more epochs help?',
   arms: [
     { name: 'short', replicaOf: null, spec: short, differences: [], matches: null },
     { name: 'long', replicaOf: null, spec: long, differences: [], matches: null },
   ],
   match: { equal: ['environmentAttempts'], within: {}, report: [] },
   analysis: {
-    ...{ metric: 'success', primary: { name: 'long - short', plus: 'long', minus: 'short' }, alpha: 0.05 },
-    ...{ secondary: [], ordering: null, margin: 0.05, breakdown: [] },
+    metric: 'success',
+    primary: { name: 'long - short', plus: 'long', minus: 'short' },
+    alpha: 0.05,
+    secondary: [],
+    ordering: null,
+    margin: 0.05,
+    breakdown: [],
   },
   stopping: { futility: null, usd: null, hours: null },
 });

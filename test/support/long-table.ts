@@ -1,9 +1,9 @@
 import type { Effort, ScoreRow } from '../../src/domain/experiment/analysis';
 import { cellCampaign, type Contrast, type Experiment } from '../../src/domain/experiment/experiment';
 import type { ExperimentRecord, RecordedCell } from '../../src/domain/experiment/record';
-import { canonicalJson } from '../../src/domain/base/canonical-json';
-import { sha256 } from '../../src/base/sha256';
-import { createRandom } from '../../src/domain/base/seeded-random';
+import { canonicalJson } from '../../src/domain/canonical-json';
+import { sha256 } from '../../src/files/sha256';
+import { createRandom } from '../../src/domain/random/seeded-random';
 
 export type Simulation = {
   /** Success of each arm beyond that of the first, in [0, 1]. */
@@ -30,7 +30,11 @@ export function simulateRecord(simulation: Simulation): ExperimentRecord {
   const { seeds = 8 } = simulation;
   const names = Object.keys(simulation.effects);
   return {
-    ...{ experiment, version: 1, hash, frozenAt: '2026-12-01T08:00:00.000Z', profile: 'quick' },
+    experiment,
+    version: 1,
+    hash,
+    frozenAt: '2026-12-01T08:00:00.000Z',
+    profile: 'quick',
     manifest: { commit: 'c0ffee', analysisVersion: 1 },
     amendments: [],
     cells: Array.from({ length: seeds }, (_, i) => names.map((arm) => simulatedCell(arm, i + 1))).flat(),
@@ -41,15 +45,26 @@ export function simulateRecord(simulation: Simulation): ExperimentRecord {
 export function simulatedExperiment({ effects, seeds = 8, looks = [seeds] }: Simulation): Experiment {
   const [first = '', second = '', ...others] = Object.keys(effects);
   return {
-    ...{ name: 'toy', seed: 20261201, question: 'Do tasks placed by signals teach more than random ones?' },
+    name: 'toy',
+    seed: 20261201,
+    question: 'Do tasks placed by signals teach more than random ones?',
     arms: Object.keys(effects).map((name) => ({
-      ...{ name, replicaOf: null, matches: null, spec: { synthesis: { aims: name } } },
+      name,
+      replicaOf: null,
+      matches: null,
+      spec: { synthesis: { aims: name } },
       differences: [{ key: 'synthesis.aims', base: 'signals', arm: name }],
     })),
-    ...{ looks, concurrency: 1, stopping: { futility: null, usd: null, hours: null } },
+    looks,
+    concurrency: 1,
+    stopping: { futility: null, usd: null, hours: null },
     match: { equal: ['updates'], within: { trainedTokens: 0.05 }, report: ['wallSeconds', 'usd'] },
     analysis: {
-      ...{ metric: 'success', alpha: 0.05, margin: 0.05, ordering: null, breakdown: ['pattern'] },
+      metric: 'success',
+      alpha: 0.05,
+      margin: 0.05,
+      ordering: null,
+      breakdown: ['pattern'],
       primary: contrastOf(second, first),
       secondary: others.map((name) => contrastOf(name, first)),
     },
@@ -57,8 +72,17 @@ export function simulatedExperiment({ effects, seeds = 8, looks = [seeds] }: Sim
 }
 
 export const simulatedCell = (arm: string, seed: number): RecordedCell => ({
-  ...{ arm, seed, status: 'finished', reason: null, exploratory: false, version: 1, imported: false, leakedTasks: 0 },
-  ...{ testHash: sha256(`test ${seed}`), campaign: cellCampaign('toy', { arm, seed }), manifest: { seed } },
+  arm,
+  seed,
+  status: 'finished',
+  reason: null,
+  exploratory: false,
+  version: 1,
+  imported: false,
+  leakedTasks: 0,
+  testHash: sha256(`test ${seed}`),
+  campaign: cellCampaign('toy', { arm, seed }),
+  manifest: { seed },
   contentHash: sha256(`${arm} ${seed}`),
   checkpoints: [0, 1, 2].map((checkpoint) => ({ checkpoint, effort: effortAt(checkpoint, seed) })),
 });

@@ -2,9 +2,32 @@ import * as fc from 'fast-check';
 
 /** Values as JSON text: some of them only exist as text. */
 const values = [
-  ...['null', 'true', '""', '[]', '{}', '0', '3', '-1', '2.5', '1e300', '-1e300', '-1e-300', '1e400', '2147483648'],
-  ...['NaN', '"NaN"', '"\\u0000"', '"\\ud800"', '"<script>"', '[[]]', '[null]', '{"content": 1}'],
-  ...['9'.repeat(400), `"${'a'.repeat(100_000)}"`, `${'['.repeat(5_000)}${']'.repeat(5_000)}`, '{"a":'.repeat(3_000)],
+  'null',
+  'true',
+  '""',
+  '[]',
+  '{}',
+  '0',
+  '3',
+  '-1',
+  '2.5',
+  '1e300',
+  '-1e300',
+  '-1e-300',
+  '1e400',
+  '2147483648',
+  'NaN',
+  '"NaN"',
+  '"\\u0000"',
+  '"\\ud800"',
+  '"<script>"',
+  '[[]]',
+  '[null]',
+  '{"content": 1}',
+  '9'.repeat(400),
+  `"${'a'.repeat(100_000)}"`,
+  `${'['.repeat(5_000)}${']'.repeat(5_000)}`,
+  '{"a":'.repeat(3_000),
 ];
 
 /** Random changes of an answer: fields removed, added, replaced, doubled; texts cut off or with invalid UTF-8. */

@@ -9,9 +9,9 @@ import type { CampaignState } from '../../src/domain/campaign/progress';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
 import { readStackConfig, stackStatus, type ServiceName } from '../../src/stack';
 import { readState } from '../../src/stack/stack-state';
-import { createPool } from '../../src/store/base/pool';
+import { createPool } from '../../src/store/database/pool';
 import { connectClient } from '../../src/temporal/connect';
-import { statusQuery } from '../../src/workflows/base/messages';
+import { statusQuery } from '../../src/workflows/temporal/messages';
 
 const projectRoot = path.resolve(__dirname, '../..');
 const program = path.join(projectRoot, 'dist', 'cli', 'main.js');
@@ -91,7 +91,10 @@ export async function bringUpStack(
   const providersFile = path.join(home, 'providers.yaml');
   if (providers) writeFileSync(providersFile, JSON.stringify(providers)); // JSON is YAML
   const bare = readConfig({
-    ...{ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home },
+    PATH,
+    COEVOLVE_PYTHON,
+    COEVOLVE_TEMPORAL_BIN,
+    COEVOLVE_HOME: home,
     ...(providers ? { COEVOLVE_LLM_PROVIDERS: providersFile } : {}),
     ...variables,
   });
@@ -116,7 +119,12 @@ export async function bringUpStack(
   const pool = createPool(config.databaseUrl!, 4);
   const client = await connectClient(config);
   return {
-    ...{ bare, config, pool, client, cli, json },
+    bare,
+    config,
+    pool,
+    client,
+    cli,
+    json,
     status: (name) => client.workflow.getHandle(campaignWorkflowId(name)).query(statusQuery),
     async waitForEnd(name) {
       const { code, stderr } = await cli('status', name, '--watch');

@@ -39,7 +39,7 @@ export const builtWorkflows = { codePath: path.join(projectRoot, 'dist', 'workfl
 export const bundleOf = (workflowsPath = path.join(projectRoot, 'src/workflows/index.ts')): Promise<Bundle> =>
   bundleWorkflowCode({
     workflowsPath,
-    workflowInterceptorModules: [path.join(projectRoot, 'src/workflows/base/interceptors.ts')],
+    workflowInterceptorModules: [path.join(projectRoot, 'src/workflows/temporal/interceptors.ts')],
     logger: quiet,
   });
 
@@ -73,7 +73,9 @@ export async function startTemporal(options: RuntimeOptions = {}): Promise<TestT
   const [client, connection] = await Promise.all([connectClient(config), connectWorker(config)]);
   const shared = { connection, namespace: config.temporal.namespace, dataConverter: dataConverterOf(config) };
   return {
-    ...{ client, home, connected: shared },
+    client,
+    home,
+    connected: shared,
     async withWorkers(queues, activities, work, activityOptions) {
       const workers = await Promise.all(
         queues.map((taskQueue) =>

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
 import type { CampaignState } from '../../src/domain/campaign/progress';
 import type { campaign } from '../../src/workflows';
-import { statusQuery } from '../../src/workflows/base/messages';
+import { statusQuery } from '../../src/workflows/temporal/messages';
 import { until } from '../support/stack';
 import { startTemporal, type TestTemporal } from '../support/temporal';
 import { nothingSpent, queues, scriptedActivities, stateOf } from '../workflows/scripted-activities';

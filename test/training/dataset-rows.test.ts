@@ -10,7 +10,8 @@ const scores = [
 
 test.each(scores)('a rollout with its $by gives one line of a batch with tokens and log-probabilities', ({ score }) => {
   expect(rolloutRow({ id: 't', turns: [step] }, score)).toEqual({
-    ...{ trajectory_id: 't', ...score },
+    trajectory_id: 't',
+    ...score,
     turns: [{ prompt_token_ids: [1, 5], token_ids: [7, 2], logprobs: [-0.5, -0.25] }],
   });
 });
@@ -19,7 +20,8 @@ test('a rollout without log-probabilities is rejected with the index of the acti
   const turns = [step, { ...step, logprobs: [] }];
   expect(() => rolloutRow({ id: 't', turns }, { group: 'task', advantage: 1 })).toThrow(
     expect.objectContaining({
-      ...{ code: 'MissingLogprobs', message: expect.stringMatching(/t: action 1 has 2 token ids and 0 log-prob/) },
+      code: 'MissingLogprobs',
+      message: expect.stringMatching(/t: action 1 has 2 token ids and 0 log-prob/),
     }),
   );
 });
@@ -27,7 +29,8 @@ test('a rollout without log-probabilities is rejected with the index of the acti
 describe('a trajectory of texts', () => {
   const trajectory = (action: string) =>
     ({
-      ...{ id: 't', opening: [{ role: 'user', content: 'q' }] },
+      id: 't',
+      opening: [{ role: 'user', content: 'q' }],
       turns: [{ action, observation: [], promptTokenIds: null, tokenIds: null, logprobs: null }],
     }) as unknown as TrajectoryRow;
 

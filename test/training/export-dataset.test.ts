@@ -33,7 +33,8 @@ async function playAndTrain({ store, key, campaignId }: NewCampaign): Promise<vo
     await store.trajectories.save(
       attempt(key, {
         ...played,
-        ...{ attempt: number + 1, reward },
+        attempt: number + 1,
+        reward,
         turns: [step(`select ${number}`), { ...step('submit'), observation: [] }],
       }),
     );
@@ -60,7 +61,10 @@ async function playAndTrain({ store, key, campaignId }: NewCampaign): Promise<vo
 }
 
 const request = (format: ExportFormat, changes: Partial<ExportRequest> = {}): ExportRequest => ({
-  ...{ campaign: campaign.name, format, role: 'target', iteration: null },
+  campaign: campaign.name,
+  format,
+  role: 'target',
+  iteration: null,
   output: path.join(folder, `${format}.jsonl`),
   ...changes,
 });
@@ -82,7 +86,11 @@ test('a demonstration is exported as a conversation with the ids of its source',
       { role: 'assistant', content: 'select 1' },
       { role: 'tool', content: 'ok' },
     ],
-    ...{ task_id: 'seed', iteration: 0, purpose: 'expert', policy_id: 'reference', reward: 1 },
+    task_id: 'seed',
+    iteration: 0,
+    purpose: 'expert',
+    policy_id: 'reference',
+    reward: 1,
     training_runs: [`campaign/${campaign.name}/${ids.start.slice(0, 8)}`],
   });
 });
@@ -94,8 +102,14 @@ test('a pair is exported as a prompt and two conversations, with its weights and
     prompt: [{ role: 'system' }, { role: 'user', content: 'How many?' }],
     chosen: [{ role: 'assistant', content: 'select 0' }, { role: 'tool' }, { role: 'assistant', content: 'submit' }],
     rejected: [{ role: 'assistant', content: 'select 1' }, { role: 'tool' }, { role: 'assistant', content: 'submit' }],
-    ...{ observations: 2, kind: 'failure-failure', task_id: 'seed', hard_negative: true },
-    ...{ chosen_reward: 1, rejected_reward: 0, lambda_dpo: 1, lambda_sft: 0 },
+    observations: 2,
+    kind: 'failure-failure',
+    task_id: 'seed',
+    hard_negative: true,
+    chosen_reward: 1,
+    rejected_reward: 0,
+    lambda_dpo: 1,
+    lambda_sft: 0,
   });
 });
 

@@ -33,8 +33,11 @@ test('a transformers folder is imported once, and an import under a name that is
   execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
   const first = await importModel(config, artifacts, folder, { name: 'm', weights: 'as-found' });
   expect(first).toMatchObject({
-    ...{ source: { kind: 'folder', name: 'tiny' }, license: 'not stated', chatFormat: 'smollm2' },
-    ...{ architecture: 'LlamaForCausalLM', weights: 'float32' },
+    source: { kind: 'folder', name: 'tiny' },
+    license: 'not stated',
+    chatFormat: 'smollm2',
+    architecture: 'LlamaForCausalLM',
+    weights: 'float32',
     notes: ['chat format smollm2: a verified family, detected'],
   });
   const manifest: unknown = JSON.parse(

@@ -1,6 +1,6 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { Context } from '@temporalio/activity';
-import { DomainError } from '../../src/domain/base/errors';
+import { DomainError } from '../../src/domain/errors';
 import { maxAttemptsWithCrashes } from '../../src/domain/campaign/attempt-limits';
 import { retryBackoff } from '../../src/workers/retry-backoff';
 import { autoHeartbeat } from '../../src/workers/auto-heartbeat';

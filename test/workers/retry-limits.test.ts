@@ -32,11 +32,21 @@ async function playTask(name: string, outcomes: (() => Promise<unknown>)[]) {
     () =>
       temporal.client.workflow
         .execute<typeof rollout>('rollout', {
-          ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'fast' }, workflowId, { weight: 1 }) },
+          workflowId,
+          taskQueue: 'workflow',
+          ...memoOf({ recovery: 'fast' }, workflowId, { weight: 1 }),
           args: [
             {
-              ...{ campaignId: 1, iteration: 1, epoch: 1, environment, step: 0, policyId: 'p' },
-              ...{ purpose: 'train', from: 0, to: 1, tasksPerActivity: 1 },
+              campaignId: 1,
+              iteration: 1,
+              epoch: 1,
+              environment,
+              step: 0,
+              policyId: 'p',
+              purpose: 'train',
+              from: 0,
+              to: 1,
+              tasksPerActivity: 1,
             },
           ],
         })

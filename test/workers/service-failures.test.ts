@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { throwAsFailure } from '../../src/workers/service-failures';
-import { EnvironmentError } from '../../src/envs/base/environment-error';
+import { EnvironmentError } from '../../src/envs/contract/environment-error';
 import { ModelError } from '../../src/llm/model-error';
 import { BackendError } from '../../src/training/backend-error';
 

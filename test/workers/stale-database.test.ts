@@ -1,8 +1,8 @@
 import { choosePolicies } from '../../src/activities/rollout/choose-policies';
 import { watchTraining } from '../../src/activities/train/watch-training';
-import { DomainError } from '../../src/domain/base/errors';
+import { DomainError } from '../../src/domain/errors';
 import { detectStaleDatabase } from '../../src/workers/stale-database';
-import { taskCampaign, type TaskCampaign } from '../activities/base/task-campaign';
+import { taskCampaign, type TaskCampaign } from '../activities/context/task-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 
 let database: FreshDatabase;

@@ -2,8 +2,8 @@ import type { Activities } from '../../src/activities';
 import type { CampaignState, SpendingProgress } from '../../src/domain/campaign/progress';
 import { trainingJobKey } from '../../src/domain/campaign/ids';
 import type { RecipeName } from '../../src/domain/campaign/recipe';
-import { resolveSpec } from '../../src/spec/read-spec';
-import { planOf } from '../../src/spec/iteration-plan';
+import { resolveSpec } from '../../src/specification/read-spec';
+import { planOf } from '../../src/specification/iteration-plan';
 import { taskQueues } from '../../src/domain/campaign/task-queues';
 
 export const environment = 'scripted';
@@ -12,7 +12,12 @@ export const environment = 'scripted';
 export const provider = 'scripted';
 
 export const queues = [
-  ...['workflow', taskQueues.store, taskQueues.rollout(environment), 'llm-offline', taskQueues.llm(provider), 'train'],
+  'workflow',
+  taskQueues.store,
+  taskQueues.rollout(environment),
+  'llm-offline',
+  taskQueues.llm(provider),
+  'train',
 ];
 
 export type Call = { name: keyof Activities; input: Record<string, unknown> };
@@ -69,17 +74,22 @@ export function scriptedActivities(
     planExploration: () => Promise.resolve({ contexts: 2 }),
     planCalibration: () => Promise.resolve({ items: 2 }),
     watchTraining: ({ jobKey }) => Promise.resolve({ policyId: policyOf(jobKey.split('/').pop()!), seconds: 1 }),
-    ...{ planTest: done, scoreTest: done },
-    ...{ admitTasks: () => Promise.resolve(null), buildPreferencePairs: done },
-    ...{ closeCampaign: done, detectSignals: done, planIteration: done },
-    ...{
-      planValidation: done,
-      recordOperatorCommand: done,
-      registerPolicy: done,
-      seedTasks: done,
-      submitTraining: done,
-    },
-    ...{ registerStep: done, unloadPolicies: done, synthesizeTasks: done, writeReport: done },
+    planTest: done,
+    scoreTest: done,
+    admitTasks: () => Promise.resolve(null),
+    buildPreferencePairs: done,
+    closeCampaign: done,
+    detectSignals: done,
+    planIteration: done,
+    planValidation: done,
+    recordOperatorCommand: done,
+    registerPolicy: done,
+    seedTasks: done,
+    submitTraining: done,
+    registerStep: done,
+    unloadPolicies: done,
+    synthesizeTasks: done,
+    writeReport: done,
     abstractTasks: () => Promise.resolve({ candidates: 1 }),
     explore: () => Promise.resolve({ outcome: 'finished', turns: 1 }),
     judgeCandidates: () => Promise.resolve({ judged: 1 }),
@@ -88,7 +98,8 @@ export function scriptedActivities(
     judgeCalibration: () => Promise.resolve({ judged: 1 }),
     reflect: () => Promise.resolve({ usable: true }),
     endTraining: () => Promise.resolve({ ended: 0 }),
-    ...{ embedCandidates: done, closeCalibration: done },
+    embedCandidates: done,
+    closeCalibration: done,
     openCell: () => Promise.resolve({ outcome: 'ended' }),
     closeCell: () => Promise.resolve('finished'),
     recordExperiment: done,
@@ -110,7 +121,14 @@ export function scriptedActivities(
 }
 
 export const stateOf = (name: string, recipe: RecipeName, iterations: number): CampaignState => ({
-  ...{ campaignId: 1, name, recipe, environment, iterations },
-  ...{ status: 'running', pausedBy: null, stopping: false, scores: [] },
+  campaignId: 1,
+  name,
+  recipe,
+  environment,
+  iterations,
+  status: 'running',
+  pausedBy: null,
+  stopping: false,
+  scores: [],
   progress: { iteration: 0, phase: 'plan', note: null, parked: null, score: null },
 });

@@ -12,7 +12,7 @@ import {
   skipUpdate,
   statusQuery,
   stopAfterIterationUpdate,
-} from '../../src/workflows/base/messages';
+} from '../../src/workflows/temporal/messages';
 import { until } from '../support/stack';
 import { startTemporal } from '../support/temporal';
 import { queues, stateOf, type Script } from './scripted-activities';
@@ -90,7 +90,11 @@ export async function scriptedCampaigns(): Promise<ScriptedCampaigns> {
         throw error;
       });
   return {
-    ...{ client: temporal.client, handleOf, status, start, ended },
+    client: temporal.client,
+    handleOf,
+    status,
+    start,
+    ended,
     async run(name, plan, script, during) {
       await start(name, plan, script);
       await during?.();

@@ -1,6 +1,6 @@
 import type { recipes } from '../../src/domain/campaign/recipe';
-import { resolveSpec } from '../../src/spec/read-spec';
-import type { CampaignSpec } from '../../src/spec/campaign-spec';
+import { resolveSpec } from '../../src/specification/read-spec';
+import type { CampaignSpec } from '../../src/specification/campaign-spec';
 
 /** A tiny policy: every kind of work has to occur, but the training result does not matter. */
 const policy = { hiddenSize: 48, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 96 };
@@ -10,13 +10,18 @@ const shared = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 12, heldOutTasks: 6, maxTurns: 3 },
+    trainTasks: 12,
+    heldOutTasks: 6,
+    maxTurns: 3,
   },
   iterations: 1,
 } as const;
 
 const training = (epochs: number) => ({
-  ...{ init: policy, sft: { epochs: 2 * epochs }, dpo: { epochs }, target: { epochs } },
+  init: policy,
+  sft: { epochs: 2 * epochs },
+  dpo: { epochs },
+  target: { epochs },
 });
 
 const differing = [

@@ -1,4 +1,4 @@
-import { CoevolveError } from '../../src/domain/base/errors';
+import { CoevolveError } from '../../src/domain/errors';
 
 /** A chaos run failed, or found a campaign that differs from its undisturbed run. */
 export class ChaosError extends CoevolveError {

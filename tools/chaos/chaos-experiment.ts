@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sha256 } from '../../src/base/sha256';
+import { sha256 } from '../../src/files/sha256';
 import { freezeExperiment } from '../../src/client/experiments/freeze-experiment';
 import { startExperiment } from '../../src/client/experiments/start-experiment';
-import { canonicalJson } from '../../src/domain/base/canonical-json';
+import { canonicalJson } from '../../src/domain/canonical-json';
 import { cellCampaign, cellsOf, type Experiment } from '../../src/domain/experiment/experiment';
 import { analysisInput } from '../../src/domain/experiment/record';
-import type { LoadedExperiment } from '../../src/spec/experiment/read-experiment';
+import type { LoadedExperiment } from '../../src/specification/experiment/read-experiment';
 import { analysisKey } from '../../src/statistics/run-statistics';
 import type { ChaosStack } from './chaos-stack';
 import { unlessUnavailable } from './progress';
@@ -45,7 +45,9 @@ export async function verifyExperiment({ store }: ChaosStack, name: string, undi
   );
   const { status } = await store.experiments.getByName(name);
   return {
-    ...{ name, ...compareContent({ hash: analysisKey(input), parts }, undisturbed), broken: [] },
+    name,
+    ...compareContent({ hash: analysisKey(input), parts }, undisturbed),
+    broken: [],
     unfinished: status === 'finished' ? null : status,
   };
 }

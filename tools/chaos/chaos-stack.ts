@@ -1,4 +1,4 @@
-import { UsageError } from '../../src/base/errors';
+import { UsageError } from '../../src/errors/errors';
 import { ChaosError } from './chaos-error';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -18,8 +18,8 @@ import { startService } from '../../src/stack/start-service';
 import { readState, type StackState } from '../../src/stack/stack-state';
 import { workersWithNumber } from '../../src/stack/worker-services';
 import { createStore } from '../../src/store';
-import { migrate } from '../../src/store/base/migrate';
-import { createPool } from '../../src/store/base/pool';
+import { migrate } from '../../src/store/database/migrate';
+import { createPool } from '../../src/store/database/pool';
 import { dataConverterOf } from '../../src/temporal/connect';
 import { proxied, type Proxied, type ServiceTarget } from './fault-plan';
 import { openFaultProxy, type FaultProxy } from './fault-proxy';
@@ -99,15 +99,16 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
   const pool = createPool(config.databaseUrl!, 4);
   const client = lazyClient(config);
   return {
-    ...{ config, pool, store: createStore(pool), artifacts: artifactStore(config.artifacts) },
+    config,
+    pool,
+    store: createStore(pool),
+    artifacts: artifactStore(config.artifacts),
     temporal: () => Promise.resolve(client),
-    ...{ client, proxies, modelProxy, disk },
-    processesOf(target) {
-      const name = target === 'postmaster' ? 'postgres' : target;
-      return services
-        .filter((service) => service.name === name || service.name.startsWith(`${name}-`))
-        .flatMap((service) => findProcess(home, service.name) ?? []);
-    },
+    client,
+    proxies,
+    modelProxy,
+    disk,
+    processesOf: (target) => findProcesses(home, services, target),
     isUp: () => areReady(stack, services),
     async restartWorkers({ duplicateShare, killShare }, signal) {
       variables['COEVOLVE_DUPLICATE_SHARE'] = duplicateShare > 0 ? String(duplicateShare) : '';
@@ -126,6 +127,13 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
       if (!keepHome) for (const folder of [postgresDirectory, home]) if (folder) rmSync(folder, { recursive: true });
     },
   };
+}
+
+function findProcesses(home: string, services: readonly Service[], target: string) {
+  const name = target === 'postmaster' ? 'postgres' : target;
+  return services
+    .filter((service) => service.name === name || service.name.startsWith(`${name}-`))
+    .flatMap((service) => findProcess(home, service.name) ?? []);
 }
 
 type Restart = { restarted: readonly Service[]; all: readonly Service[]; signal: AbortSignal };
@@ -157,8 +165,11 @@ async function areReady(stack: Stack, services: readonly Service[]): Promise<boo
 function embeddedConfig(from: Config, home: string, profile: RecoveryProfile): Config {
   const { COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = variablesOf(from);
   return readConfig({
-    ...{ PATH: from.searchPath, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN },
-    ...{ COEVOLVE_HOME: home, COEVOLVE_RECOVERY: profile },
+    PATH: from.searchPath,
+    COEVOLVE_PYTHON,
+    COEVOLVE_TEMPORAL_BIN,
+    COEVOLVE_HOME: home,
+    COEVOLVE_RECOVERY: profile,
   });
 }
 

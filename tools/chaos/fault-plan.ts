@@ -1,5 +1,5 @@
-import { createRandom, type Random } from '../../src/domain/base/seeded-random';
-import { deriveSeed } from '../../src/domain/base/seed-tree';
+import { createRandom, type Random } from '../../src/domain/random/seeded-random';
+import { deriveSeed } from '../../src/domain/random/seed-tree';
 
 /** Kill targets with their percentage of kills. `postgres` is an immediate shutdown (SIGQUIT), `postmaster` a SIGKILL. */
 export const killShares = {

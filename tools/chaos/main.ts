@@ -1,12 +1,12 @@
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { UsageError } from '../../src/base/errors';
-import { duration, printMessage, printResult, table } from '../../src/cli/base/output';
+import { UsageError } from '../../src/errors/errors';
+import { duration, printMessage, printResult, table } from '../../src/cli/output/output';
 import { explain } from '../../src/cli/explain';
 import { readConfig } from '../../src/config';
 import { recoveryProfiles, type RecoveryProfile } from '../../src/domain/campaign/memo';
-import { loadExperiment } from '../../src/spec/experiment/read-experiment';
+import { loadExperiment } from '../../src/specification/experiment/read-experiment';
 import { maxCampaigns } from './campaign-specs';
 import { ChaosError } from './chaos-error';
 import { chaosResult, type ChaosResult } from './chaos-result';
@@ -40,7 +40,8 @@ async function chaos({ seed, kills, json, home, experiment: file, ...options }: 
     process.once(signal, () => stop.abort(new ChaosError(`interrupted by ${signal}`)));
   const run = await runChaos(config, {
     ...options,
-    ...{ plan, experiment },
+    plan,
+    experiment,
     latencyMs: options.latency,
     home: home ?? newHome(config.home),
     onProgress: printMessage,

@@ -73,7 +73,11 @@ async function describe(client: Client, execution: { workflowId: string; runId: 
   const begun = pending
     .filter(({ state }) => Number(state) === started)
     .map(({ activityId, activityType, attempt, lastWorkerIdentity }) => ({
-      ...{ workflowId, runId, activityId: activityId ?? '', type: activityType?.name ?? '', attempt: attempt ?? 1 },
+      workflowId,
+      runId,
+      activityId: activityId ?? '',
+      type: activityType?.name ?? '',
+      attempt: attempt ?? 1,
       pid: Number.parseInt(lastWorkerIdentity ?? '', 10),
     }));
   const since = raw.pendingWorkflowTask?.originalScheduledTime;

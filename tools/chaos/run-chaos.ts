@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { retry } from '../../src/base/retry';
+import { retry } from '../../src/requests/retry';
 import { startCampaign } from '../../src/client/start-campaign';
 import type { Config } from '../../src/config';
 import type { RecoveryProfile } from '../../src/domain/campaign/memo';
-import type { LoadedExperiment } from '../../src/spec/experiment/read-experiment';
+import type { LoadedExperiment } from '../../src/specification/experiment/read-experiment';
 import { waitForCampaigns, type ParkedCampaigns } from './wait-for-campaigns';
 import { beginExperiment, cellNames, experimentOf, verifyExperiment, waitForExperiment } from './chaos-experiment';
 import { sampleEffectiveTime, type EffectiveTime } from './effective-time-ratio';

@@ -24,7 +24,8 @@ export function compareContent(
 ): Pick<Check, 'content' | 'hashEqual' | 'differs'> {
   const expected = undisturbed ?? content;
   return {
-    ...{ content, hashEqual: content.hash === expected.hash },
+    content,
+    hashEqual: content.hash === expected.hash,
     differs: Object.keys(content.parts).filter((part) => content.parts[part]!.hash !== expected.parts[part]?.hash),
   };
 }
@@ -38,7 +39,8 @@ export async function verifyCampaign(
   const { rows } = await pool.query<{ status: string }>('select status from campaigns where id = $1::integer', [id]);
   const status = rows[0]?.status ?? 'missing';
   return {
-    ...{ name, ...compareContent(await contentHash(pool, id), undisturbed) },
+    name,
+    ...compareContent(await contentHash(pool, id), undisturbed),
     broken: await findViolations(pool, id),
     unfinished: status === 'finished' ? null : status,
   };

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sendOperatorCommand } from '../../src/client/operator-commands';
 import { hasEnded, type CampaignStatus } from '../../src/store/campaign/campaigns';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
-import { statusQuery } from '../../src/workflows/base/messages';
+import { statusQuery } from '../../src/workflows/temporal/messages';
 import type { ChaosStack } from './chaos-stack';
 import { openWorkflows } from './open-workflows';
 import { eventsOf, progressOf, unlessUnavailable } from './progress';

@@ -1,5 +1,5 @@
 import type { PhaseKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /** Begins a phase. Returns true if the phase is already committed and must not run again. */
 export const beginPhase =

@@ -1,6 +1,6 @@
 import { sessionHolder } from '../../domain/campaign/ids';
 import type { CampaignStatus } from '../../store/campaign/campaigns';
-import { notifyOperators, type Dependencies } from '../base/dependencies';
+import { notifyOperators, type Dependencies } from '../context/dependencies';
 
 /** Ends a campaign after its activities: sets its status, closes open requests and sessions, and writes its report. */
 export const closeCampaign =

@@ -1,7 +1,7 @@
 import type { SpendingProgress } from '../../domain/campaign/progress';
-import { planOf } from '../../spec/iteration-plan';
+import { planOf } from '../../specification/iteration-plan';
 import type { PhaseKey } from '../../store/campaign/iterations';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 import { phaseDuties, type Counts, type PhaseContext } from './phase-duties';
 
 /** `note`: the counts as a readable line. */

@@ -1,6 +1,6 @@
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
-import { planOf } from '../../spec/iteration-plan';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { planOf } from '../../specification/iteration-plan';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 type Input = { campaignId: number; iteration: number; recipe: string; epoch?: number };
 

@@ -1,14 +1,14 @@
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
 import type { Phase } from '../../domain/campaign/phases';
 import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { attemptRange } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { attemptRange } from '../../specification/iteration-plan';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import type { PlannedAttempts } from '../../store/campaign/phase-checks';
 import type { PolicyRole } from '../../store/training/policies';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { choosePolicies } from '../rollout/choose-policies';
 
 export type PhaseContext = {

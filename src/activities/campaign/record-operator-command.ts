@@ -1,5 +1,5 @@
 import type { CampaignStatus } from '../../store/campaign/campaigns';
-import { notifyOperators, type Dependencies } from '../base/dependencies';
+import { notifyOperators, type Dependencies } from '../context/dependencies';
 
 export type OperatorCommandEntry = {
   campaignId: number;
@@ -20,7 +20,9 @@ export const recordOperatorCommand =
   async ({ campaignId, status, kind, actor, iteration, reason, phase, key }: OperatorCommandEntry): Promise<void> => {
     await store.campaigns.setStatus(campaignId, status);
     await store.campaigns.recordEvent(campaignId, {
-      ...{ kind, actor, detail: { reason, ...(phase ? { phase } : {}) } },
+      kind,
+      actor,
+      detail: { reason, ...(phase ? { phase } : {}) },
       ...(iteration === undefined ? {} : { iteration }),
       ...(key ? { key } : {}),
     });

@@ -1,7 +1,7 @@
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { isSkippable } from '../../domain/campaign/phases';
 import type { PhaseKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { phaseContext } from './commit-phase';
 import { phaseDuties } from './phase-duties';
 

@@ -1,5 +1,5 @@
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /** Writes the campaign's current HTML report; later iterations replace it. */
 export const writeReport =

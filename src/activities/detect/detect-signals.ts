@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import { createRandom } from '../../domain/base/seeded-random';
+import { createRandom } from '../../domain/random/seeded-random';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { detectSignals as detect } from '../../domain/signals/detect-signals';
 import { rateSignals, type SignalRate } from '../../domain/signals/unchanged-policy';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Detects the feedback signals of an iteration from its stored attempts, and compares them with those of an unchanged

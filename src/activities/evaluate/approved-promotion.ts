@@ -1,10 +1,10 @@
 import { promotionNeedsApproval } from '../../domain/campaign/approval';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { PromotionDecision } from '../../domain/evaluation/promotion';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Returns the operator's decision on a promotion if the spec requires an approval. A decision to keep the incumbent needs

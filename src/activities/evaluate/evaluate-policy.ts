@@ -4,12 +4,12 @@ import { decidePromotion } from '../../domain/evaluation/promotion';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { exactMcNemar, pairedBootstrap } from '../../domain/evaluation/statistics';
 import { isSuccess } from '../../domain/rollout/trajectory';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { EvaluationRow } from '../../store/training/evaluations';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { summarize } from './summarize';
 import { approvedPromotion } from './approved-promotion';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 type Rewards = Map<string, number>;
 
@@ -35,7 +35,8 @@ export const evaluatePolicy =
     const baseline = incumbent ? await store.evaluations.listDevRewards(key.campaignId, incumbent) : null;
     const seed = iterationSeed(spec, key.iteration, 'evaluate');
     await store.evaluations.save(key, {
-      ...{ policyId: candidate, incumbentId: incumbent },
+      policyId: candidate,
+      incumbentId: incumbent,
       ...summarize([...rewards.values()], spec.evaluation.confidence),
       ...compare(rewards, baseline, spec, seed),
     });
@@ -44,7 +45,9 @@ export const evaluatePolicy =
     const byRule = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
     const decision = await approvedPromotion(deps, { name, spec }, key, byRule);
     const stored = await store.policies.recordDecision(key, {
-      ...{ role: 'target', candidateId: candidate, incumbentId: incumbent },
+      role: 'target',
+      candidateId: candidate,
+      incumbentId: incumbent,
       ...decision,
     });
     if (stored.decision === 'promote') await store.policies.setActivePolicy(key, 'target', incumbent, candidate);
@@ -86,8 +89,12 @@ function compare(rewards: Rewards, baseline: Rewards | null, { evaluation }: Cam
     confidence: evaluation.confidence,
   });
   return {
-    ...{ wins, losses, mcnemarP: exactMcNemar(wins, losses) },
-    ...{ meanDifference: difference, differenceLow: low, differenceHigh: high },
+    wins,
+    losses,
+    mcnemarP: exactMcNemar(wins, losses),
+    meanDifference: difference,
+    differenceLow: low,
+    differenceHigh: high,
   };
 }
 

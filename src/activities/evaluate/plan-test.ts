@@ -1,5 +1,5 @@
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Plans attempts of the active policy at the evaluation sets that are only reported, unless an earlier iteration has

@@ -1,6 +1,6 @@
 import type { IterationKey } from '../../store/campaign/iterations';
-import { evaluationSets } from '../../spec/evaluation-settings';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { evaluationSets } from '../../specification/evaluation-settings';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 import { summarize } from './summarize';
 
 /** Stores the scores of the active policy on the evaluation sets that are only reported, if it played them now. */
@@ -15,9 +15,16 @@ export const scoreTest =
       if (name === 'dev') continue;
       const rewards = await store.evaluations.listReportedRewards(key.campaignId, policyId, name);
       await store.evaluations.save(key, {
-        ...{ policyId, evaluationSet: name, ...summarize(rewards, spec.evaluation.confidence) },
-        ...{ incumbentId: null, wins: null, losses: null, mcnemarP: null },
-        ...{ meanDifference: null, differenceLow: null, differenceHigh: null },
+        policyId,
+        evaluationSet: name,
+        ...summarize(rewards, spec.evaluation.confidence),
+        incumbentId: null,
+        wins: null,
+        losses: null,
+        mcnemarP: null,
+        meanDifference: null,
+        differenceLow: null,
+        differenceHigh: null,
       });
     }
   };

@@ -1,6 +1,6 @@
 import { cellCampaign, type CellName } from '../../domain/experiment/experiment';
 import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Stores the result of a cell whose campaign has ended, and returns the cell's status; `running` if it has not ended. A

@@ -1,10 +1,10 @@
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { cellCampaign, type CellName } from '../../domain/experiment/experiment';
-import { cellSpec } from '../../spec/experiment/cell-spec';
-import { hashAsStored } from '../../spec/read-spec';
+import { cellSpec } from '../../specification/experiment/cell-spec';
+import { hashAsStored } from '../../specification/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { reachedLimit } from './stopping-limits';
 
 type Input = CellName & { experimentId: number; nondeterminism: readonly string[] };
@@ -33,7 +33,11 @@ export const openCell =
       await requireMatched({ store }, experiment, cell);
       const spec = cellSpec(experiment.resolved, cell);
       const campaign = await campaigns.save({
-        ...{ name: spec.name, recipe: spec.recipe, environment: spec.environment.name, spec, seed: spec.seed },
+        name: spec.name,
+        recipe: spec.recipe,
+        environment: spec.environment.name,
+        spec,
+        seed: spec.seed,
         specHash: hashAsStored(spec, await campaigns.find(spec.name)),
       });
       await campaigns.addNondeterminism(campaign.id, nondeterminism);

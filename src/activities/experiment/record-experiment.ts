@@ -1,5 +1,5 @@
 import type { ExperimentChange } from '../../store/experiment/experiments';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /** Stores a change of an experiment's status, stopped arms and reason. */
 export const recordExperiment =

@@ -2,7 +2,7 @@ import type { CellName } from '../../domain/experiment/experiment';
 import { futilityLook } from '../../domain/experiment/progress';
 import { analysisInput, completenessOf } from '../../domain/experiment/record';
 import type { ExperimentRow } from '../../store/experiment/experiments';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 type Limits = Pick<Dependencies, 'store' | 'analyze'>;
 

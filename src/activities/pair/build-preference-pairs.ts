@@ -1,9 +1,9 @@
 import { pairForFailureAgent, pairForTarget } from '../../domain/pairs/pair-rules';
 import { recipes } from '../../domain/campaign/recipe';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
-import { failurePairSettings, targetPairSettings } from '../../spec/pair-settings';
+import { failurePairSettings, targetPairSettings } from '../../specification/pair-settings';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /** Builds the preference pairs of an iteration for every agent that trains on pairs, as a pure function of stored rows. */
 export const buildPreferencePairs =

@@ -1,6 +1,6 @@
 import type { Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /** Reference actions need no policy and take milliseconds per task, so an activity takes about a second. */
 const referenceTasksPerActivity = 100;

@@ -1,11 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { slidingWindow } from '../../domain/base/concurrency';
-import type { OpenEnvironment } from '../../envs/base/environment';
-import { EnvironmentError } from '../../envs/base/environment-error';
+import { slidingWindow } from '../../domain/concurrency';
+import type { OpenEnvironment } from '../../envs/contract/environment';
+import { EnvironmentError } from '../../envs/contract/environment-error';
 import { equalOpenings, type Opened } from '../../envs/episode/equal-openings';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { drawInActivity } from './draw-in-activity';
 
 type Deps = Pick<Dependencies, 'environmentData' | 'openEnvironment'>;

@@ -1,10 +1,10 @@
-import { DomainError } from '../../domain/base/errors';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { DomainError } from '../../domain/errors';
+import { deriveSeed } from '../../domain/random/seed-tree';
 import { divideTasks } from '../../domain/evaluation/divide-tasks';
 import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { evaluationDraws, type EvaluationDraw } from '../../spec/evaluation-settings';
-import type { Dependencies } from '../base/dependencies';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { evaluationDraws, type EvaluationDraw } from '../../specification/evaluation-settings';
+import type { Dependencies } from '../context/dependencies';
 import { drawHeldOut } from './draw-held-out';
 
 type DrawnSet = { set: string; records: TaskRecord[] };

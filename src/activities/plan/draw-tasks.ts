@@ -1,11 +1,11 @@
 import { weightedOrder, mix } from '../../domain/tasks/selection/draw-tasks';
 import { retire } from '../../domain/tasks/selection/retire';
 import { weightsOf, type TaskStanding } from '../../domain/tasks/selection/strategy';
-import type { Random } from '../../domain/base/seeded-random';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { Random } from '../../domain/random/seeded-random';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 export type Standing = TaskStanding & { isSynthesized: boolean };
 

@@ -1,12 +1,12 @@
-import { DomainError } from '../../domain/base/errors';
-import { createRandom } from '../../domain/base/seeded-random';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { DomainError } from '../../domain/errors';
+import { createRandom } from '../../domain/random/seeded-random';
+import { deriveSeed } from '../../domain/random/seed-tree';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { drawTasks, standingsOf, type Standing } from './draw-tasks';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Stores the plan of an iteration once. Iteration 0 plays the reference actions of every seed task. A later iteration

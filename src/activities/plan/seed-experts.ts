@@ -1,9 +1,9 @@
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { TaskRecord } from '../../envs/server/environment-data';
 import { loadExperts } from '../../envs/experts/expert-file';
 import { formatAction } from '../../domain/rollout/action-form';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { Dependencies } from '../base/dependencies';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Replaces the reference actions of train tasks by the imported experts of the spec. A task without an imported expert

@@ -1,5 +1,5 @@
-import { deriveSeed } from '../../domain/base/seed-tree';
-import { DomainError } from '../../domain/base/errors';
+import { deriveSeed } from '../../domain/random/seed-tree';
+import { DomainError } from '../../domain/errors';
 import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask } from '../../store/tasks/tasks';
@@ -7,7 +7,7 @@ import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { drawInActivity } from './draw-in-activity';
 import { drawSets, requireTasks } from './draw-sets';
 import { withExperts } from './seed-experts';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /** Requests the campaign's train tasks and its evaluation sets from the environment and stores them in the pool. */
 export const seedTasks =

@@ -3,8 +3,8 @@ import type { ChatMessage } from '../../domain/rollout/turn';
 import { separateAction } from '../../domain/rollout/separate-action';
 import { promptId } from '../../llm/prompts/prompt';
 import { solvePrompt } from '../../llm/prompts/solve';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { Dependencies } from '../base/dependencies';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import type { Dependencies } from '../context/dependencies';
 
 type Turn = { campaignId: number; epoch: number; attempt: AttemptKey; turn: number };
 
@@ -20,7 +20,10 @@ export async function askSolver(
   const reply = await models.complete(spec, {
     key: { campaignId, epoch, iteration: attempt.iteration },
     callId: `solve/${trajectoryId(attempt)}/${turn}`,
-    ...{ purpose: 'solver', prompt: promptId(solvePrompt), seed, signal },
+    purpose: 'solver',
+    prompt: promptId(solvePrompt),
+    seed,
+    signal,
     messages: solvePrompt.render({
       conversation,
       observationCharacters: spec.synthesis.exploration.observationCharacters,

@@ -1,12 +1,12 @@
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { EnvironmentData } from '../../envs/server/environment-data';
-import { EnvironmentError } from '../../envs/base/environment-error';
+import { EnvironmentError } from '../../envs/contract/environment-error';
 import type { EpisodeJournal } from '../../envs/episode/play-episode';
 import type { ReplayChecks, ReplayMismatch } from '../../envs/episode/replay-turns';
 import type { TurnJournalStore, OpenAttempt } from '../../store/trajectories/turn-journal';
 import type { RecordedTurn } from '../../domain/rollout/turn';
-import type { IterationKey } from '../../store/base/epoch';
-import type { Dependencies } from '../base/dependencies';
+import type { IterationKey } from '../../store/database/epoch';
+import type { Dependencies } from '../context/dependencies';
 
 /** Turns of one open attempt: the turns of earlier activities and of this one. */
 export type AttemptJournal = EpisodeJournal & {

@@ -1,11 +1,11 @@
-import type { Range } from '../../domain/base/concurrency';
-import { DomainError } from '../../domain/base/errors';
+import type { Range } from '../../domain/concurrency';
+import { DomainError } from '../../domain/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
-import type { AgentRole } from '../../domain/base/roles';
+import type { AgentRole } from '../../domain/roles';
 import { isMeasurement, maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
-import { attemptsPerTask } from '../../spec/iteration-plan';
+import { attemptsPerTask } from '../../specification/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 export type RolloutAssignment = {
   role: AgentRole;

@@ -1,11 +1,11 @@
 import { cancellationSignal, heartbeat } from '@temporalio/activity';
-import { slidingWindow, type Range } from '../../domain/base/concurrency';
+import { slidingWindow, type Range } from '../../domain/concurrency';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
-import { attemptRange } from '../../spec/iteration-plan';
+import { attemptRange } from '../../specification/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 import { openJournals } from './attempt-journal';
 import { contentKeys, takeFoundAttempts, type ContentKeys } from './find-attempts';
 import type { PlannedAttempt } from './planned-attempt';

@@ -1,10 +1,10 @@
-import { sha256 } from '../../base/sha256';
-import { canonicalJson } from '../../domain/base/canonical-json';
+import { sha256 } from '../../files/sha256';
+import { canonicalJson } from '../../domain/canonical-json';
 import { trajectoryId } from '../../domain/campaign/ids';
 import { readingOf } from '../../domain/rollout/reading';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { isGradedByJudge } from './judge-rollout';
 import type { PlannedAttempt } from './planned-attempt';
 import { attemptSeed, temperatureOf } from './sampling';

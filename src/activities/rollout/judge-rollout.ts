@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { Episode } from '../../envs/episode/play-episode';
 import { judgeVersion } from '../../llm/prompts/judge';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import { askJudge } from '../validate/ask-judge';
 import type { Grade, PlannedAttempt } from './planned-attempt';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /** True for attempts at synthesized tasks that the environment cannot score. A held-out task is never judged. */
 export const isGradedByJudge = ({ task, attempt }: Pick<PlannedAttempt, 'task' | 'attempt'>): boolean =>

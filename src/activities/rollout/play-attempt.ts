@@ -1,17 +1,17 @@
-import { seedLimit } from '../../domain/base/seed-tree';
+import { seedLimit } from '../../domain/random/seed-tree';
 import { sessionHolder, trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import { promptOf, readingOf } from '../../domain/rollout/reading';
 import type { Outcome } from '../../domain/rollout/trajectory';
-import { EnvironmentError } from '../../envs/base/environment-error';
+import { EnvironmentError } from '../../envs/contract/environment-error';
 import { playJournaledEpisode, type ChooseAction, type Episode } from '../../envs/episode/play-episode';
 import { ReplayMismatch } from '../../envs/episode/replay-turns';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { sessionRetries } from '../../envs/episode/session-retries';
 import { ModelError } from '../../llm/model-error';
 import type { ChatMessage, SampledAction } from '../../domain/rollout/turn';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { NewTrajectory } from '../../store/trajectories/trajectories';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { isGradedByJudge, judgeRollout } from './judge-rollout';
 import { askSolver } from './ask-solver';
 import { attemptSeed, temperatureOf } from './sampling';
@@ -64,7 +64,11 @@ async function playUntilEnd(
 ): Promise<Played> {
   let startedAt = performance.now();
   const failed = (outcome: Outcome, fault: string): Played => ({
-    ...{ outcome, fault, reward: null, episode: null, startedAt },
+    outcome,
+    fault,
+    reward: null,
+    episode: null,
+    startedAt,
   });
   const mayRetry = sessionRetries(maxSessions);
   const { maxMinutes } = spec.rollouts;

@@ -6,10 +6,10 @@ import {
   maxAttemptSignals,
   type AttemptProgress,
 } from '../../domain/campaign/attempt-progress';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { plannedPerTask } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { plannedPerTask } from '../../specification/iteration-plan';
 import type { CampaignRow } from '../../store/campaign/campaigns';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import type { RolloutBatch } from './collect-rollouts';
 
 type Counting = { store: { attemptCounts: Pick<Dependencies['store']['attemptCounts'], 'count'> } };

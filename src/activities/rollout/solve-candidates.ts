@@ -1,6 +1,6 @@
-import type { Range } from '../../domain/base/concurrency';
+import type { Range } from '../../domain/concurrency';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { collectRollouts } from './collect-rollouts';
 
 /** Plays the solver's attempts at a range of the plan. A retry repeats no stored attempt and pays no answer twice. */

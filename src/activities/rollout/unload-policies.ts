@@ -1,4 +1,4 @@
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /** Unloads the campaign's inactive policies from the policy server. A later request loads a policy again. */
 export const unloadPolicies =

@@ -5,7 +5,7 @@ import { candidateTaskId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { abstractionPrompt } from '../../llm/prompts/abstraction';
 import { promptId } from '../../llm/prompts/prompt';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
@@ -13,7 +13,7 @@ import { composeCandidate } from './compose-candidate';
 import { knownGoals } from './known-goals';
 import { sizeOf } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Requests tasks from the abstractor that the runs of a context show to be possible (arXiv:2604.15840, section 3.3). The
@@ -38,7 +38,10 @@ export const abstractTasks =
     const answer = await deps.models.completeStructured(
       spec,
       {
-        ...{ key, callId: abstractionCallId(contextId), purpose: 'abstractor', prompt: promptId(abstractionPrompt) },
+        key,
+        callId: abstractionCallId(contextId),
+        purpose: 'abstractor',
+        prompt: promptId(abstractionPrompt),
         messages: abstractionPrompt.render({
           opening: runs[0]!.opening,
           runs: runs.map(({ turns }) => turns),
@@ -112,7 +115,9 @@ async function toCandidate(
   } as const;
 
   const composed = await composeCandidate(environmentData, cancellationSignal(), {
-    ...{ spec, candidate, parent: task.definition },
+    spec,
+    candidate,
+    parent: task.definition,
     executed: runs.flatMap(({ turns }) => turns.map(({ action }) => action)),
   });
   if ('refused' in composed) {

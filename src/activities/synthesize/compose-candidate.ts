@@ -1,7 +1,7 @@
 import { executedActions, type AbstractedTask } from '../../domain/tasks/exploration';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import type { Composition, EnvironmentData } from '../../envs/server/environment-data';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 
 type Source = {
   spec: CampaignSpec;

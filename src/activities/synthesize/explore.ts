@@ -1,12 +1,12 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { ExplorationOutcome } from '../../domain/tasks/exploration';
 import { explorationRunId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { knownGoals } from './known-goals';
 import { playRun } from './play-run';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 export type ExploreInput = IterationKey & { contextId: string; round: number };
 
@@ -38,7 +38,15 @@ export const explore =
     const seed = iterationSeed(spec, key.iteration, 'explore', context.aim, context.ordinal, round);
     const signal = cancellationSignal();
     const run = await playRun(deps, {
-      ...{ key, spec, aim: context.aim, reflection: context.context, task, runId, round, seed, signal },
+      key,
+      spec,
+      aim: context.aim,
+      reflection: context.context,
+      task,
+      runId,
+      round,
+      seed,
+      signal,
       earlierRuns: await earlierRuns(deps, key, contextId, round),
       knownGoals: await knownGoals(deps, key, context, task),
     });

@@ -1,9 +1,9 @@
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
-import { createRandom } from '../../domain/base/seeded-random';
+import { createRandom } from '../../domain/random/seeded-random';
 import type { FeedbackSignalRow } from '../../store/trajectories/feedback-signals';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 export type FlaggedTask = { task: TaskRow; signal: FeedbackSignalRow };
 

@@ -2,7 +2,7 @@ import { nearestGoals } from '../../domain/tasks/nearest-goals';
 import type { ContextRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /** Goals in one prompt. */
 const count = 12;

@@ -3,7 +3,7 @@ import type { NewContext } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { refillSizeOf } from './refill-size';
 import { sourceTasks, type SourceTask } from './source-tasks';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /** `first`: index of the first context of a refill; absent without a refill. */
 export type PlannedContexts = { contexts: number; first?: number };

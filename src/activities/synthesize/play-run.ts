@@ -1,18 +1,18 @@
-import type { Dependencies } from '../base/dependencies';
-import { seedLimit } from '../../domain/base/seed-tree';
+import type { Dependencies } from '../context/dependencies';
+import { seedLimit } from '../../domain/random/seed-tree';
 import { sessionHolder } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { separateAction } from '../../domain/rollout/separate-action';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { explorationCallId, type Reflection } from '../../domain/tasks/exploration';
-import { EnvironmentError } from '../../envs/base/environment-error';
+import { EnvironmentError } from '../../envs/contract/environment-error';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { sessionRetries } from '../../envs/episode/session-retries';
 import { explorePrompts } from '../../llm/prompts';
 import type { EarlierRun } from '../../llm/prompts/known-work';
 import { promptId } from '../../llm/prompts/prompt';
 import { cutOffAt } from '../../llm/read-structured';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { ExplorationTurn, NewRun } from '../../store/tasks/exploration';
 import type { TaskRow } from '../../store/tasks/tasks';
@@ -101,7 +101,10 @@ function requestAction(deps: PlayDependencies, run: Run, { opening, turns }: Tra
   const prompt = explorePrompts[aim];
   const shown = { opening, turns, round, rounds, maxTurns, observationCharacters, earlierRuns, knownGoals };
   return deps.models.complete(spec, {
-    ...{ key, callId: explorationCallId(runId, turns.length), purpose: 'explorer', prompt: promptId(prompt) },
+    key,
+    callId: explorationCallId(runId, turns.length),
+    purpose: 'explorer',
+    prompt: promptId(prompt),
     messages: prompt.render({ reflection, ...shown }),
     seed: (seed + turns.length) % seedLimit,
     signal,

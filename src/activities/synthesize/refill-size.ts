@@ -1,10 +1,10 @@
 import { aimOfTask } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { explorationSize, type ExplorationSize } from '../../domain/tasks/exploration';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { enabledSignals, timesOf } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { enabledSignals, timesOf } from '../../specification/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { matchGroups, missingOf } from '../validate/match-groups';
 import { sizeOf } from './source-tasks';
 

@@ -1,14 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { reflectionCallId } from '../../domain/tasks/exploration';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { promptId } from '../../llm/prompts/prompt';
 import { reflectionPrompt } from '../../llm/prompts/reflection';
 import type { ChatMessage } from '../../domain/rollout/turn';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { ContextRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Requests an analysis of a flagged trajectory and objectives for its exploration from the reflector (arXiv:2604.15840,
@@ -29,8 +29,12 @@ export const reflect =
     const answer = await deps.models.completeStructured(
       spec,
       {
-        ...{ key, callId: reflectionCallId(contextId), purpose: 'reflector', prompt: promptId(reflectionPrompt) },
-        ...{ messages, seed: iterationSeed(spec, key.iteration, 'reflect', context.aim, context.ordinal) },
+        key,
+        callId: reflectionCallId(contextId),
+        purpose: 'reflector',
+        prompt: promptId(reflectionPrompt),
+        messages,
+        seed: iterationSeed(spec, key.iteration, 'reflect', context.aim, context.ordinal),
         signal: cancellationSignal(),
       },
       reflectionPrompt.schema,

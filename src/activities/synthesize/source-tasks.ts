@@ -1,15 +1,15 @@
-import { groupBy } from '../../domain/base/group-by';
-import { createRandom } from '../../domain/base/seeded-random';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { groupBy } from '../../domain/group-by';
+import { createRandom } from '../../domain/random/seeded-random';
+import { deriveSeed } from '../../domain/random/seed-tree';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { explorationSize, type ExplorationSize } from '../../domain/tasks/exploration';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { enabledSignals, timesOf } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { enabledSignals, timesOf } from '../../specification/iteration-plan';
 import type { FeedbackSignalRow } from '../../store/trajectories/feedback-signals';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { flaggedTasks } from './flagged-tasks';
 
 /** Task whose environment is explored, or the parent of variants. */

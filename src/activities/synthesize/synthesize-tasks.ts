@@ -1,18 +1,18 @@
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { shareOf } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { deriveSeed } from '../../domain/random/seed-tree';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { VariantRelation } from '../../envs/server/environment-data';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask } from '../../store/tasks/tasks';
 import { drawInActivity } from '../plan/draw-in-activity';
 import { refillSizeOf } from './refill-size';
 import { seedTasks, sourceTasks, type SourceTask } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Relation of new tasks to their parent by aim, after Fig. 10 of arXiv:2604.15840: `forgetting` repeats the operation

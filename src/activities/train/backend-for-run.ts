@@ -1,5 +1,5 @@
 import type { TrainingService } from '../../training/training-backend';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { TrainingRunStore } from '../../store/training/training-runs';
 import type { TrainingBackend } from '../../training/training-backend';
 

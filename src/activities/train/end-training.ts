@@ -1,9 +1,9 @@
 import { log } from '@temporalio/activity';
-import { ServiceError } from '../../base/errors';
-import { DomainError } from '../../domain/base/errors';
-import type { JobKey } from '../../store/base/epoch';
+import { ServiceError } from '../../errors/errors';
+import { DomainError } from '../../domain/errors';
+import type { JobKey } from '../../store/database/epoch';
 import type { TrainingProgress } from '../../training/training-backend';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 export type EndedJobs = {
   campaignId: number;

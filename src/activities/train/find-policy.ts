@@ -1,9 +1,9 @@
 import { log } from '@temporalio/activity';
-import { sha256 } from '../../base/sha256';
+import { sha256 } from '../../files/sha256';
 import { findProblem } from '../../artifacts/verify-policy';
-import { canonicalJson } from '../../domain/base/canonical-json';
+import { canonicalJson } from '../../domain/canonical-json';
 import type { NewTrainingRun, TrainingRunRow } from '../../store/training/training-runs';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 type Content = Pick<NewTrainingRun, 'method' | 'basePolicy' | 'datasetSha256' | 'settings' | 'seed'>;
 

@@ -1,11 +1,11 @@
 import { requirePolicy } from '../../artifacts/require-policy';
 import { getModel } from '../../artifacts/imported-models';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingRequest } from './training-data';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 type Origin = Pick<Dependencies, 'store' | 'artifacts'>;
 
@@ -28,8 +28,15 @@ export async function importPolicy(
   await trainingRuns.save(
     request,
     {
-      ...{ jobKey, role, method: 'import', basePolicy: base, settings: {}, backend: spec.compute.backend },
-      ...{ datasetSha256: null, datasetUri: null, datasetRows: 0 },
+      jobKey,
+      role,
+      method: 'import',
+      basePolicy: base,
+      settings: {},
+      backend: spec.compute.backend,
+      datasetSha256: null,
+      datasetUri: null,
+      datasetRows: 0,
       seed: iterationSeed(spec, iteration, 'train', role),
     },
     [],

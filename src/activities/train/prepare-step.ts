@@ -1,18 +1,18 @@
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { groupAdvantages } from '../../domain/training/group-advantage';
-import { groupBy } from '../../domain/base/group-by';
+import { groupBy } from '../../domain/group-by';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { gpusOf } from '../../spec/compute-settings';
-import { attemptRange } from '../../spec/iteration-plan';
-import { trainerSettings } from '../../spec/trainer-settings';
-import type { AgentRole } from '../../domain/base/roles';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { gpusOf } from '../../specification/compute-settings';
+import { attemptRange } from '../../specification/iteration-plan';
+import { trainerSettings } from '../../specification/trainer-settings';
+import type { AgentRole } from '../../domain/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { RolloutRow } from '../../store/trajectories/rollouts';
 import type { NewTrainingRun } from '../../store/training/training-runs';
 import { rolloutRow } from '../../training/dataset-rows';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'ppo'; step: number };
 
@@ -70,15 +70,16 @@ async function openRun(
   const before = await store.trainingRuns.find(trainingJobKey(spec.name, iteration - 1, role));
   const first = await store.trainingRuns.get(trainingJobKey(spec.name, 0, role));
   const run: NewTrainingRun = {
-    ...{
-      jobKey,
-      role,
-      method,
-      basePolicy: base,
-      referencePolicy: first.policyId,
-      steps: spec.rollouts.stepsPerIteration,
-    },
-    ...{ datasetSha256: null, datasetUri: null, datasetRows: 0, settings: trainerSettings(spec, method, iteration) },
+    jobKey,
+    role,
+    method,
+    basePolicy: base,
+    referencePolicy: first.policyId,
+    steps: spec.rollouts.stepsPerIteration,
+    datasetSha256: null,
+    datasetUri: null,
+    datasetRows: 0,
+    settings: trainerSettings(spec, method, iteration),
     seed: iterationSeed(spec, iteration, 'train', role),
     backend: spec.compute.backend,
     gpus: gpusOf(spec.compute),

@@ -1,13 +1,13 @@
 import { readingOf } from '../../domain/rollout/reading';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { gpusOf } from '../../spec/compute-settings';
-import { trainerSettings, type TrainerMethod } from '../../spec/trainer-settings';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { gpusOf } from '../../specification/compute-settings';
+import { trainerSettings, type TrainerMethod } from '../../specification/trainer-settings';
 import type { NewTrainingRun, TrainingRunRow } from '../../store/training/training-runs';
 import { contentKeyOf, findPolicy } from './find-policy';
 import { importPolicy } from './import-policy';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 import { trainingData, type TrainingRequest } from './training-data';
 
 /** `policyId`: there is no job to run, because the policy was imported, or trained by an equal job. */
@@ -58,8 +58,12 @@ async function saveRun(
   };
   const run: NewTrainingRun = {
     ...content,
-    ...{ jobKey, role, datasetUri: `file://${dataset.path}`, datasetRows: lines.length },
-    ...{ backend: spec.compute.backend, gpus: method === 'init' ? 0 : gpusOf(spec.compute) },
+    jobKey,
+    role,
+    datasetUri: `file://${dataset.path}`,
+    datasetRows: lines.length,
+    backend: spec.compute.backend,
+    gpus: method === 'init' ? 0 : gpusOf(spec.compute),
     contentKey: spec.compute.reuse ? await contentKeyOf(deps, content) : null,
   };
   return deps.store.trainingRuns.save(request, run, examples);

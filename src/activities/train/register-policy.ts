@@ -1,7 +1,7 @@
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
 import type { TrainingMethod } from '../../store/training/training-runs';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Registers the policy of a training job. Policies of iteration 0 and of other agents than the target become active at
@@ -25,7 +25,10 @@ export const registerPolicy =
     const decided = await store.policies.findDecision(campaignId, iteration, role);
     if (!decided && active === policyId) return; // training changed nothing
     const { incumbentId } = await store.policies.recordDecision(input, {
-      ...{ role, candidateId: policyId, incumbentId: active, decision: 'promote' },
+      role,
+      candidateId: policyId,
+      incumbentId: active,
+      decision: 'promote',
       reason: reasonOf(run.method, active),
     });
     await store.policies.setActivePolicy(input, role, incumbentId, policyId);

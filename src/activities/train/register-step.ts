@@ -1,6 +1,6 @@
-import type { AgentRole } from '../../domain/base/roles';
+import type { AgentRole } from '../../domain/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Registers the policy of one update. It plays the next RL step; the evaluation decides whether the last one becomes the

@@ -5,10 +5,10 @@ import {
   trainingProgressSignalName,
   type JobProgress,
 } from '../../domain/training/job-progress';
-import type { JobKey } from '../../store/base/epoch';
+import type { JobKey } from '../../store/database/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress, TrainingStatus } from '../../training/training-backend';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { trainingGauges } from './training-metrics';
 
 /** Minimum intervals between signals to the workflow and between writes; `stallMs` without an update is a stall. */

@@ -1,8 +1,8 @@
 import { getModel } from '../../artifacts/imported-models';
-import { estimateJob } from '../../spec/estimate-training';
-import type { JobKey } from '../../store/base/epoch';
+import { estimateJob } from '../../specification/estimate-training';
+import type { JobKey } from '../../store/database/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Reserves the estimated cost of a job if GPU hours have a price. A job that is submitted again reserves nothing more.

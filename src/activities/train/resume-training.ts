@@ -1,10 +1,10 @@
 import { cancellationSignal, Context, log, sleep } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { DomainError } from '../../domain/base/errors';
-import type { JobKey } from '../../store/base/epoch';
+import { DomainError } from '../../domain/errors';
+import type { JobKey } from '../../store/database/epoch';
 import { BackendError } from '../../training/backend-error';
 import type { TrainingFailure, TrainingStatus } from '../../training/training-backend';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 import { reportProgress } from './report-progress';
 import { jobOf } from './submit-training';
 

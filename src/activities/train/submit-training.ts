@@ -1,8 +1,8 @@
-import type { JobKey } from '../../store/base/epoch';
+import type { JobKey } from '../../store/database/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingJob } from '../../training/training-backend';
 import { reserveTrainingBudget } from './reserve-budget';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Submits a stored run to its backend, which finds a running or finished job instead of starting it again.

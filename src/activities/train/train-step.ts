@@ -1,6 +1,6 @@
 import { removeCheckpoints } from '../../artifacts/remove-checkpoints';
-import type { JobKey } from '../../store/base/epoch';
-import type { Dependencies } from '../base/dependencies';
+import type { JobKey } from '../../store/database/epoch';
+import type { Dependencies } from '../context/dependencies';
 import { reserveTrainingBudget } from './reserve-budget';
 import { adoptIntactPolicy, followJob, type ActiveStatus } from './resume-training';
 import { jobOf } from './submit-training';

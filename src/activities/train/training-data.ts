@@ -4,7 +4,7 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
 import type { TrainingExample, TrainingMethod } from '../../store/training/training-runs';
 import { pairRow, trajectoryRow } from '../../training/dataset-rows';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 export type TrainingRequest = IterationKey & {
   role: PolicyRole;

@@ -1,7 +1,7 @@
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { AdmissionRules } from '../../domain/tasks/admission/candidate';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { enabledSignals, timesOf } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { enabledSignals, timesOf } from '../../specification/iteration-plan';
 import type { MatchLimits } from './match-groups';
 
 /**

@@ -7,9 +7,9 @@ import {
   type KnownTask,
 } from '../../domain/tasks/admission/candidate';
 import { tasksNeedApproval } from '../../domain/campaign/approval';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
@@ -18,7 +18,7 @@ import { admissionRulesOf } from './admission-rules';
 import { embedGoals, type GoalVectors } from './embed-goals';
 import { limitsOf, matchGroups, missingOf } from './match-groups';
 import { recordDiversity } from './record-diversity';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /** Timeout for reading the embeddings, which `embedCandidates` has already requested and stored. */
 const embeddingsTimeoutMs = 60_000;
@@ -74,7 +74,10 @@ async function recordMatch(
   const { match, refills, approval } = spec.synthesis;
   const sum = (unit: 'wanted' | 'admitted'): number => groups.reduce((total, group) => total + group[unit], 0);
   await store.matches.save(key, {
-    ...{ matched: match!, wanted: sum('wanted'), admitted: sum('admitted'), refills: refill },
+    matched: match!,
+    wanted: sum('wanted'),
+    admitted: sum('admitted'),
+    refills: refill,
   });
   if (refill >= refills || approval) return [];
   return groups.filter((group) => missingOf(group) > 0).flatMap(({ aims }) => aims);

@@ -1,11 +1,11 @@
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { deriveSeed } from '../../domain/random/seed-tree';
 import { judgeAttemptPrompt, judgePrompt, judgeVersion, type JudgeInput } from '../../llm/prompts/judge';
 import { promptId } from '../../llm/prompts/prompt';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { JudgementKind, JudgementRow } from '../../store/tasks/judgements';
 import type { TaskRow } from '../../store/tasks/tasks';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 export type Subject = {
   kind: JudgementKind;

@@ -1,9 +1,9 @@
 import { countVerdicts, findDrift, measureTrust } from '../../domain/evaluation/judge-calibration';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { judgeVersion } from '../../llm/prompts/judge';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { calibrationJudgementId, hasKnownVerdict } from './judge-calibration';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Stores the judge's agreement with trajectories of known verdict, and its drift since the campaign's first calibration.

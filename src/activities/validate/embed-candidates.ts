@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { embedGoals } from './embed-goals';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Embeds the goals of an iteration's candidates and of the tasks they are compared with, with the embedding model of the

@@ -1,11 +1,11 @@
-import { compareNaturally } from '../../domain/base/compare-text';
+import { compareNaturally } from '../../domain/compare-text';
 import { hashedNgrams } from '../../domain/tasks/admission/sentence-encoder';
-import { groupBy } from '../../domain/base/group-by';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import { groupBy } from '../../domain/group-by';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { hasEmbeddings } from './admission-rules';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly number[] };
 

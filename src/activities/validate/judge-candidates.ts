@@ -1,9 +1,9 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { slidingWindow, type Range } from '../../domain/base/concurrency';
+import { slidingWindow, type Range } from '../../domain/concurrency';
 import { validationId } from '../../domain/campaign/ids';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { askJudge } from './ask-judge';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /** Concurrent calls of one activity. The rate limit of the provider applies on top. */
 const concurrency = 10;

@@ -1,9 +1,9 @@
 import { aimOfTask } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import { DomainError } from '../../domain/base/errors';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { aimsOf, planOf } from '../../spec/iteration-plan';
-import { readStoredSpec } from '../../spec/read-spec';
+import { DomainError } from '../../domain/errors';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { aimsOf, planOf } from '../../specification/iteration-plan';
+import { readStoredSpec } from '../../specification/read-spec';
 import type { Store } from '../../store';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { MatchedCampaign } from '../../store/tasks/matches';

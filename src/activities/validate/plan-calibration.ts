@@ -1,10 +1,10 @@
 import { corruptActions, type Corruption } from '../../domain/evaluation/corrupt-actions';
-import { createRandom } from '../../domain/base/seeded-random';
-import { deriveSeed } from '../../domain/base/seed-tree';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import { createRandom } from '../../domain/random/seeded-random';
+import { deriveSeed } from '../../domain/random/seed-tree';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewCalibrationItem } from '../../store/tasks/judge-calibrations';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Draws the calibration items of the judge: reference actions of seed tasks, and a corrupted version of each. The draw is

@@ -1,8 +1,8 @@
-import type { Range } from '../../domain/base/concurrency';
+import type { Range } from '../../domain/concurrency';
 import { validationId } from '../../domain/campaign/ids';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Plans the solver's attempts at the executed candidates of a refill: those that a language model wrote, whose reference

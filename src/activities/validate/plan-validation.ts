@@ -1,5 +1,5 @@
 import type { IterationKey } from '../../store/campaign/iterations';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /** Plans the validation of every new candidate of the iteration, of none if validation is off. This ends the synthesis. */
 export const planValidation =

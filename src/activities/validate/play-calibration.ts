@@ -1,16 +1,16 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { slidingWindow } from '../../domain/base/concurrency';
+import { slidingWindow } from '../../domain/concurrency';
 import { sessionHolder } from '../../domain/campaign/ids';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { deriveSeed } from '../../domain/random/seed-tree';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import { playEpisode, type Episode, type ChooseAction } from '../../envs/episode/play-episode';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { CalibrationItem, ItemRollout } from '../../store/tasks/judge-calibrations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { corruptionsOf } from './plan-calibration';
-import { getCampaign, type Dependencies } from '../base/dependencies';
+import { getCampaign, type Dependencies } from '../context/dependencies';
 
 const maxConcurrentItems = 16;
 
@@ -69,7 +69,8 @@ async function playActions(
   const reset = {
     task: task.definition,
     seed: deriveSeed(spec.seed, 'calibration', item.ordinal),
-    ...{ episodeId: `calibration/${item.ordinal}`, holder: sessionHolder(campaignId) },
+    episodeId: `calibration/${item.ordinal}`,
+    holder: sessionHolder(campaignId),
   };
   const player: ChooseAction = (_, turn) => Promise.resolve(actions[turn] ?? null);
   const playOnce = async (): Promise<Episode> => {

@@ -1,8 +1,8 @@
 import { energyDistance, neighbourSimilarity, relativeEnergyDistance } from '../../domain/tasks/diversity';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { GoalVectors } from './embed-goals';
-import type { Dependencies } from '../base/dependencies';
+import type { Dependencies } from '../context/dependencies';
 
 /**
  * Records the similarity of the tasks that an iteration admitted (SR@k) and their distance from the set dev (ED,

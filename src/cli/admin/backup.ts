@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { writeBackup } from '../../store/backup/backup';
-import { printResult, printMessage } from '../base/output';
+import { printResult, printMessage } from '../output/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve backup <folder>`: writes a snapshot of all rows while campaigns continue. */

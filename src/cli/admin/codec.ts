@@ -1,4 +1,4 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { once } from 'node:events';
 import path from 'node:path';
 import type { Command } from 'commander';
@@ -7,7 +7,7 @@ import { startCodecServer } from '../../temporal/codec-server';
 import { makePayloadKey } from '../../temporal/make-payload-key';
 import { keysVariable, readPayloadKeys } from '../../temporal/payload-keys';
 import { payloadSeal } from '../../temporal/payload-seal';
-import { printResult, printMessage } from '../base/output';
+import { printResult, printMessage } from '../output/output';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve codec key|serve`: creates keys for history payloads and serves decryption to the Web UI. */

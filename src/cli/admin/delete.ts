@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { deleteCampaign } from '../../client/delete-campaign';
 import { withSession } from '../../client/session';
-import { printMessage, printResult } from '../base/output';
+import { printMessage, printResult } from '../output/output';
 
 /** `coevolve delete <campaign>` */
 export function addDelete(program: Command): void {

@@ -1,7 +1,7 @@
 import { type Command } from 'commander';
 import { deleteGarbage, findGarbage, garbageDays } from '../../client/collect-garbage';
 import { withSession } from '../../client/session';
-import { bytesText, printMessage, printResult, table } from '../base/output';
+import { bytesText, printMessage, printResult, table } from '../output/output';
 import { integerIn } from '../data/experts-table';
 
 type Options = { olderThan: number; yes?: boolean; json?: boolean };

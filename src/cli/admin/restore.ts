@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { hasEnded, type CampaignStatus } from '../../store/campaign/campaigns';
 import { restoreBackup } from '../../store/backup/restore';
-import { printResult, printMessage } from '../base/output';
+import { printResult, printMessage } from '../output/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve restore <folder>`: restores a backup into an empty database. */
@@ -24,7 +24,10 @@ export function addRestore(program: Command): void {
         if (unfinished.length > 0)
           printMessage('continue campaigns that have not ended with `coevolve reconcile --all`');
         const restored = {
-          ...{ takenAt: manifest.takenAt, campaigns: manifest.campaigns.length, rows, missingArtifacts },
+          takenAt: manifest.takenAt,
+          campaigns: manifest.campaigns.length,
+          rows,
+          missingArtifacts,
           unfinished: unfinished.map(({ name }) => name),
         };
         printResult(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { approveCampaign } from '../../client/approve-campaign';
 import { withSession } from '../../client/session';
-import { printResult } from '../base/output';
+import { printResult } from '../output/output';
 
 type Options = { reject: string[]; keep?: boolean; json?: boolean };
 

@@ -3,8 +3,8 @@ import { raiseBudget, readBudget, type BudgetDetails } from '../../client/campai
 import { withSession, type Session } from '../../client/session';
 import type { Budget } from '../../store/spending/budgets';
 import type { Waste } from '../../store/spending/model-spending';
-import { duration, printResult, printMessage, table } from '../base/output';
-import { trainingText } from '../base/running-text';
+import { duration, printResult, printMessage, table } from '../output/output';
+import { trainingText } from '../output/running-text';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
 
@@ -47,7 +47,14 @@ async function raise(session: Session, name: string, { json, ...raiseOptions }: 
 function budgetText({ spent, waste, training, ...budget }: BudgetDetails): string {
   const header = ['iteration', 'purpose', 'provider', 'model', 'calls', 'tokens', 'usd', 'time'];
   const rows = spent.map((s) => [
-    ...[s.iteration, s.purpose, s.provider, s.model, s.calls, s.tokens, dollars(s.usd), duration(s.seconds)],
+    s.iteration,
+    s.purpose,
+    s.provider,
+    s.model,
+    s.calls,
+    s.tokens,
+    dollars(s.usd),
+    duration(s.seconds),
   ]);
   const estimated = spent.reduce((sum, one) => sum + one.estimated, 0);
   return [

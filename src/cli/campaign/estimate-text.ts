@@ -1,6 +1,6 @@
-import type { Estimate } from '../../spec/estimate';
-import type { TrainingAmounts, TrainingEstimate } from '../../spec/estimate-training';
-import { duration, table } from '../base/output';
+import type { Estimate } from '../../specification/estimate';
+import type { TrainingAmounts, TrainingEstimate } from '../../specification/estimate-training';
+import { duration, table } from '../output/output';
 
 /** Formats an estimate as comment lines, which a dry run prints below the spec. */
 export function estimateText(expected: Estimate): string {
@@ -61,7 +61,10 @@ function foldIterations(phases: TrainingEstimate['phases']): Named[] {
 }
 
 const row = (name: string, { tokens, seconds, gpuSeconds, usd }: TrainingAmounts): string[] => [
-  ...[name, formatted(tokens), time(seconds), time(gpuSeconds)],
+  name,
+  formatted(tokens),
+  time(seconds),
+  time(gpuSeconds),
   usd === null ? 'unknown' : `$${usd.toFixed(2)}`,
 ];
 

@@ -1,19 +1,19 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { runCheck } from '../../client/campaign-run';
 import { choosePolicy } from '../../client/evaluate-policy';
 import { followCampaign } from '../../client/follow-campaign';
 import { withSession, type Session } from '../../client/session';
 import { startCampaign } from '../../client/start-campaign';
-import { DomainError } from '../../domain/base/errors';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { evaluationSpec } from '../../spec/evaluation-spec';
-import { readChange } from '../../spec/read-change';
+import { DomainError } from '../../domain/errors';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { evaluationSpec } from '../../specification/evaluation-spec';
+import { readChange } from '../../specification/read-change';
 import { trainedOn, type SetScore } from '../../store/training/set-scores';
-import { asCalled } from '../base/called-name';
-import { followOutput } from '../base/follow-output';
-import { printMessage, printResult } from '../base/output';
-import { groupScoresText, setScoresText } from '../base/set-scores-text';
+import { asCalled } from '../output/called-name';
+import { followOutput } from '../output/follow-output';
+import { printMessage, printResult } from '../output/output';
+import { groupScoresText, setScoresText } from '../output/set-scores-text';
 
 type Options = {
   on?: string;
@@ -64,8 +64,13 @@ async function readRequest(session: Session, subject: string, options: Options) 
   if (set !== null && (option.length > 0 || tasks !== undefined))
     throw new UsageError(`--on: found the set ${set}, expected an environment with --option and --tasks`);
   const spec = evaluationSpec({
-    ...{ policyId, source, environment: set === null ? (on ?? null) : null, options: optionsOf(option) },
-    ...{ tasks: tasks ?? null, seed: seed ?? null, name: name ?? null },
+    policyId,
+    source,
+    environment: set === null ? (on ?? null) : null,
+    options: optionsOf(option),
+    tasks: tasks ?? null,
+    seed: seed ?? null,
+    name: name ?? null,
   });
   return { spec, set, origin };
 }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { startFork, type StartedFork } from '../../client/fork-campaign';
 import { withSession } from '../../client/session';
-import { printResult, printMessage } from '../base/output';
+import { printResult, printMessage } from '../output/output';
 
 type Options = { fromIteration: number; name: string; set: string[]; json?: boolean };
 

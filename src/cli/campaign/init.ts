@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Option, type Command } from 'commander';
-import { didYouMean } from '../../base/did-you-mean';
-import { codeOf, UsageError } from '../../base/errors';
+import { didYouMean } from '../../input/did-you-mean';
+import { codeOf, UsageError } from '../../errors/errors';
 import { currentConfig } from '../../client/session';
 import type { Config } from '../../config';
 import { recipeNames, recipes, type RecipeName } from '../../domain/campaign/recipe';
 import { createEnvironments } from '../../envs/environments';
-import { newSpecText } from '../../spec/new-spec';
-import { readSpec } from '../../spec/read-spec';
-import { asCalled } from '../base/called-name';
-import { printMessage, printResult } from '../base/output';
+import { newSpecText } from '../../specification/new-spec';
+import { readSpec } from '../../specification/read-spec';
+import { asCalled } from '../output/called-name';
+import { printMessage, printResult } from '../output/output';
 
 type Options = { recipe: RecipeName; environment: string; json?: boolean };
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { sendOperatorCommand, type CommandResult, type OperatorCommand } from '../../client/operator-commands';
 import { withSession } from '../../client/session';
-import { printResult, printMessage } from '../base/output';
+import { printResult, printMessage } from '../output/output';
 
 const descriptions: Record<OperatorCommand, string> = {
   pause: 'pause a campaign; started activities finish and are kept',

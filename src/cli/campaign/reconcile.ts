@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { restartExperiments } from '../../client/experiments/start-experiment';
 import { reconcileAll, reconcileCampaign, type Reconciled } from '../../client/reconcile-campaign';
 import { withSession, type Session } from '../../client/session';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
-import { printResult, printMessage } from '../base/output';
+import { printResult, printMessage } from '../output/output';
 
 type Options = { all?: boolean; force?: boolean; json?: boolean };
 

@@ -5,8 +5,8 @@ import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import type { ConstantAnswer } from '../../envs/check/constant-answers';
 import { createEnvironments } from '../../envs/environments';
-import { printMessage, printOver, printResult, table } from '../base/output';
-import { paint } from '../base/terminal-text';
+import { printMessage, printOver, printResult, table } from '../output/output';
+import { paint } from '../output/terminal-text';
 import { currentConfig } from '../../client/session';
 
 type Flags = {

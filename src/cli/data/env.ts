@@ -3,9 +3,9 @@ import { createEnvironments } from '../../envs/environments';
 import { listEnvironments, type EnvironmentListing } from '../../envs/list-environments';
 import { addEnvCheck } from './env-check';
 import { installEnvironment, installable, type Installable } from '../../client/install-environment';
-import { asCalled } from '../base/called-name';
-import { printResult, printMessage, table } from '../base/output';
-import { paint } from '../base/terminal-text';
+import { asCalled } from '../output/called-name';
+import { printResult, printMessage, table } from '../output/output';
+import { paint } from '../output/terminal-text';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve env list|install|check` */
@@ -34,7 +34,10 @@ function listText(environments: readonly EnvironmentListing[]): string {
   const available = environments.filter(({ unavailable }) => unavailable === null);
   const missing = environments.filter(({ unavailable }) => unavailable !== null);
   const rows = available.map(({ name, section, sessions, capacity, capabilities: can }) => [
-    ...[name, section, sessions, capacity],
+    name,
+    section,
+    sessions,
+    capacity,
     ...(can
       ? [
           can.splits.join(', '),

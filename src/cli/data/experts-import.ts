@@ -6,7 +6,7 @@ import {
 } from '../../client/import-conversations';
 import { currentConfig } from '../../client/session';
 import { conversationFormats } from '../../envs/experts/read-conversations';
-import { printMessage, printOver, printResult, rounded, table } from '../base/output';
+import { printMessage, printOver, printResult, rounded, table } from '../output/output';
 import { expertsTable, integerIn, optionsOf } from './experts-table';
 
 type Flags = Omit<ConversationImport, 'options'> & { options: string; json?: true };

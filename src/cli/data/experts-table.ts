@@ -1,16 +1,22 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { TrajectoryStatistics } from '../../envs/experts/measure-experts';
-import { rounded, table } from '../base/output';
+import { rounded, table } from '../output/output';
 
 /** Formats the lengths and rewards of trajectories as a table. */
 export function expertsTable(measures: readonly TrajectoryStatistics[]): string {
   const header = ['pattern', 'tasks', 'turns min', 'mean', 'max', 'characters mean', 'max', 'reward mean', 'successes'];
   const rows = measures.map((row) => [
-    ...[row.pattern || '-', row.tasks, row.turnsMin, row.turnsMean.toFixed(1), row.turnsMax],
-    ...[Math.round(row.charactersMean), row.charactersMax],
-    ...[row.rewardMean === null ? 'unknown' : rounded(row.rewardMean), row.successes],
+    row.pattern || '-',
+    row.tasks,
+    row.turnsMin,
+    row.turnsMean.toFixed(1),
+    row.turnsMax,
+    Math.round(row.charactersMean),
+    row.charactersMax,
+    row.rewardMean === null ? 'unknown' : rounded(row.rewardMean),
+    row.successes,
   ]);
   return table(header, rows);
 }

@@ -1,7 +1,7 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { writeAtomically } from '../../base/atomic-write';
+import { writeAtomically } from '../../files/atomic-write';
 import { required } from '../../config';
 import { expertFormats, expertRow, type ExpertFormat } from '../../envs/experts/expert-rows';
 import {
@@ -9,12 +9,12 @@ import {
   type ReferenceRequest,
   type ReferenceTrajectory,
 } from '../../envs/experts/reference-trajectories';
-import type { Progress } from '../../envs/base/environment-error';
+import type { Progress } from '../../envs/contract/environment-error';
 import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
 import { expertsTable, optionsOf, integerIn } from './experts-table';
-import { printMessage, printOver, printResult } from '../base/output';
+import { printMessage, printOver, printResult } from '../output/output';
 import { currentConfig } from '../../client/session';
 
 type Flags = Omit<ReferenceRequest, 'options'> & { options: string; json?: true };

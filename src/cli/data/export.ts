@@ -1,9 +1,9 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { agentRoles, type AgentRole } from '../../domain/base/roles';
+import { agentRoles, type AgentRole } from '../../domain/roles';
 import { exportDataset, exportFormats, type ExportFormat } from '../../training/export-dataset';
-import { printMessage, printResult } from '../base/output';
+import { printMessage, printResult } from '../output/output';
 import { withSession } from '../../client/session';
 
 type Options = { format: ExportFormat; output: string; role: AgentRole; iteration?: string; json?: boolean };
@@ -25,7 +25,10 @@ export function addExport(program: Command): void {
     .action((campaign: string, { format, output, role, iteration, json }: Options) =>
       withSession(async ({ pool, store }) => {
         const exported = await exportDataset(store, pool, {
-          ...{ campaign, format, role, output: resolve(output) },
+          campaign,
+          format,
+          role,
+          output: resolve(output),
           iteration: iterationFrom(iteration),
         });
         if (format === 'trl-dpo')

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel, type ImportChoices } from '../../training/import-model';
-import { printResult, printMessage, shortHash, table } from '../base/output';
+import { printResult, printMessage, shortHash, table } from '../output/output';
 import { currentConfig } from '../../client/session';
 
 type ImportOptions = Omit<ImportChoices, 'name'> & { name?: string; json?: boolean };
@@ -60,9 +60,14 @@ const modelTable = (models: readonly ImportedModel[]): string =>
   table(
     ['name', 'policy', 'architecture', 'parameters', 'weights', 'chat format', 'license', 'from'],
     models.map((m) => [
-      ...[m.name, shortHash(m.policyId), m.architecture],
+      m.name,
+      shortHash(m.policyId),
+      m.architecture,
       m.parameters,
-      ...[m.weights, m.chatFormat, m.license, origin(m)],
+      m.weights,
+      m.chatFormat,
+      m.license,
+      origin(m),
     ]),
   );
 

@@ -1,6 +1,6 @@
 import { completenessOf } from '../../domain/experiment/record';
 import { type ExperimentReport, isExploratory, validityChecks, verdictSentence } from '../../report/experiment';
-import { table } from '../base/output';
+import { table } from '../output/output';
 
 /** The whole analysis, `contrasts` among it, with the rules and the primary verdict as a sentence. */
 export function analysisJson(report: ExperimentReport): Record<string, unknown> {
@@ -36,8 +36,14 @@ export function analysisText(report: ExperimentReport): string {
     table(
       ['contrast', 'verdict', 'difference', 'low', 'high', 'p', 'adjusted p', 'TOST p'],
       analysis.contrasts.map((result) => [
-        ...[result.contrast, result.verdict, points(result.difference), points(result.low), points(result.high)],
-        ...[pValue(result.p), pValue(result.adjustedP), pValue(result.equivalenceP)],
+        result.contrast,
+        result.verdict,
+        points(result.difference),
+        points(result.low),
+        points(result.high),
+        pValue(result.p),
+        pValue(result.adjustedP),
+        pValue(result.equivalenceP),
       ]),
     ),
   ].join('\n\n');
@@ -47,6 +53,12 @@ const armTable = ({ arms }: ExperimentReport['analysis']): string =>
   table(
     ['arm', 'seeds', 'tasks', 'mean', 'sd', 'low', 'high'],
     arms.map((arm) => [
-      ...[arm.arm, arm.seeds, arm.tasks, points(arm.mean), points(arm.sd), points(arm.low), points(arm.high)],
+      arm.arm,
+      arm.seeds,
+      arm.tasks,
+      points(arm.mean),
+      points(arm.sd),
+      points(arm.low),
+      points(arm.high),
     ]),
   );

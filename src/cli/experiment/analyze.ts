@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
 import { analyzeTable } from '../../client/experiments/analyze-table';
 import { currentConfig, withSession } from '../../client/session';
 import type { ExperimentReport } from '../../report/experiment';
-import { printResult } from '../base/output';
+import { printResult } from '../output/output';
 import { analysisJson, analysisText } from './analysis-text';
 
 type Flags = { at?: number; table?: string; exploratory?: true; json?: true };

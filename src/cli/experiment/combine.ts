@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { writeAtomically } from '../../base/atomic-write';
+import { writeAtomically } from '../../files/atomic-write';
 import { combineTables } from '../../client/experiments/combine-tables';
 import { currentConfig } from '../../client/session';
 import type { CombinedExperiments, RunMeasure } from '../../domain/experiment/combined';
 import { renderCombined } from '../../report/experiment';
-import { printResult, table } from '../base/output';
+import { printResult, table } from '../output/output';
 import { points } from './analysis-text';
 import { seedCount } from './analyze';
 

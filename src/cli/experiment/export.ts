@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { exportExperiment } from '../../client/experiments/export-experiment';
 import { withSession } from '../../client/session';
 import { exportFormats, type ExportFormat } from '../../report/experiment';
-import { printResult } from '../base/output';
+import { printResult } from '../output/output';
 
 type Flags = { format: ExportFormat[]; cells?: string[]; output: string; json?: true };
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { freezeExperiment, type Frozen } from '../../client/experiments/freeze-experiment';
 import { withSession } from '../../client/session';
-import { loadExperiment } from '../../spec/experiment/read-experiment';
-import { printResult, shortHash } from '../base/output';
+import { loadExperiment } from '../../specification/experiment/read-experiment';
+import { printResult, shortHash } from '../output/output';
 
 type Options = { profile?: string; amend?: boolean; json?: boolean };
 

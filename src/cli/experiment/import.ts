@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { importCells } from '../../client/experiments/import-cells';
 import { withSession } from '../../client/session';
-import { printResult, shortHash } from '../base/output';
+import { printResult, shortHash } from '../output/output';
 
 /** `coevolve experiment import <name> <file>` */
 export function addImport(group: Command): void {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { sendExperimentCommand, type ExperimentCommand } from '../../client/experiments/experiment-run';
 import { withSession } from '../../client/session';
 import type { ExperimentState } from '../../domain/experiment/progress';
-import { printResult } from '../base/output';
+import { printResult } from '../output/output';
 
 const descriptions: Record<ExperimentCommand, string> = {
   pause: 'start no further cell; running campaigns continue',

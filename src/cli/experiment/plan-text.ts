@@ -1,7 +1,7 @@
 import type { ExperimentPlan, PlannedEffort } from '../../client/experiments/plan-experiment';
 import type { Arm } from '../../domain/experiment/experiment';
 import { counted } from '../../report/page/format';
-import { table } from '../base/output';
+import { table } from '../output/output';
 import { timeText } from '../campaign/estimate-text';
 
 /** Formats a plan: its size first, then the arms, their effort and the rules that the estimate breaks. */

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { currentConfig } from '../../client/session';
 import { planExperiment } from '../../client/experiments/plan-experiment';
-import { readExperiment } from '../../spec/experiment/read-experiment';
-import { printResult } from '../base/output';
+import { readExperiment } from '../../specification/experiment/read-experiment';
+import { printResult } from '../output/output';
 import { planText } from './plan-text';
 
 type Flags = { profile?: string; measured?: string; json?: boolean };

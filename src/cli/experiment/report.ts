@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { writeAtomically } from '../../base/atomic-write';
+import { writeAtomically } from '../../files/atomic-write';
 import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
 import { withSession } from '../../client/session';
 import { renderExperiment } from '../../report/experiment';
-import { printResult } from '../base/output';
+import { printResult } from '../output/output';
 import { seedCount } from './analyze';
 
 type Flags = { at?: number; exploratory?: true; out?: string; json?: true };

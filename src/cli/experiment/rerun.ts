@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { checkRerun, rerunCell, type CheckedRerun, type RerunCell } from '../../client/experiments/rerun-cell';
 import { withSession } from '../../client/session';
-import { asCalled } from '../base/called-name';
-import { followOutput } from '../base/follow-output';
-import { printMessage, printResult, shortHash } from '../base/output';
+import { asCalled } from '../output/called-name';
+import { followOutput } from '../output/follow-output';
+import { printMessage, printResult, shortHash } from '../output/output';
 
 type Options = { check?: boolean; json?: boolean };
 

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { writeAtomically } from '../../base/atomic-write';
+import { writeAtomically } from '../../files/atomic-write';
 import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
 import { followExperiment } from '../../client/experiments/experiment-status';
 import { planExperiment } from '../../client/experiments/plan-experiment';
 import { startFile } from '../../client/experiments/start-file';
 import { withSession } from '../../client/session';
 import { renderExperiment } from '../../report/experiment';
-import { loadExperiment } from '../../spec/experiment/read-experiment';
-import { print, printMessage, printResult } from '../base/output';
+import { loadExperiment } from '../../specification/experiment/read-experiment';
+import { print, printMessage, printResult } from '../output/output';
 import { analysisJson, analysisText } from './analysis-text';
 import { planText } from './plan-text';
 import { printProgress } from './status';

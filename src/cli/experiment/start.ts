@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { startExperiment, type StartedExperiment } from '../../client/experiments/start-experiment';
 import { startFile } from '../../client/experiments/start-file';
 import { withSession } from '../../client/session';
-import { loadExperiment } from '../../spec/experiment/read-experiment';
-import { printMessage, printResult } from '../base/output';
+import { loadExperiment } from '../../specification/experiment/read-experiment';
+import { printMessage, printResult } from '../output/output';
 import { integerIn } from '../data/experts-table';
 
 type Options = { profile?: string; amend?: boolean; seeds?: number; json?: boolean };

@@ -6,11 +6,11 @@ import {
   type ExperimentDetails,
   type ShownCell,
 } from '../../client/experiments/experiment-status';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { withSession } from '../../client/session';
 import { effortMeasures } from '../../domain/experiment/experiment';
-import { asCalled } from '../base/called-name';
-import { duration, printMessage, printResult, rounded, shortHash, table } from '../base/output';
+import { asCalled } from '../output/called-name';
+import { duration, printMessage, printResult, rounded, shortHash, table } from '../output/output';
 
 type Options = { watch?: boolean; json?: boolean };
 

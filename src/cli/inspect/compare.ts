@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { compareCampaigns, type CampaignPair, type Comparison, type MatchedPair } from '../../client/compare-campaigns';
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
-import { interval, printMessage, printResult, probability, shortHash, table } from '../base/output';
+import { interval, printMessage, printResult, probability, shortHash, table } from '../output/output';
 
 type Options = { set?: string; allPairs?: boolean; json?: boolean };
 
@@ -54,11 +54,17 @@ const failedMatches = ({ matches }: Comparison): string[] =>
 /** The effort of a campaign beside that of the one that it is matched with. */
 function matchText({ campaign, matched, iterations }: MatchedPair): string {
   const rows = iterations.map(({ effort, matchedEffort, ...match }) => [
-    ...[match.iteration, match.wanted, match.admitted, match.refills],
+    match.iteration,
+    match.wanted,
+    match.admitted,
+    match.refills,
     match.admitted === match.wanted ? 'met' : 'failed',
-    ...[effort?.candidates ?? null, matchedEffort?.candidates ?? null],
-    ...[effort?.modelCalls ?? null, matchedEffort?.modelCalls ?? null],
-    ...[effort?.modelTokens ?? null, matchedEffort?.modelTokens ?? null],
+    effort?.candidates ?? null,
+    matchedEffort?.candidates ?? null,
+    effort?.modelCalls ?? null,
+    matchedEffort?.modelCalls ?? null,
+    effort?.modelTokens ?? null,
+    matchedEffort?.modelTokens ?? null,
   ]);
   const both = (unit: string): string[] => [`${unit}: ${campaign}`, matched];
   const head = ['iteration', 'wanted', 'admitted', 'refills', 'match'];
@@ -76,8 +82,15 @@ function comparisonText(comparison: Comparison): string {
   ]);
   const spent = effort.flatMap((iterations, i) =>
     iterations.map((e) => [
-      ...[campaigns[i]!, e.iteration, e.candidates, e.admitted, e.attempts, e.updates],
-      ...[e.trainedTokens, e.modelCalls, e.modelTokens],
+      campaigns[i]!,
+      e.iteration,
+      e.candidates,
+      e.admitted,
+      e.attempts,
+      e.updates,
+      e.trainedTokens,
+      e.modelCalls,
+      e.modelTokens,
     ]),
   );
   const head = ['campaign', 'iteration', 'candidates', 'admitted', 'attempts', 'updates'];
@@ -107,22 +120,28 @@ function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
     return [
       {
         success: [
-          ...[
-            pair,
-            tasks,
-            both,
-            onlyFirst,
-            onlySecond,
-            neither,
-            rate(both + onlyFirst, tasks),
-            interval(intervals[0]!),
-          ],
-          ...[rate(both + onlySecond, tasks), interval(intervals[1]!), probability(mcnemarP), probability(mcnemarHolm)],
+          pair,
+          tasks,
+          both,
+          onlyFirst,
+          onlySecond,
+          neither,
+          rate(both + onlyFirst, tasks),
+          interval(intervals[0]!),
+          rate(both + onlySecond, tasks),
+          interval(intervals[1]!),
+          probability(mcnemarP),
+          probability(mcnemarHolm),
         ],
         reward: [
-          ...[pair, tasks, meanRewards[0].toFixed(3), meanRewards[1].toFixed(3), signed(difference.mean)],
-          ...[`${signed(difference.low)} to ${signed(difference.high)}`],
-          ...[probability(signFlipP), probability(signFlipHolm)],
+          pair,
+          tasks,
+          meanRewards[0].toFixed(3),
+          meanRewards[1].toFixed(3),
+          signed(difference.mean),
+          `${signed(difference.low)} to ${signed(difference.high)}`,
+          probability(signFlipP),
+          probability(signFlipHolm),
         ],
       },
     ];

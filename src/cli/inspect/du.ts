@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { garbageDays } from '../../client/collect-garbage';
 import { readDiskUsage, type CampaignUsage, type DiskUsage } from '../../client/disk-usage';
 import { withSession } from '../../client/session';
-import { bytesText, printMessage, printResult, table } from '../base/output';
+import { bytesText, printMessage, printResult, table } from '../output/output';
 
 /** `coevolve du`: disk usage of campaigns and of this machine's stack. */
 export function addDu(program: Command): void {
@@ -24,8 +24,15 @@ export function addDu(program: Command): void {
 function usageText({ disk, folders, database, campaigns, unusedBytes }: DiskUsage, withTables: boolean): string {
   const header = ['campaign', 'status', 'database', 'jobs', 'policies', 'datasets', 'report', 'total', 'shared'];
   const rows = campaigns.map(({ artifacts, ...c }) => [
-    ...[c.name, c.status, sizeCell(c.databaseBytes), sizeCell(artifacts.jobs), sizeCell(artifacts.policies)],
-    ...[sizeCell(artifacts.datasets), sizeCell(artifacts.reports), sizeCell(c.bytes), sizeCell(c.sharedBytes)],
+    c.name,
+    c.status,
+    sizeCell(c.databaseBytes),
+    sizeCell(artifacts.jobs),
+    sizeCell(artifacts.policies),
+    sizeCell(artifacts.datasets),
+    sizeCell(artifacts.reports),
+    sizeCell(c.bytes),
+    sizeCell(c.sharedBytes),
   ]);
   return [
     ...(campaigns.length > 0 ? [table(header, rows)] : []),

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contentHash } from '../../store/audit/content-hash';
-import { printResult, shortHash, table } from '../base/output';
+import { printResult, shortHash, table } from '../output/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve hash <campaign>`: prints the content hash of a campaign and of its parts. */

@@ -3,8 +3,8 @@ import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { getLineage, type Lineage } from '../../store/audit/lineage';
 import { getTaskLineage } from '../../store/tasks/task-lineage';
 import { taskLineageText } from './task-lineage-text';
-import { asCalled } from '../base/called-name';
-import { printResult, shortHash, table } from '../base/output';
+import { asCalled } from '../output/called-name';
+import { printResult, shortHash, table } from '../output/output';
 import { withSession } from '../../client/session';
 
 /**

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { listCampaigns, type ListedCampaign } from '../../client/campaign-status';
 import { withSession } from '../../client/session';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
-import { asCalled } from '../base/called-name';
-import { printMessage, printResult, table } from '../base/output';
+import { asCalled } from '../output/called-name';
+import { printMessage, printResult, table } from '../output/output';
 
 /** `coevolve list` */
 export function addList(program: Command): void {
@@ -16,7 +16,13 @@ export function addList(program: Command): void {
         const { campaigns, unchecked } = await listCampaigns(session);
         const header = ['name', 'status', 'recipe', 'environment', 'seed', 'started', 'forked from'];
         const rows = campaigns.map((c) => [
-          ...[c.name, c.status, c.recipe, c.environment, c.seed, c.createdAt.toISOString(), forkOrigin(c)],
+          c.name,
+          c.status,
+          c.recipe,
+          c.environment,
+          c.seed,
+          c.createdAt.toISOString(),
+          forkOrigin(c),
         ]);
         if (unchecked) printMessage(`statuses are those of the database, not compared with Temporal: ${unchecked}`);
         printResult(json, campaigns, () => [table(header, rows), ...campaigns.flatMap(problemText)].join('\n'));

@@ -4,10 +4,10 @@ import { readCampaignLogs, type LogFilter } from '../../client/campaign-logs';
 import type { LogEntry } from '../../client/log-entry';
 import { findMissingLogs } from '../../client/missing-logs';
 import { withSession, type Session } from '../../client/session';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';
-import { asCalled } from '../base/called-name';
-import { print, printJsonLine, printMessage } from '../base/output';
+import { asCalled } from '../output/called-name';
+import { print, printJsonLine, printMessage } from '../output/output';
 import { integerIn } from '../data/experts-table';
 
 type Options = LogFilter & { follow?: boolean; json?: boolean };

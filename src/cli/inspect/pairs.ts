@@ -1,6 +1,6 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import type { Command } from 'commander';
-import { printMessage, printResult, table } from '../base/output';
+import { printMessage, printResult, table } from '../output/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve pairs <campaign> [iteration]` */
@@ -16,8 +16,13 @@ export function addPairs(program: Command): void {
         if (!Number.isInteger(number)) throw new UsageError(`iteration: found "${iteration}", expected a number`);
         const pairs = await store.preferencePairs.list(id, number);
         const rows = pairs.map((p) => [
-          ...[p.forRole, p.kind, p.chosenReward.toFixed(2), p.rejectedReward.toFixed(2), p.hardNegative ? 'hard' : ''],
-          ...[`${name}/${p.chosenId}`, `${name}/${p.rejectedId}`],
+          p.forRole,
+          p.kind,
+          p.chosenReward.toFixed(2),
+          p.rejectedReward.toFixed(2),
+          p.hardNegative ? 'hard' : '',
+          `${name}/${p.chosenId}`,
+          `${name}/${p.rejectedId}`,
         ]);
         printResult(json, pairs, () =>
           table(['trains', 'kind', 'chosen', 'rejected', '', 'chosen trajectory', 'rejected trajectory'], rows),

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { currentConfig } from '../../client/session';
 import { createEnvironments } from '../../envs/environments';
 import { readProviders } from '../../llm/providers';
@@ -7,9 +7,9 @@ import { caseSpec } from '../../prompt-eval/case-spec';
 import { caseEnvironment, promptCases } from '../../prompt-eval/cases';
 import { evaluatePrompts, type PromptEvaluation } from '../../prompt-eval/evaluate-prompts';
 import type { Yield } from '../../prompt-eval/stage-yields';
-import { readChange } from '../../spec/read-change';
-import type { SpecChange } from '../../spec/spec-layers';
-import { interval, printMessage, printResult, table } from '../base/output';
+import { readChange } from '../../specification/read-change';
+import type { SpecChange } from '../../specification/spec-layers';
+import { interval, printMessage, printResult, table } from '../output/output';
 
 type Flags = { provider: string; model: string; set: string[]; case?: string[]; json?: boolean };
 
@@ -75,7 +75,12 @@ function textOf(evaluation: PromptEvaluation, model: string): string {
     table(
       ['answers of the', ...columns, 'calls', 'prompt tokens', 'answer tokens', 'seconds'],
       purposes.map(({ purpose, calls, promptTokens, completionTokens, seconds, ...found }) => [
-        ...[purpose, ...cellsOf(found), calls, promptTokens, completionTokens, Math.round(seconds)],
+        purpose,
+        ...cellsOf(found),
+        calls,
+        promptTokens,
+        completionTokens,
+        Math.round(seconds),
       ]),
     ),
     '',
@@ -86,5 +91,8 @@ function textOf(evaluation: PromptEvaluation, model: string): string {
 const columns = ['passed', 'of', 'yield', 'interval'];
 
 const cellsOf = ({ passed, of, share, low, high }: Yield): (string | number)[] => [
-  ...[passed, of, share === null ? '-' : share.toFixed(3), interval({ low, high })],
+  passed,
+  of,
+  share === null ? '-' : share.toFixed(3),
+  interval({ low, high }),
 ];

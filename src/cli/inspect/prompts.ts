@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import { z } from 'zod';
 import { prompts } from '../../llm/prompts';
 import type { Prompt } from '../../llm/prompts/prompt';
-import { printResult, table } from '../base/output';
+import { printResult, table } from '../output/output';
 import { addPromptsEval } from './prompts-eval';
 
 /** `coevolve prompts [name]`: prints the prompts for language models with their versions; `eval` plays them with a model. */
@@ -22,7 +22,10 @@ export function addPrompts(program: Command): void {
 }
 
 const toJson = ({ name, version, summary, template, schema }: Prompt<never>) => ({
-  ...{ name, version, summary, template },
+  name,
+  version,
+  summary,
+  template,
   answer: schema ? z.toJSONSchema(schema) : null,
 });
 

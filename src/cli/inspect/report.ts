@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { collectReport, renderReport } from '../../report';
-import { printResult } from '../base/output';
+import { printResult } from '../output/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve report <campaign>`: writes the HTML report of the current state and prints its path. */

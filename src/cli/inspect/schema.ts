@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { experimentJsonSchema } from '../../spec/experiment/experiment-json-schema';
-import { specJsonSchema } from '../../spec/spec-schema';
-import { print } from '../base/output';
+import { experimentJsonSchema } from '../../specification/experiment/experiment-json-schema';
+import { specJsonSchema } from '../../specification/spec-schema';
+import { print } from '../output/output';
 
 /** `coevolve schema`: prints the JSON Schema of a spec or of an experiment for the completion and the checks of an editor. */
 export function addSchema(program: Command): void {

@@ -3,17 +3,17 @@ import { readCampaignDetails, type CampaignDetails } from '../../client/campaign
 import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { withSession } from '../../client/session';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
-import { nextCommands } from '../../workflows/base/details';
-import { asCalled } from '../base/called-name';
-import { followOutput } from '../base/follow-output';
-import { printResult, rounded, shortHash, table } from '../base/output';
-import { setScoresText } from '../base/set-scores-text';
+import { nextCommands } from '../../workflows/temporal/details';
+import { asCalled } from '../output/called-name';
+import { followOutput } from '../output/follow-output';
+import { printResult, rounded, shortHash, table } from '../output/output';
+import { setScoresText } from '../output/set-scores-text';
 import { zeroCandidates } from './zero-candidates';
-import { jobText, rolloutText, trainingText } from '../base/running-text';
+import { jobText, rolloutText, trainingText } from '../output/running-text';
 
 type Options = { watch?: boolean; untilParked?: boolean; json?: boolean };
 

@@ -1,6 +1,6 @@
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import type { TaskLineage } from '../../store/tasks/task-lineage';
-import { table } from '../base/output';
+import { table } from '../output/output';
 
 /** Formats the lineage of a task from its signal to its validation, one paragraph per step. */
 export function taskLineageText(lineage: TaskLineage): string {

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { StageVerdict } from '../../domain/tasks/admission/candidate';
 import type { TaskFilter, TaskRow } from '../../store/tasks/tasks';
-import { printResult, table } from '../base/output';
+import { printResult, table } from '../output/output';
 import { withSession } from '../../client/session';
 
 type Options = TaskFilter & { verdicts?: boolean; json?: boolean };
@@ -34,8 +34,14 @@ export function addTasks(program: Command): void {
 function taskTable(tasks: readonly TaskRow[]): string {
   const header = ['id', 'split', 'origin', 'verdict', 'grader', 'signal', 'goal', 'description'];
   const rows = tasks.map((task) => [
-    ...[task.id, task.split, task.origin, task.reason ?? task.verdict, task.grader, task.parentSignalId],
-    ...[short(task.goal), task.description && short(task.description)],
+    task.id,
+    task.split,
+    task.origin,
+    task.reason ?? task.verdict,
+    task.grader,
+    task.parentSignalId,
+    short(task.goal),
+    task.description && short(task.description),
   ]);
   return table(header, rows);
 }

@@ -1,10 +1,10 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { functionsRole, summarizeFunctions } from '../../domain/rollout/functions';
 import { conversationOf } from '../../domain/rollout/turn';
 import type { Command } from 'commander';
 import type { Resume } from '../../store/trajectories/turn-journal';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
-import { printResult } from '../base/output';
+import { printResult } from '../output/output';
 import { withSession } from '../../client/session';
 
 /** `coevolve trajectory <campaign>/<id>` */

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import { print } from '../base/output';
+import { print } from '../output/output';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { readConfig } from '../../config';
-import { printResult } from '../base/output';
-import { paint } from '../base/terminal-text';
+import { printResult } from '../output/output';
+import { paint } from '../output/terminal-text';
 import type { Check } from '../../doctor/check';
-import { asCalled } from '../base/called-name';
+import { asCalled } from '../output/called-name';
 import { doctor } from '../../doctor/doctor';
 
 /** `coevolve doctor`: prints every check; exit code 1 when a check fails. */
@@ -20,7 +20,8 @@ export function addDoctor(program: Command): void {
 }
 
 const withCalledName = ({ detail, next, ...check }: Check): Check => ({
-  ...{ ...check, detail: asCalled(detail) },
+  ...check,
+  detail: asCalled(detail),
   ...(next ? { next: asCalled(next) } : {}),
 });
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig } from '../../config';
 import { stackDown } from '../../stack';
-import { printMessage, printResult } from '../base/output';
+import { printMessage, printResult } from '../output/output';
 
 /** `coevolve down`: stops the processes of `up`; data, logs and ports are kept for the next `up`. */
 export function addDown(program: Command): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { required } from '../../config';
-import { migrate } from '../../store/base/migrate';
-import { printResult } from '../base/output';
+import { migrate } from '../../store/database/migrate';
+import { printResult } from '../output/output';
 import { currentConfig } from '../../client/session';
 
 /** `coevolve migrate`: applies the missing migrations; concurrent calls wait for each other. */

@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { readConfig, type Config } from '../../config';
-import { readSpec } from '../../spec/read-spec';
+import { readSpec } from '../../specification/read-spec';
 import { stackDown, stackStatus } from '../../stack';
 import { bringUpStack } from '../../client/bring-up-stack';
 import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
-import { calledName } from '../base/called-name';
-import { followOutput } from '../base/follow-output';
-import { duration, interval, print, printResult, printMessage } from '../base/output';
-import { paint } from '../base/terminal-text';
+import { calledName } from '../output/called-name';
+import { followOutput } from '../output/follow-output';
+import { duration, interval, print, printResult, printMessage } from '../output/output';
+import { paint } from '../output/terminal-text';
 import { withSession, type Session } from '../../client/session';
 import { startCampaign } from '../../client/start-campaign';
 
@@ -61,7 +61,12 @@ async function runCampaign(
   const { evaluations } = store;
   const stored = [...(await evaluations.list(campaignId)), ...(await evaluations.listReported(campaignId))];
   const scores = stored.map(({ evaluationSet: set, iteration, successes, tasks, successLow, successHigh }) => ({
-    ...{ set, iteration, success: successes / tasks, low: successLow, high: successHigh, tasks },
+    set,
+    iteration,
+    success: successes / tasks,
+    low: successLow,
+    high: successHigh,
+    tasks,
   }));
   const report = artifacts.reportPath(spec.name);
   const seconds = (performance.now() - started) / 1000;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig } from '../../config';
 import { runSupervisor } from '../../stack';
-import { print } from '../base/output';
+import { print } from '../output/output';
 
 /** `coevolve supervise`: restarts crashed services of the embedded stack until SIGINT or SIGTERM; `up` starts one. */
 export function addSupervise(program: Command): void {

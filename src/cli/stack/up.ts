@@ -3,7 +3,7 @@ import { bringUpStack } from '../../client/bring-up-stack';
 import { readConfig } from '../../config';
 import { stackStatus } from '../../stack';
 import { campaignLists } from '../../temporal/ui-lists';
-import { printResult, printMessage } from '../base/output';
+import { printResult, printMessage } from '../output/output';
 
 type Options = { unsupervised?: boolean; forget?: boolean; json?: boolean };
 
@@ -18,7 +18,9 @@ export function addUp(program: Command): void {
     .action(async ({ unsupervised, forget, json }: Options) => {
       const config = readConfig();
       const { home, temporal } = await bringUpStack(config, {
-        ...{ supervised: !unsupervised, forget: forget ?? false, onProgress: printMessage },
+        supervised: !unsupervised,
+        forget: forget ?? false,
+        onProgress: printMessage,
       });
       const { uiUrl, address } = temporal;
       const lists = campaignLists(temporal);

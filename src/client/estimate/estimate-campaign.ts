@@ -2,9 +2,9 @@ import { artifactStore } from '../../artifacts/artifact-store';
 import { parametersOf } from '../../artifacts/imported-models';
 import type { Config } from '../../config';
 import { jobDevice } from '../../process/devices';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { estimate, type Estimate } from '../../spec/estimate';
-import { trainsPolicies } from '../../spec/estimate-training';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { estimate, type Estimate } from '../../specification/estimate';
+import { trainsPolicies } from '../../specification/estimate-training';
 import { measureLengths } from './measure-lengths';
 import { measureSpeeds, speedKey, type SpeedsHere } from './measure-speeds';
 

@@ -1,10 +1,10 @@
 import type { Config } from '../../config';
-import { EnvironmentError } from '../../envs/base/environment-error';
+import { EnvironmentError } from '../../envs/contract/environment-error';
 import { defaultRetryLimits } from '../../envs/episode/retry-when-unavailable';
 import { playReferenceActions, type ReferenceTrajectory } from '../../envs/experts/reference-trajectories';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { MeasuredLengths } from '../../spec/estimate-training';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import type { MeasuredLengths } from '../../specification/estimate-training';
+import { deriveSeed } from '../../domain/random/seed-tree';
 
 /** Reference episodes that are played for an estimate; one request of the server. */
 const sample = 10;

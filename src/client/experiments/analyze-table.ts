@@ -1,7 +1,7 @@
 import type { Config } from '../../config';
 import { analysisInput, completeLook, completenessOf, type ExperimentRecord } from '../../domain/experiment/record';
 import type { ExperimentReport } from '../../report/experiment';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { analysisKey, runStatistics } from '../../statistics/run-statistics';
 import { readTable } from './read-table';
 

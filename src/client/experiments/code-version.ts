@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { sha256 } from '../../base/sha256';
+import { sha256 } from '../../files/sha256';
 
 const root = path.resolve(__dirname, '../../..');
 const run = promisify(execFile);

@@ -1,4 +1,4 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import type { Config } from '../../config';
 import type { CombinedExperiment, CombinedExperiments } from '../../domain/experiment/combined';
 import { completenessOf, type ExperimentRecord } from '../../domain/experiment/record';
@@ -95,9 +95,13 @@ const valuesOf = ({ analysis }: ExperimentReport, arm: string): number[] =>
 function describe(table: Table, report: ExperimentReport, shown: readonly string[]): CombinedExperiment {
   const { environment, metric, seeds, record } = table;
   return {
-    ...{ name: record.experiment.name, environment, metric, seeds },
+    name: record.experiment.name,
+    environment,
+    metric,
+    seeds,
     tasks: Math.min(...report.analysis.arms.map(({ tasks }) => tasks)),
-    ...{ hash: record.hash, inputHash: report.inputHash },
+    hash: record.hash,
+    inputHash: report.inputHash,
     brokenRules: validityChecks(report).flatMap(({ name, holds }) => (holds ? [] : [name])),
     otherArms: armNames(table).filter((name) => !shown.includes(name)),
   };

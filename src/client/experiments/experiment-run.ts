@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
-import { pauseExperimentUpdate, resumeExperimentUpdate, stopExperimentUpdate } from '../../workflows/base/messages';
+import { pauseExperimentUpdate, resumeExperimentUpdate, stopExperimentUpdate } from '../../workflows/temporal/messages';
 import { withTemporalDeadline } from '../campaign-run';
 import { operatorName, type Session } from '../session';
 

@@ -58,7 +58,13 @@ async function detailsOf(session: Session, row: ExperimentRow): Promise<Experime
   const names = cellsOf(arms, looks.at(-1)!);
   const cells = await Promise.all(names.map((cell) => shownCell(session, name, cell, stored)));
   return {
-    ...{ name, version, hash, frozenAt, seeds, stopped, reason },
+    name,
+    version,
+    hash,
+    frozenAt,
+    seeds,
+    stopped,
+    reason,
     status: isOpen ? row.status : 'lost',
     problem: isOpen ? null : notRunning(name).message,
     cells,

@@ -3,7 +3,7 @@ import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { completeLook, type ExperimentRecord } from '../../domain/experiment/record';
 import { exportFiles, type ExportFormat } from '../../report/experiment';
 import type { Session } from '../session';

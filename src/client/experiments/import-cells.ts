@@ -1,6 +1,6 @@
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import type { RecordedCell } from '../../domain/experiment/record';
-import { isSameExperiment } from '../../spec/experiment/same-experiment';
+import { isSameExperiment } from '../../specification/experiment/same-experiment';
 import type { Session } from '../session';
 import { readTable } from './read-table';
 

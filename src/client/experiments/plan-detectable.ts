@@ -1,6 +1,6 @@
 import type { Config } from '../../config';
 import type { Experiment } from '../../domain/experiment/experiment';
-import { UsageError } from '../../base/errors';
+import { UsageError } from '../../errors/errors';
 import { planPower, type Noise } from '../../statistics/plan-power';
 import { analyzeTable } from './analyze-table';
 
@@ -41,7 +41,11 @@ export async function planDetectable(
     ? { kind: 'measured', sd: measured.sd, seeds: measured.seeds }
     : { kind: 'prior', runSds: priorRunSds, discordance: priorDiscordance, tasks };
   const { deviations } = await planPower(config, {
-    ...{ alpha: analysis.alpha, looks, seeds: looks, differences: [], noise },
+    alpha: analysis.alpha,
+    looks,
+    seeds: looks,
+    differences: [],
+    noise,
   });
   return {
     measured,

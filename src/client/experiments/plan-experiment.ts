@@ -1,11 +1,11 @@
 import type { Config } from '../../config';
 import { cellsOf, type EffortMeasure, type Experiment } from '../../domain/experiment/experiment';
 import { recipes } from '../../domain/campaign/recipe';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import type { Estimate } from '../../spec/estimate';
-import { evaluationSets } from '../../spec/evaluation-settings';
-import { cellSpec } from '../../spec/experiment/cell-spec';
-import { synthesizes } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import type { Estimate } from '../../specification/estimate';
+import { evaluationSets } from '../../specification/evaluation-settings';
+import { cellSpec } from '../../specification/experiment/cell-spec';
+import { synthesizes } from '../../specification/iteration-plan';
 import { estimateCampaign, type KnownSpeeds } from '../estimate/estimate-campaign';
 import { measureNoise, planDetectable, type PlannedPower } from './plan-detectable';
 
@@ -65,7 +65,10 @@ export async function planExperiment(
   const hoursAt = (bound: 'low' | 'high'): number =>
     estimates.reduce((all, { range }) => all + ((range?.[bound] ?? 0) * seeds) / 3600, 0);
   return {
-    ...{ experiment, cells: cellsOf(experiment.arms, experiment.looks.at(-1)!).length, testTasks, arms },
+    experiment,
+    cells: cellsOf(experiment.arms, experiment.looks.at(-1)!).length,
+    testTasks,
+    arms,
     unmatched: unmatchedRules(experiment, arms),
     power: await planDetectable(config, experiment, testTasks, measured),
     hours: seconds === null ? null : seconds / 3600,

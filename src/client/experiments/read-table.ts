@@ -3,11 +3,11 @@ import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { z } from 'zod';
-import { describeIssue } from '../../base/describe-issue';
-import { UsageError } from '../../base/errors';
-import { parseJson } from '../../base/parse-json';
+import { describeIssue } from '../../input/describe-issue';
+import { UsageError } from '../../errors/errors';
+import { parseJson } from '../../input/parse-json';
 import type { ExperimentRecord } from '../../domain/experiment/record';
-import { experimentHash } from '../../spec/experiment/same-experiment';
+import { experimentHash } from '../../specification/experiment/same-experiment';
 import { cellLine, experimentLine, scoreLine } from './table-lines';
 
 /** More rows than 80 cells with 13 checkpoints of 1,000 tasks. */

@@ -1,6 +1,6 @@
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { startPolicy } from '../../domain/experiment/starts';
-import { resolveSpec } from '../../spec/read-spec';
+import { resolveSpec } from '../../specification/read-spec';
 import { contentHash, differingParts } from '../../store/audit/content-hash';
 import { hasEnded } from '../../store/campaign/campaigns';
 import { countDifferingScores } from '../../store/experiment/scores';

@@ -1,14 +1,14 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { memoOf } from '../../domain/campaign/memo';
 import { taskQueues } from '../../domain/campaign/task-queues';
 import { cellCampaign, cellsOf, type Experiment } from '../../domain/experiment/experiment';
 import { experimentWorkflowId, futilityLook, type ExperimentState } from '../../domain/experiment/progress';
-import { cellSpec } from '../../spec/experiment/cell-spec';
-import { hashAsStored, nameTaken } from '../../spec/read-spec';
+import { cellSpec } from '../../specification/experiment/cell-spec';
+import { hashAsStored, nameTaken } from '../../specification/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { experiment } from '../../workflows';
-import { experimentStatusQuery, extendExperimentUpdate } from '../../workflows/base/messages';
+import { experimentStatusQuery, extendExperimentUpdate } from '../../workflows/temporal/messages';
 import type { Session } from '../session';
 import { withTemporalDeadline } from '../campaign-run';
 import { requireStartable } from '../start-campaign';
@@ -30,7 +30,7 @@ type StartOptions = {
   checked?: CheckedArms | undefined;
 };
 
-/** Reasons for differences between repetitions (src/spec/nondeterminism.ts), by arm. */
+/** Reasons for differences between repetitions (src/specification/nondeterminism.ts), by arm. */
 export type CheckedArms = ReadonlyMap<string, readonly string[]>;
 
 /**
@@ -110,10 +110,17 @@ async function stateOf(
 ): Promise<ExperimentState> {
   const cells = await store.experimentCells.list(id);
   return {
-    ...{ experimentId: id, name, seeds: seeds!, concurrency: resolved.concurrency },
+    experimentId: id,
+    name,
+    seeds: seeds!,
+    concurrency: resolved.concurrency,
     futilityLook: futilityLook(resolved),
     arms: armsOf(resolved, nondeterminism),
-    ...{ status: status === 'paused' ? 'paused' : 'running', stopped, stopping: false, reason, revision },
+    status: status === 'paused' ? 'paused' : 'running',
+    stopped,
+    stopping: false,
+    reason,
+    revision,
     running: [],
     closed: cells.flatMap(({ arm, seed, status: ended }) =>
       ended === 'finished' ? [{ arm, seed, status: ended }] : [],

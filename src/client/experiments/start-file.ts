@@ -1,4 +1,4 @@
-import type { LoadedExperiment } from '../../spec/experiment/read-experiment';
+import type { LoadedExperiment } from '../../specification/experiment/read-experiment';
 import type { Session } from '../session';
 import { freezeExperiment, type Frozen } from './freeze-experiment';
 import { checkCells, startExperiment, type StartedExperiment } from './start-experiment';

@@ -13,19 +13,33 @@ const record = z.record(z.string(), z.unknown());
 const amount = z.number().min(0);
 
 const arm = z.strictObject({
-  ...{ name, replicaOf: name.nullable(), matches: name.nullable(), spec: record },
+  name,
+  replicaOf: name.nullable(),
+  matches: name.nullable(),
+  spec: record,
   differences: z.array(z.strictObject({ key: z.string(), base: z.unknown(), arm: z.unknown() })),
 });
 
 const experiment = z.strictObject({
-  ...{ name, seed: z.int().min(0), question: z.string(), arms: z.array(arm).min(1) },
-  ...{ looks: z.array(seed).min(1).max(2), concurrency: z.int().min(1) },
+  name,
+  seed: z.int().min(0),
+  question: z.string(),
+  arms: z.array(arm).min(1),
+  looks: z.array(seed).min(1).max(2),
+  concurrency: z.int().min(1),
   match: z.strictObject({
-    ...{ equal: z.array(measure), within: z.partialRecord(measure, amount), report: z.array(measure) },
+    equal: z.array(measure),
+    within: z.partialRecord(measure, amount),
+    report: z.array(measure),
   }),
   analysis: z.strictObject({
-    ...{ metric: z.string(), primary: contrast, secondary: z.array(contrast), margin: share, alpha: share },
-    ...{ ordering: z.array(name).nullable(), breakdown: z.array(feature) },
+    metric: z.string(),
+    primary: contrast,
+    secondary: z.array(contrast),
+    margin: share,
+    alpha: share,
+    ordering: z.array(name).nullable(),
+    breakdown: z.array(feature),
   }),
   stopping: z.strictObject({ futility: share.nullable(), usd: amount.nullable(), hours: amount.nullable() }),
 });
@@ -34,7 +48,11 @@ const experiment = z.strictObject({
 export const experimentLine = z.strictObject({
   kind: z.literal('experiment'),
   format: z.literal(tableFormat),
-  ...{ experiment, hash, version: z.int().min(1), frozenAt: z.string().nullable(), profile: z.string().nullable() },
+  experiment,
+  hash,
+  version: z.int().min(1),
+  frozenAt: z.string().nullable(),
+  profile: z.string().nullable(),
   manifest: record,
   amendments: z.array(
     z.strictObject({ version: z.int().min(1), frozenAt: z.string(), differences: z.array(z.unknown()) }),
@@ -58,15 +76,18 @@ const effort = z.partialRecord(measure, z.strictObject({ nominal: amount, paid: 
 /** Line of a cell. */
 export const cellLine = z
   .strictObject({
-    ...{
-      kind: z.literal('cell'),
-      arm: name,
-      seed,
-      status: z.enum(['finished', 'missing']),
-      reason: z.string().nullable(),
-    },
-    ...{ exploratory: z.boolean(), imported: z.boolean(), campaign: z.string(), version: z.int().min(1) },
-    ...{ testHash: z.string().nullable(), leakedTasks: z.int().min(0), contentHash: hash.nullable() },
+    kind: z.literal('cell'),
+    arm: name,
+    seed,
+    status: z.enum(['finished', 'missing']),
+    reason: z.string().nullable(),
+    exploratory: z.boolean(),
+    imported: z.boolean(),
+    campaign: z.string(),
+    version: z.int().min(1),
+    testHash: z.string().nullable(),
+    leakedTasks: z.int().min(0),
+    contentHash: hash.nullable(),
     manifest: manifest.nullable(),
     checkpoints: z.array(z.strictObject({ checkpoint: z.int().min(0), effort })),
   })
@@ -77,7 +98,12 @@ export const cellLine = z
 
 /** Line of a score. */
 export const scoreLine = z.strictObject({
-  ...{ kind: z.literal('score'), arm: name, seed, checkpoint: z.int().min(0), task: z.string().max(200) },
+  kind: z.literal('score'),
+  arm: name,
+  seed,
+  checkpoint: z.int().min(0),
+  task: z.string().max(200),
   features: z.record(feature, z.union([z.string().max(1000), z.number()])),
-  ...{ reward: share, success: share },
+  reward: share,
+  success: share,
 });

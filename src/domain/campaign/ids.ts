@@ -1,4 +1,4 @@
-import type { AgentRole } from '../base/roles';
+import type { AgentRole } from '../roles';
 import type { Purpose } from '../rollout/trajectory';
 
 /** Workflow id of a campaign, and prefix of the ids of its iterations, rollouts and training jobs. */

@@ -1,6 +1,6 @@
 import type { Phase } from './phases';
 import type { SynthesisAim, RecipeJob } from './recipe';
-import type { AgentRole } from '../base/roles';
+import type { AgentRole } from '../roles';
 
 /** Purposes of language models in a campaign. A spec may leave out `embedding`. */
 export type ModelPurpose = 'explorer' | 'reflector' | 'abstractor' | 'judge' | 'solver' | 'embedding';

@@ -1,4 +1,4 @@
-import { deriveSeed } from '../base/seed-tree';
+import { deriveSeed } from '../random/seed-tree';
 
 /**
  * Returns the seed at a path below an iteration. Those of the supervised start are the same for all replicas of a campaign,

@@ -26,7 +26,7 @@ export const fairnessOf = (workflowId: string, weight: number): { fairnessKey: s
 });
 
 /**
- * Start options of a campaign's workflow: the memo for its interceptors (src/workflows/base/interceptors.ts), and the
+ * Start options of a campaign's workflow: the memo for its interceptors (src/workflows/temporal/interceptors.ts), and the
  * same settings for its first run. They contain no secrets.
  *
  * @param settings weight in (0, 1000]; id of the campaign's row

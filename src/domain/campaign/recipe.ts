@@ -7,7 +7,7 @@ import {
 } from '../pairs/pair-settings';
 import type { FeedbackSignalKind } from '../signals/feedback-signal';
 import type { Phase } from './phases';
-import type { AgentRole } from '../base/roles';
+import type { AgentRole } from '../roles';
 
 /** A training job of one iteration. */
 export type RecipeJob = {

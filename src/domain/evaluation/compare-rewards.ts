@@ -66,7 +66,12 @@ function compareOne(first: RewardsByTask, second: RewardsByTask, confidence: num
   const isComparable = tasks > 0 && tasks >= minSharedTasks * Math.max(first.size, second.size);
   const differences = b.map((reward, n) => reward - a[n]!);
   return {
-    ...{ tasks, played: [first.size, second.size] as const, both, onlyFirst, onlySecond, neither: count(false, false) },
+    tasks,
+    played: [first.size, second.size] as const,
+    both,
+    onlyFirst,
+    onlySecond,
+    neither: count(false, false),
     intervals: [both + onlyFirst, both + onlySecond].map((successes) => wilsonInterval(successes, tasks, confidence)),
     tests: isComparable
       ? {

@@ -1,5 +1,5 @@
 import { joinCalls, splitCalls } from '../rollout/split-calls';
-import type { Random } from '../base/seeded-random';
+import type { Random } from '../random/seeded-random';
 
 export type CorruptionKind =
   'dropped-call' | 'changed-number' | 'changed-text' | 'other-task' | 'truncated' | 'swapped';

@@ -1,4 +1,4 @@
-import { groupBy } from '../base/group-by';
+import { groupBy } from '../group-by';
 
 /** A task as the division into evaluation sets reads it. */
 export type DividedTask = { features: Record<string, string | number> };

@@ -1,4 +1,4 @@
-import { createRandom } from '../base/seeded-random';
+import { createRandom } from '../random/seeded-random';
 
 /** Above this number of differences that are not 0, signs are drawn instead of enumerated. */
 const maxEnumerated = 16;

@@ -1,4 +1,4 @@
-import { DomainError, requireSetting } from '../base/errors';
+import { DomainError, requireSetting } from '../errors';
 import { defaultBootstrapSettings, mean, pairedBootstrap } from './statistics';
 
 export type PromotionSettings = {

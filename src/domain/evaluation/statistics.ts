@@ -1,5 +1,5 @@
-import { DomainError } from '../base/errors';
-import { createRandom } from '../base/seeded-random';
+import { DomainError } from '../errors';
+import { createRandom } from '../random/seeded-random';
 
 export type Interval = { low: number; high: number };
 

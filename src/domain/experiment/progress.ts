@@ -11,7 +11,7 @@ export type ExperimentState = {
   experimentId: number;
   name: string;
   arms: readonly (Pick<Arm, 'name' | 'matches'> & {
-    /** Reasons why a repetition of its cells can give other rows (src/spec/nondeterminism.ts). */
+    /** Reasons why a repetition of its cells can give other rows (src/specification/nondeterminism.ts). */
     nondeterminism: readonly string[];
   })[];
   /** Seeds of each arm that are played: a declared look. */

@@ -1,4 +1,4 @@
-import { compareText } from '../base/compare-text';
+import { compareText } from '../compare-text';
 import type { AnalysedCell, AnalysisInput, CellFacts, CheckpointEffort, ScoreRow } from './analysis';
 import { analysisVersion } from './analysis';
 import type { StartManifest } from './starts';

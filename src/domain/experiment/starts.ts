@@ -1,5 +1,5 @@
-import { canonicalJson } from '../base/canonical-json';
-import { groupBy } from '../base/group-by';
+import { canonicalJson } from '../canonical-json';
+import { groupBy } from '../group-by';
 import type { CellName } from './experiment';
 
 /** What a manifest says of the training before iteration 1; a table made by hand may lack it. */

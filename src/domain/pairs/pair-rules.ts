@@ -1,5 +1,5 @@
-import { groupBy } from '../base/group-by';
-import type { AgentRole } from '../base/roles';
+import { groupBy } from '../group-by';
+import type { AgentRole } from '../roles';
 import { distinctAttempts, isSuccess, type ScoredAttempt } from '../rollout/trajectory';
 import type { FailurePairSettings, TargetPairSettings } from './pair-settings';
 import { selectPairs, type PairCandidate, type PairingResult, type PairSide } from './select-pairs';

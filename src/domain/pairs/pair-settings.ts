@@ -1,4 +1,4 @@
-import type { AgentRole } from '../base/roles';
+import type { AgentRole } from '../roles';
 
 /** The two sources of a pair's trajectories (arXiv:2511.22254, equations 6 and 8). */
 export type PairKind = 'failure-failure' | 'expert-target' | 'expert-failure' | 'expert-positive';

@@ -1,8 +1,8 @@
-import { compareText } from '../base/compare-text';
-import { requireSetting } from '../base/errors';
-import { groupBy } from '../base/group-by';
-import type { AgentRole } from '../base/roles';
-import { deriveSeed } from '../base/seed-tree';
+import { compareText } from '../compare-text';
+import { requireSetting } from '../errors';
+import { groupBy } from '../group-by';
+import type { AgentRole } from '../roles';
+import { deriveSeed } from '../random/seed-tree';
 import { isSuccess, type ScoredAttempt } from '../rollout/trajectory';
 import {
   pairKinds,

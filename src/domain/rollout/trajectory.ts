@@ -1,6 +1,6 @@
-import { compareText } from '../base/compare-text';
-import { DomainError } from '../base/errors';
-import type { AgentRole } from '../base/roles';
+import { compareText } from '../compare-text';
+import { DomainError } from '../errors';
+import type { AgentRole } from '../roles';
 
 /** End of an attempt. Only `scored` attempts reach signals, pairs and evaluations: a fault is never a reward of 0. */
 export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-limit' | 'cancelled';

@@ -1,5 +1,5 @@
 import { withoutThinking } from '../rollout/thinking';
-import { compareText } from '../base/compare-text';
+import { compareText } from '../compare-text';
 
 /**
  * Extraction of patterns from the action names of a trajectory. It decides which patterns are rare: almost all whole

@@ -1,8 +1,8 @@
 import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
 import type { FeedbackSignal } from './feedback-signal';
-import { groupBy } from '../base/group-by';
-import { compareText } from '../base/compare-text';
-import { requireSetting } from '../base/errors';
+import { groupBy } from '../group-by';
+import { compareText } from '../compare-text';
+import { requireSetting } from '../errors';
 
 export type BoundarySettings = {
   enabled: boolean;

@@ -1,8 +1,8 @@
 import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
-import { DomainError, requireSetting } from '../base/errors';
+import { DomainError, requireSetting } from '../errors';
 import type { FeedbackSignal } from './feedback-signal';
-import { groupBy } from '../base/group-by';
-import { compareText } from '../base/compare-text';
+import { groupBy } from '../group-by';
+import { compareText } from '../compare-text';
 import { fisherDrop, mean, type Sample } from '../evaluation/statistics';
 
 export type ForgettingSettings = {
@@ -143,7 +143,10 @@ function markDrop(
   return group
     .filter(({ reward }) => reward < threshold)
     .map(({ taskId, trajectoryId, reward }) => ({
-      ...{ kind: 'forgetting', taskId, trajectoryId, strength: 1 - p },
+      kind: 'forgetting',
+      taskId,
+      trajectoryId,
+      strength: 1 - p,
       detail: { reward, ...detail },
     }));
 }

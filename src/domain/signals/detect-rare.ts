@@ -1,9 +1,9 @@
 import { actionPatterns, type PatternExtractor } from './action-pattern';
 import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
 import type { FeedbackSignal } from './feedback-signal';
-import { compareText } from '../base/compare-text';
-import { groupBy } from '../base/group-by';
-import { requireSetting } from '../base/errors';
+import { compareText } from '../compare-text';
+import { groupBy } from '../group-by';
+import { requireSetting } from '../errors';
 
 export type RareSettings = {
   enabled: boolean;

@@ -1,6 +1,6 @@
-import { compareText } from '../base/compare-text';
-import { groupBy } from '../base/group-by';
-import type { Random } from '../base/seeded-random';
+import { compareText } from '../compare-text';
+import { groupBy } from '../group-by';
+import type { Random } from '../random/seeded-random';
 import { mean } from '../evaluation/statistics';
 import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
 import { detectBoundary } from './detect-boundary';
@@ -71,7 +71,9 @@ type Dealt = ScoredAttempt & { outcomeOf: string };
 
 const deal = (attempt: ScoredAttempt, { reward, actions, trajectoryId }: ScoredAttempt): Dealt => ({
   ...attempt,
-  ...{ reward, actions, outcomeOf: trajectoryId },
+  reward,
+  actions,
+  outcomeOf: trajectoryId,
 });
 
 function permute(task: readonly ScoredAttempt[], random: Random): Dealt[] {

@@ -1,5 +1,5 @@
 import { createVectorIndex, meanOfLargest } from './admission/vector-index';
-import { DomainError, requireSetting } from '../base/errors';
+import { DomainError, requireSetting } from '../errors';
 
 /** Unit sentence embeddings, one per intent: shape [intents][dimension], Euclidean length 1. */
 export type Embeddings = readonly (readonly number[])[];

@@ -1,4 +1,4 @@
-import { compareNaturally } from '../base/compare-text';
+import { compareNaturally } from '../compare-text';
 import { hashedNgrams } from './admission/sentence-encoder';
 
 /**

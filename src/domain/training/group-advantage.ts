@@ -1,4 +1,4 @@
-import { DomainError } from '../base/errors';
+import { DomainError } from '../errors';
 import { mean } from '../evaluation/statistics';
 
 /** Keeps the quotient finite; a group with different rewards has a much larger deviation. */

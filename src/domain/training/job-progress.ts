@@ -25,7 +25,9 @@ export const jobProgress = (
   metrics: Numbers,
   stalledS: number | null,
 ): JobProgress => ({
-  ...{ step, totalSteps, stalledS },
+  step,
+  totalSteps,
+  stalledS,
   loss: metrics['loss'] ?? null,
   tokensPerS: metrics['tokens_per_s'] ?? null,
   etaS: metrics['eta_s'] ?? null,

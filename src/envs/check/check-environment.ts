@@ -1,8 +1,8 @@
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { isSuccess, type TaskSplit } from '../../domain/rollout/trajectory';
 import type { Capabilities, TaskRecord } from '../server/environment-data';
 import type { Environments } from '../environments';
-import type { Progress } from '../base/environment-error';
+import type { Progress } from '../contract/environment-error';
 import { drawUntilDone } from '../server/draw-until-done';
 import { bestConstant, constantEpisodes, type ConstantAnswer } from './constant-answers';
 import { equalOpenings, type EqualOpenings } from '../episode/equal-openings';
@@ -147,7 +147,8 @@ function countGood(played: readonly PlayedEpisode[], isGood: Criterion): Count {
 function withVerdict(report: Omit<CheckReport, 'verdict'>): CheckReport {
   const { gold, wrong, deterministic, concurrency, leaked, openings } = report;
   const complete = [
-    ...[wrong.nonsense, concurrency],
+    wrong.nonsense,
+    concurrency,
     ...(gold ? [gold] : []),
     ...(deterministic.promise === 'none' ? [] : [deterministic]),
   ];

@@ -1,6 +1,6 @@
 import { corruptActions, type CorruptionKind } from '../../domain/evaluation/corrupt-actions';
-import { createRandom } from '../../domain/base/seeded-random';
-import { deriveSeed } from '../../domain/base/seed-tree';
+import { createRandom } from '../../domain/random/seeded-random';
+import { deriveSeed } from '../../domain/random/seed-tree';
 import type { TaskRecord } from '../server/environment-data';
 import type { PlannedEpisode } from './play-episodes';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { slidingWindow } from '../../domain/base/concurrency';
-import { createRandom } from '../../domain/base/seeded-random';
-import type { OpenEnvironment } from '../base/environment';
-import { EnvironmentError } from '../base/environment-error';
+import { slidingWindow } from '../../domain/concurrency';
+import { createRandom } from '../../domain/random/seeded-random';
+import type { OpenEnvironment } from '../contract/environment';
+import { EnvironmentError } from '../contract/environment-error';
 import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 import type { PlannedEpisode } from './play-episodes';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { slidingWindow } from '../../domain/base/concurrency';
+import { slidingWindow } from '../../domain/concurrency';
 import type { TaskRecord } from '../server/environment-data';
-import type { OpenEnvironment } from '../base/environment';
-import { EnvironmentError } from '../base/environment-error';
+import type { OpenEnvironment } from '../contract/environment';
+import { EnvironmentError } from '../contract/environment-error';
 import { playEpisode, type Episode } from '../episode/play-episode';
 import { retryWhenUnavailable } from '../episode/retry-when-unavailable';
 

@@ -6,7 +6,7 @@ import {
   type SampledAction,
   type StoredTurn,
 } from '../../domain/rollout/turn';
-import type { EnvironmentSession, Observation, ResetRequest } from '../base/environment';
+import type { EnvironmentSession, Observation, ResetRequest } from '../contract/environment';
 import { digestAfter, digestOf, replayTurns, type ReplayChecks, type Replayed } from './replay-turns';
 
 /** Chooses the action of a turn, from 0; null ends the episode because the context of the policy is full. */
@@ -81,7 +81,11 @@ export async function playJournaledEpisode(
     if (!latest.done && turns.length < maxTurns) await record?.({ ...action, ordinal: turns.length }, shown, latest);
   }
   return {
-    ...{ opening, turns, ...tokens, rawScore: latest.rawScore, reward: latest.done ? latest.reward : 0 },
+    opening,
+    turns,
+    ...tokens,
+    rawScore: latest.rawScore,
+    reward: latest.done ? latest.reward : 0,
     stopReason: latest.done ? (latest.stopReason ?? 'completed') : 'turn-limit',
   };
 }
@@ -107,7 +111,10 @@ function withTokens(action: SampledAction | string): ActionWithTokens {
     return { action, promptTokenIds: null, tokenIds: null, logprobs: null, promptTokens: 0, completionTokens: 0 };
   const { content, promptTokenIds, tokenIds, logprobs } = action;
   return {
-    ...{ action: content, promptTokenIds, tokenIds, logprobs },
+    action: content,
+    promptTokenIds,
+    tokenIds,
+    logprobs,
     promptTokens: promptTokenIds.length,
     completionTokens: tokenIds.length,
   };

@@ -1,10 +1,10 @@
-import { sha256 } from '../../base/sha256';
-import { CoevolveError } from '../../domain/base/errors';
-import { canonicalJson } from '../../domain/base/canonical-json';
+import { sha256 } from '../../files/sha256';
+import { CoevolveError } from '../../domain/errors';
+import { canonicalJson } from '../../domain/canonical-json';
 import { withoutThinking } from '../../domain/rollout/thinking';
 import type { ChatMessage, RecordedTurn, StoredTurn } from '../../domain/rollout/turn';
-import type { EnvironmentSession, Observation } from '../base/environment';
-import { EnvironmentError } from '../base/environment-error';
+import type { EnvironmentSession, Observation } from '../contract/environment';
+import { EnvironmentError } from '../contract/environment-error';
 
 /** Repeatable results of the same actions in a new session: all observations, or only the score. */
 export type ReplayChecks = 'observations' | 'score';

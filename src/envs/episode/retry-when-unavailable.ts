@@ -1,5 +1,5 @@
-import { EnvironmentError } from '../base/environment-error';
-import { retry } from '../../base/retry';
+import { EnvironmentError } from '../contract/environment-error';
+import { retry } from '../../requests/retry';
 
 export type RetryLimits = {
   /** Maximum wait for a free session: other attempts hold the sessions for up to 15 minutes each by default. */
@@ -12,8 +12,10 @@ export type RetryLimits = {
 };
 
 export const defaultRetryLimits: RetryLimits = {
-  ...{ fullMs: 45 * 60_000, unreachableMs: 20_000 },
-  ...{ firstMs: 200, maxMs: 2_000 },
+  fullMs: 45 * 60_000,
+  unreachableMs: 20_000,
+  firstMs: 200,
+  maxMs: 2_000,
 };
 
 /**

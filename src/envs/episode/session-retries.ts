@@ -1,6 +1,6 @@
-import type { EnvironmentError } from '../base/environment-error';
-import { backoffMs, type Backoff } from '../../base/retry';
-import { sleep } from '../../base/sleep';
+import type { EnvironmentError } from '../contract/environment-error';
+import { backoffMs, type Backoff } from '../../requests/retry';
+import { sleep } from '../../requests/sleep';
 
 /** `firstMs` is the delay after the second lost connection of a window. */
 export type LossWindow = Backoff & {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { ArtifactStore } from '../../artifacts/artifact-store';
-import { DomainError } from '../../domain/base/errors';
-import { parseJson } from '../../base/parse-json';
+import { DomainError } from '../../domain/errors';
+import { parseJson } from '../../input/parse-json';
 
 const expertRow = z.object({
   environment: z.string(),

@@ -1,7 +1,7 @@
-import { slidingWindow } from '../../domain/base/concurrency';
-import type { OpenEnvironment } from '../base/environment';
+import { slidingWindow } from '../../domain/concurrency';
+import type { OpenEnvironment } from '../contract/environment';
 import type { TaskRecord } from '../server/environment-data';
-import { EnvironmentError } from '../base/environment-error';
+import { EnvironmentError } from '../contract/environment-error';
 import { playEpisode } from '../episode/play-episode';
 import type { ImportedExpert } from './expert-file';
 import type { MeasuredTrajectory } from './measure-experts';
@@ -64,8 +64,15 @@ async function importOne(
   if (reward !== null && reward <= above)
     return { reason: `${open ? 'replayed' : 'claimed'} reward ${round(reward)} is not above ${above}` };
   const expert = {
-    ...{ environment, task_id: taskId, actions, reward, claimed_reward: conversation.reward, replayed: open !== null },
-    ...{ pattern: String(task.features['pattern'] ?? ''), turns: actions.length, characters },
+    environment,
+    task_id: taskId,
+    actions,
+    reward,
+    claimed_reward: conversation.reward,
+    replayed: open !== null,
+    pattern: String(task.features['pattern'] ?? ''),
+    turns: actions.length,
+    characters,
   };
   return { taskId, expert };
 }

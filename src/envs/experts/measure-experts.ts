@@ -1,4 +1,4 @@
-import { groupBy } from '../../domain/base/group-by';
+import { groupBy } from '../../domain/group-by';
 
 export type MeasuredTrajectory = {
   pattern: string;
@@ -38,10 +38,15 @@ function statisticsOf(pattern: string, group: readonly MeasuredTrajectory[]): Tr
   const characters = group.map((expert) => expert.characters);
   const rewards = group.flatMap(({ reward }) => (reward === null ? [] : [reward]));
   return {
-    ...{ pattern, tasks: group.length },
-    ...{ turnsMin: Math.min(...turns), turnsMean: mean(turns)!, turnsMax: Math.max(...turns) },
-    ...{ charactersMean: mean(characters)!, charactersMax: Math.max(...characters) },
-    ...{ rewardMean: mean(rewards), successes: rewards.filter((reward) => reward === 1).length },
+    pattern,
+    tasks: group.length,
+    turnsMin: Math.min(...turns),
+    turnsMean: mean(turns)!,
+    turnsMax: Math.max(...turns),
+    charactersMean: mean(characters)!,
+    charactersMax: Math.max(...characters),
+    rewardMean: mean(rewards),
+    successes: rewards.filter((reward) => reward === 1).length,
   };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { DomainError } from '../../domain/base/errors';
-import { parseJson } from '../../base/parse-json';
+import { DomainError } from '../../domain/errors';
+import { parseJson } from '../../input/parse-json';
 
 export const conversationFormats = ['eto', 'sharegpt'] as const;
 export type ConversationFormat = (typeof conversationFormats)[number];

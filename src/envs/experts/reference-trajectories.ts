@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { callServer } from '../server/call-server';
 import type { EnvironmentEndpoint } from '../server/endpoint';
-import type { Progress } from '../base/environment-error';
+import type { Progress } from '../contract/environment-error';
 import { drawUntilDone, type DrawOptions } from '../server/draw-until-done';
 import type { ActionForm } from '../../domain/rollout/action-form';
 

@@ -7,10 +7,10 @@ import {
   type Observation,
   type OpenEnvironment,
   type ResetRequest,
-} from '../base/environment';
+} from '../contract/environment';
 import type { CallableFunction } from '../../domain/rollout/functions';
 import type { EnvironmentEndpoint } from '../server/endpoint';
-import { EnvironmentError } from '../base/environment-error';
+import { EnvironmentError } from '../contract/environment-error';
 import { serverHealth, type ServerHealth } from '../server/health';
 import { openSocket, type SocketOptions, type WireObservation } from './socket';
 
@@ -62,7 +62,9 @@ export function openEnvClient(
 }
 
 const resetData = ({ task, seed, episodeId, holder }: ResetRequest): object => ({
-  ...{ task, seed, episode_id: episodeId },
+  task,
+  seed,
+  episode_id: episodeId,
   ...(holder ? { lease: { holder } } : {}),
 });
 

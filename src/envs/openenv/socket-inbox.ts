@@ -1,7 +1,7 @@
 import { WebSocket } from 'ws';
-import { answerBounds, jsonBounds } from '../../base/json-bounds';
-import { messageOf } from '../../base/errors';
-import type { EnvironmentErrorKind } from '../base/environment-error';
+import { answerBounds, jsonBounds } from '../../input/json-bounds';
+import { messageOf } from '../../errors/errors';
+import type { EnvironmentErrorKind } from '../contract/environment-error';
 
 /** Queue of the received messages of a socket. */
 export type Inbox = {

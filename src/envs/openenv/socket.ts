@@ -1,10 +1,10 @@
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from '../server/endpoint';
-import { EnvironmentError, type EnvironmentErrorKind } from '../base/environment-error';
-import { answerBounds } from '../../base/json-bounds';
-import { listOf } from '../../base/list-of';
-import { parseJson } from '../../base/parse-json';
+import { EnvironmentError, type EnvironmentErrorKind } from '../contract/environment-error';
+import { answerBounds } from '../../input/json-bounds';
+import { listOf } from '../../input/list-of';
+import { parseJson } from '../../input/parse-json';
 import { listen, type Inbox } from './socket-inbox';
 
 /** Observation of OpenEnv's protocol (0.10). */

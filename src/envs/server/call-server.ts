@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from './endpoint';
-import { EnvironmentError } from '../base/environment-error';
-import { boundedFetch } from '../../base/bounded-fetch';
-import { answerBounds, listBounds, UnboundedJson } from '../../base/json-bounds';
-import { readJsonLists } from '../../base/json-list';
-import { parseJson } from '../../base/parse-json';
+import { EnvironmentError } from '../contract/environment-error';
+import { boundedFetch } from '../../requests/bounded-fetch';
+import { answerBounds, listBounds, UnboundedJson } from '../../input/json-bounds';
+import { readJsonLists } from '../../input/json-list';
+import { parseJson } from '../../input/parse-json';
 
 /**
  * Calls a route of an environment server with GET, or with POST if there is a body.
@@ -74,7 +74,8 @@ type TaskList<Task> = {
 };
 
 const listOfTasks = <Task>(convert: TaskList<Task>['convert'], maxLength: number): TaskList<Task> => ({
-  ...{ convert, maxLength },
+  convert,
+  maxLength,
   shape: z.object({ tasks: z.custom<Task[]>((value) => Array.isArray(value)) }),
 });
 
@@ -134,7 +135,8 @@ async function request(
         return list.convert(element, index);
       };
       return {
-        ...{ status, text: '' },
+        status,
+        text: '',
         body: await readJsonLists(response.body, convert, list.maxLength).catch(ifNoJson),
       };
     }

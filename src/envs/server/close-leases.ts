@@ -1,5 +1,5 @@
-import { boundedFetch } from '../../base/bounded-fetch';
-import { answerBounds } from '../../base/json-bounds';
+import { boundedFetch } from '../../requests/bounded-fetch';
+import { answerBounds } from '../../input/json-bounds';
 
 /**
  * Ends the open sessions of a holder on an environment server. Never throws: a session without a client ends by itself,

@@ -1,5 +1,5 @@
-import { sleep } from '../../base/sleep';
-import { EnvironmentError, type Progress } from '../base/environment-error';
+import { sleep } from '../../requests/sleep';
+import { EnvironmentError, type Progress } from '../contract/environment-error';
 import { retryWhenUnavailable, type RetryLimits } from '../episode/retry-when-unavailable';
 
 export type DrawOptions = {

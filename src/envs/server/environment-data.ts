@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { ActionForm } from '../../domain/rollout/action-form';
-import { listOf } from '../../base/list-of';
+import { listOf } from '../../input/list-of';
 import { callForTasks, callServer } from './call-server';
 import type { EnvironmentEndpoint } from './endpoint';
 import { serverHealth, type ServerHealth } from './health';

@@ -4,8 +4,8 @@ import {
   type Observation,
   type OpenEnvironment,
   type ResetRequest,
-} from '../base/environment';
-import { EnvironmentError } from '../base/environment-error';
+} from '../contract/environment';
+import { EnvironmentError } from '../contract/environment-error';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import type { ThirdPartyServer } from './read-servers';
 import { actionParserOf, type ParseAction } from './parse-action';
@@ -96,12 +96,20 @@ const resetData = ({ task, seed, episodeId }: ResetRequest): object => ({
 /** Answer to `finish[...]`, to which the policy does not reply. */
 const finished: Observation = {
   messages: [{ role: 'user', content: 'The episode is over.' }],
-  ...{ done: true, reward: 0, score: null, rawScore: null, stopReason: 'completed' },
+  done: true,
+  reward: 0,
+  score: null,
+  rawScore: null,
+  stopReason: 'completed',
 };
 
 const notAnAction = (why: string): Observation => ({
   messages: [{ role: 'user', content: `That is no action: ${why}` }],
-  ...{ done: false, reward: 0, score: null, rawScore: null, stopReason: null },
+  done: false,
+  reward: 0,
+  score: null,
+  rawScore: null,
+  stopReason: null,
 });
 
 /** Ends the episode with reward 0 after `maxTurns` turns. */

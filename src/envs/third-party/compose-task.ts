@@ -1,5 +1,5 @@
-import { sha256 } from '../../base/sha256';
-import { canonicalJson } from '../../domain/base/canonical-json';
+import { sha256 } from '../../files/sha256';
+import { canonicalJson } from '../../domain/canonical-json';
 import { formatAction } from '../../domain/rollout/action-form';
 import type { ComposeRequest, Composition } from '../server/environment-data';
 import { thirdPartyClient, type ThirdPartySession } from './client';
@@ -34,7 +34,9 @@ export async function composeTask(server: ThirdPartyServer, request: ComposeRequ
   const key = sha256(canonicalJson([server.name, 'composed', world, endState ?? actions]));
   return {
     task: {
-      ...{ task_id: `composed/${key.slice(0, 12)}`, goal: query, content_key: key },
+      task_id: `composed/${key.slice(0, 12)}`,
+      goal: query,
+      content_key: key,
       definition: { ...world, composed: { query, endState } },
       features: { pattern: 'composed', source: 'composed', actions: actions.length },
       reference_actions: [...actions, finish].map((action) => formatAction(action, request.form ?? 'plain')),

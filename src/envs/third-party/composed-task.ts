@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actionOf } from '../../domain/rollout/action-form';
 import type { ChatMessage } from '../../domain/rollout/turn';
-import { functionsAdder, type Observation } from '../base/environment';
+import { functionsAdder, type Observation } from '../contract/environment';
 import type { WireObservation } from '../openenv/socket';
 import { messagesOf, toolsOf } from './observation';
 import type { ThirdPartyServer } from './read-servers';

@@ -1,7 +1,7 @@
-import { sha256 } from '../../base/sha256';
-import { createRandom } from '../../domain/base/seeded-random';
+import { sha256 } from '../../files/sha256';
+import { createRandom } from '../../domain/random/seeded-random';
 import type { EnvironmentData, TaskRecord, TaskRequest } from '../server/environment-data';
-import { EnvironmentError } from '../base/environment-error';
+import { EnvironmentError } from '../contract/environment-error';
 import type { ThirdPartyServer } from './read-servers';
 import { composeTask } from './compose-task';
 import { listTasks, type ListedTask } from './list-tasks';
@@ -16,9 +16,14 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
 
   capabilities: () =>
     Promise.resolve({
-      ...{ variants: false, gold: false, dense_reward: true },
+      variants: false,
+      gold: false,
+      dense_reward: true,
       ...(server.state ? { compose: 'checker', states: true } : { compose: 'judge', states: false }),
-      ...{ replay: server.replay, max_turns: server.maxTurns, splits: ['train', 'held-out'], constant_answers: [] },
+      replay: server.replay,
+      max_turns: server.maxTurns,
+      splits: ['train', 'held-out'],
+      constant_answers: [],
     }),
 
   async tasks(_name, request) {
@@ -45,8 +50,12 @@ function seeds(server: ThirdPartyServer, request: TaskRequest): TaskRecord[] {
   const [first, size] = request.split === 'train' ? [0, server.tasks] : [firstHeldOutSeed, server.heldOutTasks];
   const all = Array.from({ length: size }, (_, n) => first + n);
   return drawn(all, request).map((seed) => ({
-    ...{ task_id: `seed-${seed}`, goal: `seed ${seed}`, definition: { reset: { seed } }, features: {} },
-    ...{ content_key: keyOf([server.name, 'seed', seed]), reference_actions: [] },
+    task_id: `seed-${seed}`,
+    goal: `seed ${seed}`,
+    definition: { reset: { seed } },
+    features: {},
+    content_key: keyOf([server.name, 'seed', seed]),
+    reference_actions: [],
   }));
 }
 
@@ -56,7 +65,11 @@ function listedRecord(
   { id, goal, features, reset }: ListedTask,
 ): TaskRecord {
   return {
-    ...{ task_id: `${split}/${id}`, goal, features, definition: { reset }, reference_actions: [] },
+    task_id: `${split}/${id}`,
+    goal,
+    features,
+    definition: { reset },
+    reference_actions: [],
     content_key: keyOf([server.name, 'listed', reset]),
   };
 }

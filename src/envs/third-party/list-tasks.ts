@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { listOf } from '../../base/list-of';
+import { listOf } from '../../input/list-of';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import { callForOptionalTasks, callOptional } from '../server/call-server';
-import { EnvironmentError } from '../base/environment-error';
+import { EnvironmentError } from '../contract/environment-error';
 import type { ThirdPartyServer } from './read-servers';
 
 /** Task listed by a server. */

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../domain/rollout/turn';
-import { messagesSchema, toolsSchema } from '../base/environment';
+import { messagesSchema, toolsSchema } from '../contract/environment';
 
 const conversation = messagesSchema.refine((messages) => messages.length > 0);
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { callServer } from '../server/call-server';
 import type { ThirdPartyServer } from './read-servers';
-import { parseJson } from '../../base/parse-json';
+import { parseJson } from '../../input/parse-json';
 
 /** Converts the assistant's text to an action, or returns the problem for the assistant. */
 export type ParseAction = (text: string) => { action: Record<string, unknown> } | { problem: string };

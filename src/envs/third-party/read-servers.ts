@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
-import { describeIssue } from '../../base/describe-issue';
-import { parseYaml, withPosition } from '../../base/parse-yaml';
+import { describeIssue } from '../../input/describe-issue';
+import { parseYaml, withPosition } from '../../input/parse-yaml';
 import type { EnvironmentEndpoint } from '../server/endpoint';
 
 const count = z.number().int().min(1);

@@ -1,6 +1,6 @@
-import { canonicalJson } from '../../domain/base/canonical-json';
-import { sha256 } from '../../base/sha256';
-import { EnvironmentError } from '../base/environment-error';
+import { canonicalJson } from '../../domain/canonical-json';
+import { sha256 } from '../../files/sha256';
+import { EnvironmentError } from '../contract/environment-error';
 import type { WireSession } from '../openenv/socket';
 import type { ThirdPartyServer } from './read-servers';
 

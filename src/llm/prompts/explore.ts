@@ -73,7 +73,10 @@ export function explorePrompt({ name, version, summary, guidance, guided }: Temp
     { role: 'user', content: 'The session is open. Your first action:' },
   ];
   return {
-    ...{ name, version, summary, template },
+    name,
+    version,
+    summary,
+    template,
     render({ reflection, opening, turns, ...run }) {
       const opened = fillTemplate(template, {
         ...(reflection ? shownReflection(reflection) : {}),

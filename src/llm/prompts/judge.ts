@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { canonicalJson } from '../../domain/base/canonical-json';
-import { DomainError } from '../../domain/base/errors';
-import type { CampaignSpec } from '../../spec/campaign-spec';
+import { canonicalJson } from '../../domain/canonical-json';
+import { DomainError } from '../../domain/errors';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, promptId, type Prompt } from './prompt';
 import { defaultObservation, formatOpening, formatTranscript, type TranscriptTurn } from './transcript';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { ChatMessage } from '../../domain/rollout/turn';
 
 /**

@@ -22,14 +22,21 @@ export function lineChart({ title, lines, format, height = 164 }: LineChart): Ch
     option: {
       grid: { left: 48, right: 12, top: 14, bottom: 24, outerBoundsMode: 'none' },
       xAxis: {
-        ...{ type: 'value', min: 0, max: maxUpdate, interval: maxUpdate, splitLine: { show: false } },
+        type: 'value',
+        min: 0,
+        max: maxUpdate,
+        interval: maxUpdate,
+        splitLine: { show: false },
         axisLabel: { ...axisText, hideOverlap: true },
         axisLine: { lineStyle: { color: 'var(--rule)' }, onZero: false },
         axisTick: { show: false },
       },
       yAxis: quantityAxis(scale, format),
       series: lines.map((line) => ({
-        ...{ type: 'line' as const, silent: true, clip: false, data: line.points.map(([x, y]) => [x, y]) },
+        type: 'line' as const,
+        silent: true,
+        clip: false,
+        data: line.points.map(([x, y]) => [x, y]),
         showSymbol: line.points.length === 1,
         lineStyle: { color: line.colour, width: 1.5 },
         itemStyle: { color: line.colour },

@@ -92,7 +92,10 @@ function drawMark(mark: Mark, at: (position: Position) => [number, number]) {
   if (mark.kind === 'area')
     return { type: 'polygon' as const, shape: { points }, style: { fill: mark.colour, opacity, stroke: 'none' } };
   const style = {
-    ...{ fill: 'none', stroke: mark.colour, lineWidth: mark.width ?? 2, opacity },
+    fill: 'none',
+    stroke: mark.colour,
+    lineWidth: mark.width ?? 2,
+    opacity,
     ...(mark.dashed ? { lineDash: [4, 3] } : {}),
   };
   return { type: 'polyline' as const, shape: { points }, style };

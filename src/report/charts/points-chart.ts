@@ -109,8 +109,12 @@ function drawPoint(
     // beside the interval, or above a point without one, with a halo that keeps lines off the text
     const beside = low !== undefined;
     const text = {
-      ...{ text: label, fill: 'var(--ink)', stroke: 'var(--card)', lineWidth: 3 },
-      ...{ fontSize: axisText.fontSize, fontFamily: axisText.fontFamily },
+      text: label,
+      fill: 'var(--ink)',
+      stroke: 'var(--card)',
+      lineWidth: 3,
+      fontSize: axisText.fontSize,
+      fontFamily: axisText.fontFamily,
       ...(beside
         ? { x: cx + 8, y: cy, verticalAlign: 'middle' as const }
         : {

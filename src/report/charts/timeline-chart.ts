@@ -38,7 +38,11 @@ export function timelineChart(title: string, spans: readonly Span[], totalS: num
           itemStyle: { color: 'var(--neutral)' },
           data: spans.map(({ seconds }) => Math.max(seconds, totalS / 150)), // a phase of length 0 stays visible
           label: {
-            ...{ show: true, position: 'right', color: 'var(--ink)', fontSize: 10.5, distance: 4 },
+            show: true,
+            position: 'right',
+            color: 'var(--ink)',
+            fontSize: 10.5,
+            distance: 4,
             formatter: ({ dataIndex }: { dataIndex: number }) => duration(spans[dataIndex]!.seconds),
           },
         },

@@ -6,8 +6,8 @@ import { count, shortHash } from '../page/format';
 import { type Content, html } from '../page/html';
 import { renderPage } from '../page/page';
 import { table } from '../page/table';
-import { armColours } from './base/arm-colours';
-import { decimal, points } from './base/points';
+import { armColours } from './model/arm-colours';
+import { decimal, points } from './model/points';
 
 /** Renders the arms that several experiments share as one self-contained HTML page. */
 export function renderCombined({ experiments, arms }: CombinedExperiments): string {
@@ -94,9 +94,14 @@ const experimentsBody = (experiments: CombinedExperiments['experiments']): Conte
       'input hash',
     ],
     rows: experiments.map((own) => [
-      ...[own.name, own.environment, count(own.seeds), count(own.tasks)],
-      ...[own.brokenRules.join(', ') || 'none', own.otherArms.join(', ') || 'none'],
-      ...[shortHash(own.hash), shortHash(own.inputHash)],
+      own.name,
+      own.environment,
+      count(own.seeds),
+      count(own.tasks),
+      own.brokenRules.join(', ') || 'none',
+      own.otherArms.join(', ') || 'none',
+      shortHash(own.hash),
+      shortHash(own.inputHash),
     ]),
   }),
 ];

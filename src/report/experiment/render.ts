@@ -1,5 +1,5 @@
 import { renderPage } from '../page/page';
-import type { ExperimentReport } from './base/report';
+import type { ExperimentReport } from './model/report';
 import { experimentSections } from './sections';
 import { renderHeader } from './sections/header/section';
 

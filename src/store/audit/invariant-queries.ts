@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { phases } from '../../domain/campaign/phases';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { planOf } from '../../spec/iteration-plan';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { planOf } from '../../specification/iteration-plan';
 import { gradedReward } from '../trajectories/graded-reward';
 import { evaluationInvariants } from './evaluation-invariants';
 import { ledgerInvariants } from './ledger-invariants';

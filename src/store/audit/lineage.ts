@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
 
 export type Lineage = ForkOrigin & {

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 import type { ClientBase } from 'pg';
-import { copyAtomically } from '../../base/atomic-write';
+import { copyAtomically } from '../../files/atomic-write';
 import type { BackupFile, BackupManifest } from './manifest';
 
 /**

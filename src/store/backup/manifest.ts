@@ -1,9 +1,9 @@
-import { sha256 } from '../../base/sha256';
+import { sha256 } from '../../files/sha256';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '../../base/parse-json';
-import { DomainError } from '../../domain/base/errors';
+import { parseJson } from '../../input/parse-json';
+import { DomainError } from '../../domain/errors';
 
 /** Names that stay below the folder of their path. */
 const isPlainName = (part: string): boolean => !['', '.', '..'].includes(part) && !/[\\\p{Cc}]/u.test(part);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { copyFlushed } from '../../base/atomic-write';
-import { codeOf } from '../../base/errors';
+import { copyFlushed } from '../../files/atomic-write';
+import { codeOf } from '../../errors/errors';
 import { describeFile } from './artifacts';
 import { invalidBackup, type BackupFile } from './manifest';
 

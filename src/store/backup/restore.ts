@@ -5,15 +5,15 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { codeOf, messageOf } from '../../base/errors';
-import { DomainError } from '../../domain/base/errors';
+import { codeOf, messageOf } from '../../errors/errors';
+import { DomainError } from '../../domain/errors';
 import { listMigrations, listTables } from './backup';
 import { describeFile } from './artifacts';
 import { requireConsistent, requireSequences } from './check-manifest';
 import { restoreArtifacts, type RestoredArtifacts } from './restore-artifacts';
 import { invalidBackup, readManifest, type BackupFile, type BackupManifest } from './manifest';
-import { createPartition, partitionedTables, retryWhileLocked } from '../base/partitions';
-import { inTransaction } from '../base/pool';
+import { createPartition, partitionedTables, retryWhileLocked } from '../database/partitions';
+import { inTransaction } from '../database/pool';
 
 type RestoreOptions = { folder: string; artifactsRoot: string };
 

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
-import { didYouMean } from '../../base/did-you-mean';
-import { DomainError } from '../../domain/base/errors';
+import { didYouMean } from '../../input/did-you-mean';
+import { DomainError } from '../../domain/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
 import type { CampaignState } from '../../domain/campaign/progress';
-import { nameTaken } from '../../spec/read-spec';
-import { reserveCampaign, whileCreating } from '../base/partitions';
-import { inTransaction } from '../base/pool';
+import { nameTaken } from '../../specification/read-spec';
+import { reserveCampaign, whileCreating } from '../database/partitions';
+import { inTransaction } from '../database/pool';
 import { rebuildState } from './rebuild-state';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
@@ -25,7 +25,7 @@ export type CampaignRow<Spec = unknown> = {
   status: CampaignStatus;
   createdAt: Date;
   finishedAt: Date | null;
-  /** Reasons why a repetition can give other rows (src/spec/nondeterminism.ts); null: created by an older version. */
+  /** Reasons why a repetition can give other rows (src/specification/nondeterminism.ts); null: created by an older version. */
   nondeterminism: string[] | null;
 } & ForkOrigin;
 

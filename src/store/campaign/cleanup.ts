@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import type { IterationKey, JobKey } from '../base/epoch';
-import { inTransaction } from '../base/pool';
+import type { IterationKey, JobKey } from '../database/epoch';
+import { inTransaction } from '../database/pool';
 import { lockBudget } from '../spending/budgets';
 
 /** Closes work that is open when a campaign ends or an operator skips a phase. */

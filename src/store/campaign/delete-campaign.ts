@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
-import { partitionedTables, retryWhileLocked, whileCreating } from '../base/partitions';
-import { transaction } from '../base/pool';
+import { DomainError } from '../../domain/errors';
+import { partitionedTables, retryWhileLocked, whileCreating } from '../database/partitions';
+import { transaction } from '../database/pool';
 
 /**
  * Deletes an ended campaign with all of its rows and its partitions. Forks of it stay, and lose the name of their source.

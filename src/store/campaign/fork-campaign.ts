@@ -1,9 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { copiedTables } from './fork-tables';
-import { reserveCampaign, whileCreating } from '../base/partitions';
-import { transaction } from '../base/pool';
+import { reserveCampaign, whileCreating } from '../database/partitions';
+import { transaction } from '../database/pool';
 
 /** `source`: the campaign whose rows of iterations 0 to `iteration` are copied into the fork. */
 export type NewFork = {
@@ -79,8 +79,11 @@ async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<
     [id, source.id, name, spec, specHash, iteration],
   );
   await client.query(await copyStatement(client), [
-    ...[id, source.id, iteration],
-    ...[campaignWorkflowId(name), campaignWorkflowId(source.name)],
+    id,
+    source.id,
+    iteration,
+    campaignWorkflowId(name),
+    campaignWorkflowId(source.name),
   ]);
   await client.query(
     `insert into events (campaign_id, iteration, kind, actor, detail)

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { Phase } from '../../domain/campaign/phases';
-import { assertEpoch, epochError, stateMismatchError, type IterationKey } from '../base/epoch';
+import { assertEpoch, epochError, stateMismatchError, type IterationKey } from '../database/epoch';
 import { openInNextEpoch, raiseEpochs, type RaisedEpoch } from './raise-epochs';
 
 export type { IterationKey };

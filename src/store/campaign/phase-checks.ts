@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Phase } from '../../domain/campaign/phases';
 import type { Purpose } from '../../domain/rollout/trajectory';
-import { assertEpoch, stateMismatchError, type IterationKey, type JobKey } from '../base/epoch';
+import { assertEpoch, stateMismatchError, type IterationKey, type JobKey } from '../database/epoch';
 
 export type PlannedAttempts = {
   purpose: Purpose;

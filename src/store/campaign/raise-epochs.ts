@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { inTransaction } from '../base/pool';
+import { inTransaction } from '../database/pool';
 
 export type RaisedEpoch = { iteration: number; epoch: number };
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { CampaignState } from '../../domain/campaign/progress';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 
 /**
  * Rebuilds the state of a campaign's workflow from the database alone. It resumes at the first unfinished iteration, or

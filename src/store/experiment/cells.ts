@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { CellName } from '../../domain/experiment/experiment';
 import { contentHash } from '../audit/content-hash';
-import { inTransaction } from '../base/pool';
+import { inTransaction } from '../database/pool';
 import type { CampaignStatus } from '../campaign/campaigns';
 import { cellManifest, type CellManifest } from './cell-manifest';
 import { effortOf, type StoredEffort } from './effort';
@@ -115,7 +115,13 @@ export const experimentCellStore = (pool: Pool) => ({
            leaked_tasks = $7::integer, checkpoints = $8::jsonb
          where experiment_id = $1::integer and arm = $2 and seed = $3::integer`,
         [
-          ...[experimentId, arm, seed, content.hash, manifest, testHash, leakedTasks],
+          experimentId,
+          arm,
+          seed,
+          content.hash,
+          manifest,
+          testHash,
+          leakedTasks,
           JSON.stringify(await effortOf(client, campaignId)),
         ],
       );

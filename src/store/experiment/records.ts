@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { ScoreRow } from '../../domain/experiment/analysis';
 import type { ExperimentRecord, FrozenExperiment, RecordedCell } from '../../domain/experiment/record';
-import { inTransaction } from '../base/pool';
+import { inTransaction } from '../database/pool';
 import { unknownExperiment } from './unknown-experiment';
 
 export type StoredRecord = ExperimentRecord & { id: number };
@@ -104,8 +104,17 @@ async function insertCell(client: PoolClient, id: number, cell: RecordedCell): P
      values ($1::integer, $2::text, $3::integer, $4::text, $5::integer, $6::boolean, true, 'finished', $7::jsonb,
              $8::text, $9::text, $10::integer, $11::jsonb, now())`,
     [
-      ...[id, cell.arm, cell.seed, cell.campaign, cell.version, cell.exploratory, JSON.stringify(cell.manifest)],
-      ...[cell.contentHash, cell.testHash, cell.leakedTasks, JSON.stringify(cell.checkpoints)],
+      id,
+      cell.arm,
+      cell.seed,
+      cell.campaign,
+      cell.version,
+      cell.exploratory,
+      JSON.stringify(cell.manifest),
+      cell.contentHash,
+      cell.testHash,
+      cell.leakedTasks,
+      JSON.stringify(cell.checkpoints),
     ],
   );
 }

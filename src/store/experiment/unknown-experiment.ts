@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
-import { didYouMean } from '../../base/did-you-mean';
-import { DomainError } from '../../domain/base/errors';
+import { didYouMean } from '../../input/did-you-mean';
+import { DomainError } from '../../domain/errors';
 
 /** Returns the error for a name that no experiment has, with a similar name if there is one. */
 export async function unknownExperiment(client: Pick<ClientBase | Pool, 'query'>, name: string): Promise<DomainError> {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { Experiment } from '../../domain/experiment/experiment';
-import { inTransaction } from '../base/pool';
+import { inTransaction } from '../database/pool';
 import type { ExperimentStatus } from './experiments';
 import { unknownExperiment } from './unknown-experiment';
 
@@ -78,7 +78,13 @@ export const experimentVersionStore = (pool: Pool) => ({
            (experiment_id, version, resolved, hash, source, profile, manifest, differences)
          values ($1::integer, $2::integer, $3::jsonb, $4, $5, $6, $7::jsonb, $8::jsonb)`,
         [
-          ...[rows[0].id, before + 1, resolved, hash, source, profile, manifest],
+          rows[0].id,
+          before + 1,
+          resolved,
+          hash,
+          source,
+          profile,
+          manifest,
           JSON.stringify(differences), // a list would become an array of Postgres
         ],
       );

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { Budget, Spending } from './budgets';
 
 /**

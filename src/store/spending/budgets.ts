@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { DomainError } from '../../domain/base/errors';
-import { inTransaction } from '../base/pool';
+import { DomainError } from '../../domain/errors';
+import { inTransaction } from '../database/pool';
 
 /** Prompt and completion tokens of language-model calls; US dollars. */
 export type Spending = { llmTokens: number; usd: number };

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { assertEpoch, lockJobEpoch, type IterationKey, type JobKey } from '../base/epoch';
-import { inTransaction } from '../base/pool';
+import { assertEpoch, lockJobEpoch, type IterationKey, type JobKey } from '../database/epoch';
+import { inTransaction } from '../database/pool';
 import { bookCost, reserveCost, type SpentOnTraining } from './training-cost';
 
 export type LedgerUnit = 'tokens' | 'seconds' | 'gpu-seconds' | 'usd' | 'llm-tokens';

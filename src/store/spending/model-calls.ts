@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { ModelPurpose } from '../../domain/campaign/iteration-plan';
 import { bookReserve, bookSettle, lockBudget, type Budget, type Spending } from './budgets';
 import { budgetReached } from './budget-exceeded';
-import { epochError, type IterationKey } from '../base/epoch';
+import { epochError, type IterationKey } from '../database/epoch';
 import {
   getWaste,
   listModelSpending,
@@ -11,8 +11,8 @@ import {
   type UnconfirmedRequest,
   type Waste,
 } from './model-spending';
-import { inTransaction } from '../base/pool';
-import { toJson } from '../base/postgres-text';
+import { inTransaction } from '../database/pool';
+import { toJson } from '../database/postgres-text';
 
 /** A language-model call. Its id is unique in the campaign, and its first answer is kept. */
 export type ModelCall = {
@@ -198,8 +198,21 @@ async function insertAnswer(client: PoolClient, call: ModelCall, number: number,
          seconds = excluded.seconds, recorded_at = now()
        where model_calls.epoch < excluded.epoch and model_calls.request_sha256 <> excluded.request_sha256`,
     [
-      ...[campaignId, call.callId, iteration, epoch, call.purpose, call.provider, call.model, call.prompt],
-      ...[call.requestSha256, number, toJson(s.answer), s.promptTokens, s.completionTokens, s.usd, s.seconds],
+      campaignId,
+      call.callId,
+      iteration,
+      epoch,
+      call.purpose,
+      call.provider,
+      call.model,
+      call.prompt,
+      call.requestSha256,
+      number,
+      toJson(s.answer),
+      s.promptTokens,
+      s.completionTokens,
+      s.usd,
+      s.seconds,
     ],
   );
 }

@@ -17,7 +17,10 @@ export const providerStore = (pool: Pool) => ({
     const perRequestSeconds = pace.requestsPerSecond === null ? 0 : 1 / pace.requestsPerSecond;
     for (;;) {
       const { rows } = await pool.query<{ waitMs: number; startAtMs: number; openMs: number | null }>(takeSlot, [
-        ...[name, perRequestSeconds, pace.tokensPerMinute, tokens],
+        name,
+        perRequestSeconds,
+        pace.tokensPerMinute,
+        tokens,
       ]);
       const row = rows[0];
       if (row?.openMs) return { kind: 'open', retryAfterMs: row.openMs };

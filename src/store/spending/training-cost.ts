@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { lockBudget } from './budgets';
 import { trainingBudgetReached } from './budget-exceeded';
 
@@ -33,7 +33,8 @@ export async function bookCost(
     client,
     { campaignId, jobKey, entry: 'settle' },
     {
-      ...{ tokens, seconds },
+      tokens,
+      seconds,
       ...(gpus > 0 ? { 'gpu-seconds': seconds * gpus } : {}),
       ...(usdPerSecond > 0 ? { usd: seconds * usdPerSecond } : {}),
     },

@@ -2,9 +2,9 @@ import type { Pool, PoolClient } from 'pg';
 import type { Decision } from '../../domain/tasks/admission/admit';
 import type { StageVerdict } from '../../domain/tasks/admission/candidate';
 import type { Retirement } from '../../domain/tasks/selection/retire';
-import { lockEpoch, type IterationKey } from '../base/epoch';
-import { inTransaction } from '../base/pool';
-import { toJson } from '../base/postgres-text';
+import { lockEpoch, type IterationKey } from '../database/epoch';
+import { inTransaction } from '../database/pool';
+import { toJson } from '../database/postgres-text';
 
 /** Diversity and relevance of an iteration's admitted tasks (arXiv:2604.15840, eq. 2 to 4). */
 export type DiversityRound = {
@@ -103,8 +103,15 @@ export const admissionStore = (pool: Pool) => ({
            jsonb_build_object('similarity', similarity, 'neighbours', neighbours, 'tasks', tasks, 'encoder', encoder)
          from stored where collapsed`,
         [
-          ...[key.campaignId, key.iteration, round.encoder, round.tasks, round.neighbours, round.similarity],
-          ...[round.energyDistance, round.relativeDistance, round.collapsed],
+          key.campaignId,
+          key.iteration,
+          round.encoder,
+          round.tasks,
+          round.neighbours,
+          round.similarity,
+          round.energyDistance,
+          round.relativeDistance,
+          round.collapsed,
         ],
       );
     }),

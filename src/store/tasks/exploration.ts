@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { ExplorationOutcome, ModelFailure, Reflection } from '../../domain/tasks/exploration';
 import { explorationContextId, explorationRunId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import { lockEpoch, epochError, type IterationKey } from '../base/epoch';
-import { storeFunctions, withStoredFunctions } from '../base/function-lists';
-import { inTransaction } from '../base/pool';
-import { toJson, toText } from '../base/postgres-text';
+import { lockEpoch, epochError, type IterationKey } from '../database/epoch';
+import { storeFunctions, withStoredFunctions } from '../database/function-lists';
+import { inTransaction } from '../database/pool';
+import { toJson, toText } from '../database/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
 
 /** A context to explore; without a signal its exploration is unguided. */
@@ -155,8 +155,18 @@ const runStore = (pool: Pool) => ({
     const id = explorationRunId(run.contextId, run.round);
     const { opening, turns } = await storeFunctions(pool, key.campaignId, run);
     await pool.query(insertRun, [
-      ...[key.campaignId, key.iteration, key.epoch, id, run.contextId, run.round, run.seed],
-      ...[run.outcome, toText(run.fault), toJson(opening), run.reward, toJson(turns)],
+      key.campaignId,
+      key.iteration,
+      key.epoch,
+      id,
+      run.contextId,
+      run.round,
+      run.seed,
+      run.outcome,
+      toText(run.fault),
+      toJson(opening),
+      run.reward,
+      toJson(turns),
     ]);
     const stored = await this.findRun(key.campaignId, id);
     if (!stored) throw await epochError(pool, key);
@@ -202,8 +212,14 @@ const runStore = (pool: Pool) => ({
        for share
        on conflict do nothing`,
       [
-        ...[key.campaignId, key.iteration, key.epoch, `${contextId}/abstraction`, contextId, candidates],
-        ...[failure && toJson(failure), callId],
+        key.campaignId,
+        key.iteration,
+        key.epoch,
+        `${contextId}/abstraction`,
+        contextId,
+        candidates,
+        failure && toJson(failure),
+        callId,
       ],
     );
     const stored = await this.findAbstraction(key.campaignId, contextId);

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import type { CorruptionKind } from '../../domain/evaluation/corrupt-actions';
 import type { Calibration, Confusion, Rate, Trust } from '../../domain/evaluation/judge-calibration';
-import { assertEpoch, lockEpoch, epochError, type IterationKey } from '../base/epoch';
-import { storeFunctions, withStoredFunctions } from '../base/function-lists';
-import { inTransaction } from '../base/pool';
-import { toJson } from '../base/postgres-text';
+import { assertEpoch, lockEpoch, epochError, type IterationKey } from '../database/epoch';
+import { storeFunctions, withStoredFunctions } from '../database/function-lists';
+import { inTransaction } from '../database/pool';
+import { toJson } from '../database/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
 
 export type Transcript = {
@@ -120,16 +120,20 @@ export const judgeCalibrationStore = (pool: Pool) => ({
   async save(key: IterationKey, calibration: NewCalibration): Promise<CalibrationRow> {
     const { judgeVersion, counts, agreement, precision, recall, dropped, drift } = calibration;
     await pool.query(insertCalibration, [
-      ...[key.campaignId, key.iteration, key.epoch, judgeVersion, counts.truePositives, counts.falsePositives],
-      ...[
-        counts.trueNegatives,
-        counts.falseNegatives,
-        counts.unusable,
-        dropped,
-        ...ends(agreement),
-        ...ends(precision),
-      ],
-      ...[...ends(recall), drift],
+      key.campaignId,
+      key.iteration,
+      key.epoch,
+      judgeVersion,
+      counts.truePositives,
+      counts.falsePositives,
+      counts.trueNegatives,
+      counts.falseNegatives,
+      counts.unusable,
+      dropped,
+      ...ends(agreement),
+      ...ends(precision),
+      ...ends(recall),
+      drift,
     ]);
     await assertEpoch(pool, key);
     const stored = (await this.list(key.campaignId)).find(({ iteration }) => iteration === key.iteration);

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { assertEpoch, type IterationKey } from '../base/epoch';
-import { toJson, toText } from '../base/postgres-text';
+import { assertEpoch, type IterationKey } from '../database/epoch';
+import { toJson, toText } from '../database/postgres-text';
 
 /** Subject of a judgement: a candidate's validation, a calibration item or an attempt. */
 export type JudgementKind = 'candidate' | 'calibration' | 'attempt';
@@ -46,8 +46,18 @@ export const judgementStore = (pool: Pool) => ({
        for share
        on conflict do nothing`,
       [
-        ...[key.campaignId, id, key.iteration, kind, taskId, judgeVersion, completed, toText(reason)],
-        ...[criteria && toJson(criteria), failure, callId, key.epoch],
+        key.campaignId,
+        id,
+        key.iteration,
+        kind,
+        taskId,
+        judgeVersion,
+        completed,
+        toText(reason),
+        criteria && toJson(criteria),
+        failure,
+        callId,
+        key.epoch,
       ],
     );
     await assertEpoch(pool, key);

@@ -1,8 +1,8 @@
 import type { ClientBase, Pool } from 'pg';
-import { groupBy } from '../../domain/base/group-by';
+import { groupBy } from '../../domain/group-by';
 import { aimOfTask } from '../../domain/campaign/ids';
-import { lockEpoch, type IterationKey } from '../base/epoch';
-import { inTransaction } from '../base/pool';
+import { lockEpoch, type IterationKey } from '../database/epoch';
+import { inTransaction } from '../database/pool';
 import { campaignStore } from '../campaign/campaigns';
 
 /** Admitted tasks of an iteration, and the number that was wanted to match another campaign. */
@@ -86,7 +86,9 @@ export async function listAdmitted(client: Pick<ClientBase, 'query'>, campaignId
   );
   const groups = groupBy(rows, ({ iteration, id }) => `${iteration} ${aimOfTask(id)}`);
   return [...groups.values()].map((tasks) => ({
-    ...{ iteration: tasks[0]!.iteration, aim: aimOfTask(tasks[0]!.id), tasks: tasks.length },
+    iteration: tasks[0]!.iteration,
+    aim: aimOfTask(tasks[0]!.id),
+    tasks: tasks.length,
   }));
 }
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
 import {
   reflectionCallId,
@@ -55,7 +55,10 @@ export async function getTaskLineage(pool: Pool, campaign: string, taskId: strin
     id === null ? Promise.resolve([]) : pool.query<Row>(sql, [campaignId, id]).then((result) => result.rows);
   const context = (await list<Linked<'context'>>(contextQuery, task.contextId))[0] ?? null;
   return {
-    ...{ campaign, forkedFrom, forkIteration, task },
+    campaign,
+    forkedFrom,
+    forkIteration,
+    task,
     parent: (await list<Linked<'parent'>>(parentQuery, task.parentTaskId))[0] ?? null,
     signal: (await list<Linked<'signal'>>(signalQuery, task.parentSignalId))[0] ?? null,
     trajectories: await list(trajectoriesQuery, task.parentSignalId),

@@ -1,9 +1,9 @@
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { Pool } from 'pg';
 import type { Purpose } from '../../domain/rollout/trajectory';
-import { assertEpoch, lockEpoch, type IterationKey } from '../base/epoch';
-import { inTransaction } from '../base/pool';
-import { toJson } from '../base/postgres-text';
+import { assertEpoch, lockEpoch, type IterationKey } from '../database/epoch';
+import { inTransaction } from '../database/pool';
+import { toJson } from '../database/postgres-text';
 
 export type TaskRow = {
   id: string;

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { assertEpoch, type IterationKey } from '../base/epoch';
+import { assertEpoch, type IterationKey } from '../database/epoch';
 import { listScenarioCompletion, type ScenarioCompletion } from './scenarios';
 import { listSetScores, type SetScore } from './set-scores';
 
@@ -46,9 +46,23 @@ export const evaluationStore = (pool: Pool) => ({
        on conflict (campaign_id, iteration, policy_id, evaluation_set) do update set policy_id = excluded.policy_id
        returning ${columns}`,
       [
-        ...[key.campaignId, key.iteration, e.policyId, e.incumbentId, e.tasks, e.successes, e.successLow],
-        ...[e.successHigh, e.meanReward, e.wins, e.losses, e.mcnemarP, e.meanDifference, e.differenceLow],
-        ...[e.differenceHigh, key.epoch, e.evaluationSet ?? 'dev'],
+        key.campaignId,
+        key.iteration,
+        e.policyId,
+        e.incumbentId,
+        e.tasks,
+        e.successes,
+        e.successLow,
+        e.successHigh,
+        e.meanReward,
+        e.wins,
+        e.losses,
+        e.mcnemarP,
+        e.meanDifference,
+        e.differenceLow,
+        e.differenceHigh,
+        key.epoch,
+        e.evaluationSet ?? 'dev',
       ],
     );
     await assertEpoch(pool, key);

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { assertJobEpoch, type JobKey } from '../base/epoch';
+import { assertJobEpoch, type JobKey } from '../database/epoch';
 
 /** A succeeded job with the content of another. */
 export type EqualRun = { jobKey: string; policyId: string };

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
-import type { AgentRole } from '../../domain/base/roles';
-import { assertEpoch, type IterationKey } from '../base/epoch';
+import { DomainError } from '../../domain/errors';
+import type { AgentRole } from '../../domain/roles';
+import { assertEpoch, type IterationKey } from '../database/epoch';
 
 export type PolicyRole = AgentRole | 'base';
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
-import { assertEpoch, assertJobEpoch, type IterationKey, type JobKey } from '../base/epoch';
+import { DomainError } from '../../domain/errors';
+import { assertEpoch, assertJobEpoch, type IterationKey, type JobKey } from '../database/epoch';
 
 /** One step of an RL job: the batch of its update and the updated policy. */
 export type RlStepRow = {
@@ -41,7 +41,13 @@ export const rlStepStore = (pool: Pool) => ({
        select $1::integer, step.job_key, (before.ordinal + attempt.ordinal)::integer, step.step, attempt.id
        from step, before, unnest($8::text[]) with ordinality as attempt (id, ordinal)`,
       [
-        ...[key.campaignId, key.iteration, key.epoch, step.jobKey, step.step, step.datasetSha256, step.datasetRows],
+        key.campaignId,
+        key.iteration,
+        key.epoch,
+        step.jobKey,
+        step.step,
+        step.datasetSha256,
+        step.datasetRows,
         trajectoryIds,
       ],
     );

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { AgentRole } from '../../domain/base/roles';
+import type { AgentRole } from '../../domain/roles';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import type { PreferencePairRow } from '../trajectories/preference-pairs';
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { assertJobEpoch, type JobKey } from '../base/epoch';
+import { assertJobEpoch, type JobKey } from '../database/epoch';
 
 /** Numbers by the trainer's names (trainer/README.md), `step` among them. */
 export type ProgressFacts = Readonly<Record<string, number>>;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
-import { assertEpoch, assertJobEpoch, jobEpochError, type IterationKey, type JobKey } from '../base/epoch';
+import { DomainError } from '../../domain/errors';
+import { assertEpoch, assertJobEpoch, jobEpochError, type IterationKey, type JobKey } from '../database/epoch';
 import type { PolicyRole } from './policies';
 
 /** `import`: the run of a policy that was trained elsewhere, without job and dataset. */
@@ -78,16 +78,25 @@ export const trainingRunStore = (pool: Pool) => ({
        from run, rows from (jsonb_to_recordset($14::jsonb) as ("trajectoryId" text, "pairId" text))
          with ordinality as e ("trajectoryId", "pairId", ordinal)`,
       [
-        ...[run.jobKey, key.campaignId, key.iteration, key.epoch, run.role, run.method, run.basePolicy],
-        ...[run.datasetSha256, run.datasetUri, run.datasetRows, run.settings, run.seed, run.backend],
+        run.jobKey,
+        key.campaignId,
+        key.iteration,
+        key.epoch,
+        run.role,
+        run.method,
+        run.basePolicy,
+        run.datasetSha256,
+        run.datasetUri,
+        run.datasetRows,
+        run.settings,
+        run.seed,
+        run.backend,
         JSON.stringify(examples),
-        ...[
-          run.referencePolicy ?? null,
-          run.steps ?? null,
-          run.initialState ?? null,
-          run.gpus ?? 0,
-          run.contentKey ?? null,
-        ],
+        run.referencePolicy ?? null,
+        run.steps ?? null,
+        run.initialState ?? null,
+        run.gpus ?? 0,
+        run.contentKey ?? null,
       ],
     );
     await assertEpoch(pool, key);
@@ -123,8 +132,14 @@ export const trainingRunStore = (pool: Pool) => ({
            where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $7::integer for share)
        returning campaign_id as "campaignId"`,
       [
-        ...[job.jobKey, policyId, Math.round(spent.tokens), spent.seconds, spent.finalState ?? null],
-        ...[spent.truncation ?? null, job.epoch, spent.updates ?? null],
+        job.jobKey,
+        policyId,
+        Math.round(spent.tokens),
+        spent.seconds,
+        spent.finalState ?? null,
+        spent.truncation ?? null,
+        job.epoch,
+        spent.updates ?? null,
       ],
     );
     if (!rows[0]) throw await jobEpochError(pool, job);

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { needsReferences, type Purpose } from '../../domain/rollout/trajectory';
-import type { IterationKey } from '../base/epoch';
+import type { IterationKey } from '../database/epoch';
 
 type IterationId = Pick<IterationKey, 'campaignId' | 'iteration'>;
 type PlannedRollout = { purpose: Purpose; step: number };

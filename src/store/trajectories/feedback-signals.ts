@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { FeedbackSignal, FeedbackSignalKind } from '../../domain/signals/feedback-signal';
 import type { SignalRate } from '../../domain/signals/unchanged-policy';
 import { feedbackSignalId } from '../../domain/campaign/ids';
-import { assertEpoch, type IterationKey } from '../base/epoch';
+import { assertEpoch, type IterationKey } from '../database/epoch';
 
 export type FeedbackSignalRow = FeedbackSignal & { id: string; iteration: number };
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { assertEpoch, type IterationKey } from '../base/epoch';
+import { assertEpoch, type IterationKey } from '../database/epoch';
 
 /** An attempt that is still to be played, by its id, with the hash of its content. */
 export type OpenAttempt = { id: string; contentKey: string };
@@ -65,10 +65,7 @@ export const foundAttemptStore = (pool: Pool) => ({
          where j.campaign_id = $1::integer and j.trajectory_id = stored.id
        )
        select id from stored`,
-      [
-        ...[campaignId, iteration, epoch],
-        ...[open.map(({ id }) => id), open.map(({ contentKey }) => contentKey), sources],
-      ],
+      [campaignId, iteration, epoch, open.map(({ id }) => id), open.map(({ contentKey }) => contentKey), sources],
     );
     await assertEpoch(pool, batch);
     return new Set(rows.map(({ id }) => id));

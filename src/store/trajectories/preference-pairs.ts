@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { preferencePairId } from '../../domain/campaign/ids';
 import type { PairingResult, PreferencePair } from '../../domain/pairs/select-pairs';
-import type { AgentRole } from '../../domain/base/roles';
-import { assertEpoch, type IterationKey } from '../base/epoch';
+import type { AgentRole } from '../../domain/roles';
+import { assertEpoch, type IterationKey } from '../database/epoch';
 
 export type PreferencePairRow = PreferencePair & { id: string; iteration: number };
 

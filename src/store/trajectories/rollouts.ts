@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { IterationKey } from '../base/epoch';
+import type { IterationKey } from '../database/epoch';
 
 /** Rollout for reinforcement learning: per action the token ids of prompt and answer, and log-probabilities in nats. */
 export type RolloutRow = {

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { ExpertTrajectory } from '../../domain/pairs/pair-rules';
 import type { ScoredAttempt, Outcome, Purpose } from '../../domain/rollout/trajectory';
 import type { ChatMessage, StoredTurn } from '../../domain/rollout/turn';
-import { assertEpoch, epochError, type IterationKey } from '../base/epoch';
-import { toJson, toText } from '../base/postgres-text';
-import { storeFunctions, withStoredFunctions } from '../base/function-lists';
+import { assertEpoch, epochError, type IterationKey } from '../database/epoch';
+import { toJson, toText } from '../database/postgres-text';
+import { storeFunctions, withStoredFunctions } from '../database/function-lists';
 import { gradedReward } from './graded-reward';
 
 export type NewTrajectory = AttemptKey & {
@@ -48,11 +48,7 @@ export const trajectoryStore = (pool: Pool) => ({
   async save(t: NewTrajectory): Promise<TrajectorySummary> {
     const id = trajectoryId(t);
     const { opening, turns } = await storeFunctions(pool, t.campaignId, t);
-    const { rows } = await pool.query<TrajectorySummary>(insertTrajectory, [
-      ...[t.campaignId, id, t.iteration, t.purpose, t.taskId, t.policyId, t.attempt, t.epoch, t.seed],
-      ...[t.outcome, t.reward, t.rawScore, toText(t.stopReason), toText(t.fault), toJson(opening)],
-      ...[turns.length, t.promptTokens, t.completionTokens, t.seconds, toJson(turns), t.contentKey],
-    ]);
+    const { rows } = await pool.query<TrajectorySummary>(insertTrajectory, parametersOf(t, opening, turns));
     const stored = rows[0] ?? (await this.findFinished(t.campaignId, [id])).get(id);
     if (!stored) throw await epochError(pool, t);
     return stored;
@@ -159,6 +155,30 @@ export const trajectoryStore = (pool: Pool) => ({
 });
 
 export type OutcomeCount = { purpose: Purpose; outcome: Outcome; count: number; tokens: number; seconds: number };
+
+const parametersOf = (t: NewTrajectory, opening: ChatMessage[], turns: StoredTurn[]): unknown[] => [
+  t.campaignId,
+  trajectoryId(t),
+  t.iteration,
+  t.purpose,
+  t.taskId,
+  t.policyId,
+  t.attempt,
+  t.epoch,
+  t.seed,
+  t.outcome,
+  t.reward,
+  t.rawScore,
+  toText(t.stopReason),
+  toText(t.fault),
+  toJson(opening),
+  turns.length,
+  t.promptTokens,
+  t.completionTokens,
+  t.seconds,
+  toJson(turns),
+  t.contentKey,
+];
 
 const insertTrajectory = `
   with stored as (

@@ -1,7 +1,7 @@
 import type { RecordedTurn } from '../../domain/rollout/turn';
 import type { Pool } from 'pg';
-import type { IterationKey } from '../base/epoch';
-import { toText } from '../base/postgres-text';
+import type { IterationKey } from '../database/epoch';
+import { toText } from '../database/postgres-text';
 
 /** An attempt without a stored trajectory. */
 export type OpenAttempt = IterationKey & { trajectoryId: string };
@@ -54,9 +54,21 @@ export const turnJournalStore = (pool: Pool) => ({
        where i.campaign_id = $1::integer and i.number = $4::smallint and i.epoch = $5::integer
        on conflict do nothing`,
       [
-        ...[campaignId, trajectoryId, turn.ordinal, iteration, epoch, JSON.stringify(turn.action)],
-        ...[turn.shown && JSON.stringify(turn.shown), turn.score, turn.beforeSha256, turn.afterSha256],
-        ...[turn.promptTokenIds, turn.tokenIds, turn.logprobs, turn.promptTokens, turn.completionTokens],
+        campaignId,
+        trajectoryId,
+        turn.ordinal,
+        iteration,
+        epoch,
+        JSON.stringify(turn.action),
+        turn.shown && JSON.stringify(turn.shown),
+        turn.score,
+        turn.beforeSha256,
+        turn.afterSha256,
+        turn.promptTokenIds,
+        turn.tokenIds,
+        turn.logprobs,
+        turn.promptTokens,
+        turn.completionTokens,
       ],
     );
     return rowCount === 1;

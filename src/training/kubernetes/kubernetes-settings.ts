@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { ConfigError, type Config } from '../../config';
-import { DomainError } from '../../domain/base/errors';
-import { describeIssue } from '../../base/describe-issue';
-import { parseYaml, withPosition } from '../../base/parse-yaml';
+import { DomainError } from '../../domain/errors';
+import { describeIssue } from '../../input/describe-issue';
+import { parseYaml, withPosition } from '../../input/parse-yaml';
 
 const text = z.string().min(1);
 const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|[kKMGTP]i?)?$/, 'a Kubernetes quantity, such as 500m or 16Gi');

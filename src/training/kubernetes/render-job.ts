@@ -1,7 +1,7 @@
-import { sha256 } from '../../base/sha256';
+import { sha256 } from '../../files/sha256';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { parseYaml } from '../../base/parse-yaml';
+import { parseYaml } from '../../input/parse-yaml';
 import { BackendError } from '../backend-error';
 import { trainerCommand } from '../local/trainer-command';
 import type { KubernetesSettings } from './kubernetes-settings';
@@ -109,7 +109,9 @@ const shapeOf = ({ name, namespace, specHash: hash, command, image, claim, artif
     apiVersion: z.literal('batch/v1'),
     kind: z.literal('Job'),
     metadata: z.looseObject({
-      ...{ name: z.literal(name), namespace: z.literal(namespace), labels },
+      name: z.literal(name),
+      namespace: z.literal(namespace),
+      labels,
       annotations: z.looseObject({ [specAnnotation]: z.literal(hash) }),
     }),
     spec: z.looseObject({

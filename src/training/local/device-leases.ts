@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeAtomically } from '../../base/atomic-write';
-import { sha256 } from '../../base/sha256';
+import { writeAtomically } from '../../files/atomic-write';
+import { sha256 } from '../../files/sha256';
 import { findTrainer } from '../../process/find-trainer';
 import { withStackLock } from '../../process/lock';
 import { isAlive, startTimeOf } from '../../process/processes';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeAtomically } from '../../base/atomic-write';
+import { writeAtomically } from '../../files/atomic-write';
 import { withStackLock } from '../../process/lock';
 import { numbersOf, readNewestUpdate } from './progress-file';
 import { stepName } from './step-batch';

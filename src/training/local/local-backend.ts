@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../../artifacts/artifact-store';
 import type { Config } from '../../config';
-import { readTail } from '../../base/read-tail';
+import { readTail } from '../../files/read-tail';
 import { logFile, stopProcess } from '../../process/processes';
 import { findTrainer, killTrainers } from '../../process/find-trainer';
 import { deviceLeases, type DeviceLease } from './device-leases';

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { artifactStore } from '../../artifacts/artifact-store';
-import { sha256 } from '../../base/sha256';
+import { sha256 } from '../../files/sha256';
 import type { Config } from '../../config';
 import { killTrainers } from '../../process/find-trainer';
-import type { CampaignSpec } from '../../spec/campaign-spec';
-import { trainerSettings } from '../../spec/trainer-settings';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { trainerSettings } from '../../specification/trainer-settings';
 import type { TrainingBackend, TrainingJob, TrainingProgress, TrainingStatus } from '../training-backend';
 import { localBackend } from './local-backend';
 

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readTail } from '../../base/read-tail';
+import { readTail } from '../../files/read-tail';
 import type { TrainingProgress } from '../training-backend';
 
 /** More than the length of any line of progress.jsonl. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config';
-import { DomainError } from '../../domain/base/errors';
+import { DomainError } from '../../domain/errors';
 import type { Device } from '../../process/devices';
 import { startDetached } from '../../process/processes';
 import { deviceLeases, type DeviceLease } from './device-leases';
@@ -32,8 +32,10 @@ export function trainerStarter(config: Pick<Config, 'python' | 'projectRoot'>, s
 
   async function start(job: TrainingJob, folder: string, devices: readonly number[]): Promise<void> {
     await startDetached(folder, 'trainer', 'trainer', {
-      ...{ file: config.python, ...trainerCommand(job.settings, folder, devices) },
-      ...{ inheritsEnvironment: true, cwd: config.projectRoot },
+      file: config.python,
+      ...trainerCommand(job.settings, folder, devices),
+      inheritsEnvironment: true,
+      cwd: config.projectRoot,
     });
     const lease = devices.length > 0 && (await leaseOf(folder));
     if (lease) await leases!.save({ ...lease, waiting: null });

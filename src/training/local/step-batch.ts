@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeAtomically } from '../../base/atomic-write';
-import { DomainError } from '../../domain/base/errors';
+import { writeAtomically } from '../../files/atomic-write';
+import { DomainError } from '../../domain/errors';
 import type { Dataset } from '../training-backend';
 
 const batchFile = z.object({ dataset: z.string(), sha256: z.string() });

@@ -33,7 +33,9 @@ export function trainerCommand(
   return {
     args: processes > 1 ? [...launcher, ...trainer] : trainer,
     env: {
-      ...{ OMP_NUM_THREADS: String(threads), HF_HUB_OFFLINE: '1', PYTHONUNBUFFERED: '1' },
+      OMP_NUM_THREADS: String(threads),
+      HF_HUB_OFFLINE: '1',
+      PYTHONUNBUFFERED: '1',
       ...(devices.length > 0 && { CUDA_VISIBLE_DEVICES: devices.join(','), CUDA_DEVICE_ORDER: 'PCI_BUS_ID' }), // nvidia-smi's
     },
   };

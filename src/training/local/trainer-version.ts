@@ -10,7 +10,8 @@ import type { Config } from '../../config';
  */
 export async function trainerVersion({ python, projectRoot }: Pick<Config, 'python' | 'projectRoot'>): Promise<string> {
   const { stdout } = await promisify(execFile)(python, ['-m', 'coevolve_trainer', 'version'], {
-    ...{ cwd: projectRoot, timeout: 60_000 },
+    cwd: projectRoot,
+    timeout: 60_000,
   });
   return stdout.trim();
 }

@@ -12,8 +12,8 @@ import type { Activities } from '../../activities';
 import { iterationWorkflowId } from '../../domain/campaign/ids';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { addPhaseSeconds } from '../../domain/campaign/remaining-time';
-import { profiles } from '../base/activity-profiles';
-import { searchAttributes } from '../base/search-attributes';
+import { profiles } from '../temporal/activity-profiles';
+import { searchAttributes } from '../temporal/search-attributes';
 import { iteration, type IterationResult } from '../iteration/iteration';
 import { handleOperatorCommands, type CommandHandlers } from './command-handlers';
 

@@ -11,10 +11,10 @@ import type { Activities } from '../../activities';
 import type { Phase } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { newestProgress, type AttemptProgress } from '../../domain/campaign/attempt-progress';
-import { profiles } from '../base/activity-profiles';
-import { sendControl } from '../base/control';
-import { campaignDetails } from '../base/details';
-import { searchAttributes } from '../base/search-attributes';
+import { profiles } from '../temporal/activity-profiles';
+import { sendControl } from '../temporal/control';
+import { campaignDetails } from '../temporal/details';
+import { searchAttributes } from '../temporal/search-attributes';
 import {
   abortUpdate,
   attemptProgressSignal,
@@ -28,7 +28,7 @@ import {
   stopAfterIterationUpdate,
   type Control,
   type Operator,
-} from '../base/messages';
+} from '../temporal/messages';
 import {
   isClosed,
   pause,

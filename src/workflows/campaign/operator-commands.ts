@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import { isSkippable, type Phase } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
-import type { Control } from '../base/messages';
+import type { Control } from '../temporal/messages';
 
 /** The change of a command to the campaign, and its kind in the log of events. */
 export type CommandEffect = {

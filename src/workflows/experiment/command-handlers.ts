@@ -1,15 +1,15 @@
 import { proxyActivities, setCurrentDetails, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { ExperimentState } from '../../domain/experiment/progress';
-import { profiles } from '../base/activity-profiles';
+import { profiles } from '../temporal/activity-profiles';
 import {
   experimentStatusQuery,
   extendExperimentUpdate,
   pauseExperimentUpdate,
   resumeExperimentUpdate,
   stopExperimentUpdate,
-} from '../base/messages';
-import { searchAttributes } from '../base/search-attributes';
+} from '../temporal/messages';
+import { searchAttributes } from '../temporal/search-attributes';
 import { experimentDetails } from './details';
 
 const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);

@@ -1,7 +1,7 @@
 import { cellCampaign, cellsOf, type CellName } from '../../domain/experiment/experiment';
 import { isSameCell, type ExperimentState } from '../../domain/experiment/progress';
 import { progressBar } from '../../domain/training/job-progress';
-import { asCode } from '../base/details';
+import { asCode } from '../temporal/details';
 
 const marks = { finished: '✓', missing: '✗', running: '▶', waiting: '·', stopped: '–' } as const;
 

@@ -26,7 +26,7 @@ import {
   type ClosedCell,
   type ExperimentState,
 } from '../../domain/experiment/progress';
-import { profiles } from '../base/activity-profiles';
+import { profiles } from '../temporal/activity-profiles';
 import type { campaign } from '../campaign/campaign';
 import { handleExperimentCommands, type ExperimentCommands } from './command-handlers';
 

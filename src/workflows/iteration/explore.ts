@@ -1,11 +1,11 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { slidingWindow, splitRange, type Range } from '../../domain/base/concurrency';
+import { slidingWindow, splitRange, type Range } from '../../domain/concurrency';
 import { explorationContextId } from '../../domain/campaign/ids';
 import type { ProviderByPurpose } from '../../domain/campaign/iteration-plan';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import { profiles } from '../base/activity-profiles';
-import { handleControl } from '../base/control';
+import { profiles } from '../temporal/activity-profiles';
+import { handleControl } from '../temporal/control';
 import type { IterationKey } from './iteration-context';
 
 /** `from` and `to` are indices among the contexts of the aim. */

@@ -2,8 +2,8 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { IterationProgress } from '../../domain/campaign/progress';
 import type { PhaseKey } from '../../store/campaign/iterations';
-import { profiles } from '../base/activity-profiles';
-import type { ControlHandler } from '../base/control';
+import { profiles } from '../temporal/activity-profiles';
+import type { ControlHandler } from '../temporal/control';
 
 const store = proxyActivities<Activities>(profiles.store);
 

@@ -1,7 +1,7 @@
 import { getExternalWorkflowHandle, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import { progressLine } from '../../domain/training/job-progress';
-import { trainingDetails } from '../base/details';
-import { jobProgressSignal, trainingProgressSignal } from '../base/messages';
+import { trainingDetails } from '../temporal/details';
+import { jobProgressSignal, trainingProgressSignal } from '../temporal/messages';
 
 /**
  * Shows the progress signals of the activity that watches a job, and forwards each as one line to the campaign.

@@ -2,7 +2,7 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { Phase } from '../../domain/campaign/phases';
 import type { IterationProgress } from '../../domain/campaign/progress';
-import { profiles } from '../base/activity-profiles';
+import { profiles } from '../temporal/activity-profiles';
 import { keyOf, type IterationContext } from './iteration-context';
 import { optimize } from './optimize';
 import { phaseRunner, type IterationInput } from './phase-runner';

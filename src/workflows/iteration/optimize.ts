@@ -1,6 +1,6 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { profiles } from '../base/activity-profiles';
+import { profiles } from '../temporal/activity-profiles';
 import { keyOf, type IterationContext } from './iteration-context';
 import { rolloutTasks } from './rollout-tasks';
 

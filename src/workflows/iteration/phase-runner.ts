@@ -12,11 +12,11 @@ import type { IterationPlan } from '../../domain/campaign/iteration-plan';
 import type { Phase } from '../../domain/campaign/phases';
 import type { IterationProgress } from '../../domain/campaign/progress';
 import type { PhaseKey } from '../../store/campaign/iterations';
-import { profiles } from '../base/activity-profiles';
-import { handleControl, type ControlHandler } from '../base/control';
-import { iterationDetails } from '../base/details';
-import { searchAttributes } from '../base/search-attributes';
-import { progressSignal, type Control } from '../base/messages';
+import { profiles } from '../temporal/activity-profiles';
+import { handleControl, type ControlHandler } from '../temporal/control';
+import { iterationDetails } from '../temporal/details';
+import { searchAttributes } from '../temporal/search-attributes';
+import { progressSignal, type Control } from '../temporal/messages';
 import { commit, enterResult, startClock } from './finish-phase';
 import { reasonOf, retryOrPark, type Decision } from './retry-or-park';
 

@@ -1,12 +1,12 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { RolloutAssignment } from '../../activities/rollout/choose-policies';
-import { settleAll, splitRange, type Range } from '../../domain/base/concurrency';
+import { settleAll, splitRange, type Range } from '../../domain/concurrency';
 import { rolloutWorkflowId } from '../../domain/campaign/ids';
-import type { AgentRole } from '../../domain/base/roles';
+import type { AgentRole } from '../../domain/roles';
 import type { Purpose } from '../../domain/rollout/trajectory';
-import { profiles } from '../base/activity-profiles';
-import { executeOnce } from '../base/execute-once';
+import { profiles } from '../temporal/activity-profiles';
+import { executeOnce } from '../temporal/execute-once';
 import { keyOf, nameOf, type IterationContext } from './iteration-context';
 import { rollout, type RolloutShard } from './rollout';
 

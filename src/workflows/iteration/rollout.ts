@@ -1,9 +1,9 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { RolloutBatch } from '../../activities/rollout/collect-rollouts';
-import { slidingWindow, splitRange } from '../../domain/base/concurrency';
-import { profiles } from '../base/activity-profiles';
-import { handleControl } from '../base/control';
+import { slidingWindow, splitRange } from '../../domain/concurrency';
+import { profiles } from '../temporal/activity-profiles';
+import { handleControl } from '../temporal/control';
 
 export type RolloutShard = RolloutBatch & { environment: string; tasksPerActivity: number };
 

@@ -1,12 +1,12 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { settleAll, splitRange } from '../../domain/base/concurrency';
+import { settleAll, splitRange } from '../../domain/concurrency';
 import { explorationWorkflowId } from '../../domain/campaign/ids';
 import type { ProviderByPurpose } from '../../domain/campaign/iteration-plan';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { offlineProvider } from '../../domain/campaign/task-queues';
-import { profiles } from '../base/activity-profiles';
-import { executeOnce } from '../base/execute-once';
+import { profiles } from '../temporal/activity-profiles';
+import { executeOnce } from '../temporal/execute-once';
 import { explore } from './explore';
 import { keyOf, nameOf, type IterationContext } from './iteration-context';
 

@@ -1,8 +1,8 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { TrainingRequest } from '../../activities/train/training-data';
-import { settleAll } from '../../domain/base/concurrency';
+import { settleAll } from '../../domain/concurrency';
 import { trainingWorkflowId } from '../../domain/campaign/ids';
-import { executeOnce } from '../base/execute-once';
+import { executeOnce } from '../temporal/execute-once';
 import { keyOf, nameOf, type IterationContext } from './iteration-context';
 import { train } from './train';
 
@@ -11,7 +11,10 @@ export async function trainStart(context: IterationContext): Promise<void> {
   const { agents, imports } = context.plan;
   const methodOf = <M>(role: (typeof imports)[number], method: M) => (imports.includes(role) ? 'import' : method);
   const jobOf = (role: (typeof imports)[number], method: 'init' | 'sft'): Job => ({
-    ...{ role, method: methodOf(role, method), data: 'expert', from: 'base' },
+    role,
+    method: methodOf(role, method),
+    data: 'expert',
+    from: 'base',
   });
   await trainOne(context, jobOf('base', 'init'));
   await settleAll(agents.map((role) => trainOne(context, jobOf(role, 'sft'))));

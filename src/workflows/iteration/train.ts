@@ -1,7 +1,7 @@
 import { allHandlersFinished, condition, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { TrainingRequest } from '../../activities/train/training-data';
-import { profiles } from '../base/activity-profiles';
+import { profiles } from '../temporal/activity-profiles';
 import { forwardProgress } from './forward-progress';
 
 const store = proxyActivities<Activities>(profiles.store);

@@ -1,8 +1,8 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { slidingWindow, splitRange, type Range } from '../../domain/base/concurrency';
+import { slidingWindow, splitRange, type Range } from '../../domain/concurrency';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
-import { profiles } from '../base/activity-profiles';
+import { profiles } from '../temporal/activity-profiles';
 import { keyOf, type IterationContext } from './iteration-context';
 import { rolloutReferences } from './rollout-tasks';
 import { synthesize } from './synthesize';

@@ -5,7 +5,7 @@ import { planValidation } from '../../../src/activities/validate/plan-validation
 import { synthesizeTasks } from '../../../src/activities/synthesize/synthesize-tasks';
 import type { Phase } from '../../../src/domain/campaign/phases';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { taskCampaign, type TaskCampaign } from '../base/task-campaign';
+import { taskCampaign, type TaskCampaign } from '../context/task-campaign';
 
 let database: FreshDatabase;
 beforeAll(async () => {

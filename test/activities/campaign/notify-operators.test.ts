@@ -1,12 +1,12 @@
 import { closeCampaign } from '../../../src/activities/campaign/close-campaign';
 import { recordOperatorCommand } from '../../../src/activities/campaign/record-operator-command';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { tasksNeedApproval } from '../../../src/domain/campaign/approval';
 import { webhookNotifier } from '../../../src/workers/notifier';
 import { newCampaign, type NewCampaign } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { startScriptedServer, type ScriptedServer } from '../../support/scripted-server';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 let database: FreshDatabase;
 let webhook: ScriptedServer;
@@ -36,7 +36,9 @@ test('a campaign that parks is reported with its reason, after its row has the s
   await park(campaign, 'provider "main" does not answer');
   expect(webhook.requests.map(({ body }) => body)).toEqual([
     {
-      ...{ campaign: campaign.name, status: 'parked', waitsForApproval: false },
+      campaign: campaign.name,
+      status: 'parked',
+      waitsForApproval: false,
       reason: 'provider "main" does not answer',
       text: `campaign ${campaign.name} is parked: provider "main" does not answer`,
     },
@@ -48,7 +50,8 @@ test('a campaign that waits for approval is reported with the command that appro
   const campaign = await setting();
   await park(campaign, tasksNeedApproval(campaign.name, 1, 3));
   expect(webhook.requests[0]!.body).toMatchObject({
-    ...{ waitsForApproval: true, text: expect.stringMatching(/waits for approval: .*coevolve approve/) },
+    waitsForApproval: true,
+    text: expect.stringMatching(/waits for approval: .*coevolve approve/),
   });
 });
 
@@ -61,7 +64,10 @@ test('a campaign that ends is reported once its report is written, and other com
   await inActivity(() => closeCampaign(services)({ campaignId, status: 'finished' }));
   expect(webhook.requests.map(({ body }) => body)).toEqual([
     {
-      ...{ campaign: campaign.name, status: 'finished', waitsForApproval: false, reason: null },
+      campaign: campaign.name,
+      status: 'finished',
+      waitsForApproval: false,
+      reason: null,
       text: `campaign ${campaign.name} is finished`,
     },
   ]);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { detectSignals } from '../../../src/activities/detect/detect-signals';
 import { evaluatePolicy } from '../../../src/activities/evaluate/evaluate-policy';
 import { planTest } from '../../../src/activities/evaluate/plan-test';
@@ -13,10 +13,10 @@ import { planCalibration } from '../../../src/activities/validate/plan-calibrati
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { trainingJobKey } from '../../../src/domain/campaign/ids';
 import { contentHash } from '../../../src/store/audit/content-hash';
-import type { IterationKey } from '../../../src/store/base/epoch';
+import type { IterationKey } from '../../../src/store/database/epoch';
 import { attempt, candidate, hash, step, task, trainingRun } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { taskCampaign, verdictsOf, type TaskCampaign } from '../base/task-campaign';
+import { taskCampaign, verdictsOf, type TaskCampaign } from '../context/task-campaign';
 
 let database: FreshDatabase;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { createActivities } from '../../../src/activities';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import type { Experiment } from '../../../src/domain/experiment/experiment';
 import { createStore, type Store } from '../../../src/store';
 import { freshDatabase, type FreshDatabase } from '../../support/database';

@@ -1,10 +1,10 @@
 import { drawHeldOut } from '../../../src/activities/plan/draw-held-out';
-import type { EnvironmentSession, OpenEnvironment } from '../../../src/envs/base/environment';
-import { EnvironmentError } from '../../../src/envs/base/environment-error';
+import type { EnvironmentSession, OpenEnvironment } from '../../../src/envs/contract/environment';
+import { EnvironmentError } from '../../../src/envs/contract/environment-error';
 import type { ThirdPartyServer } from '../../../src/envs/third-party/read-servers';
 import { thirdPartyData } from '../../../src/envs/third-party/data';
 import { startScriptedServer, type ScriptedServer } from '../../support/scripted-server';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 let server: ScriptedServer;
 beforeAll(async () => {

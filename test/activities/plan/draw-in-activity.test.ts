@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drawInActivity } from '../../../src/activities/plan/draw-in-activity';
 import { environmentData } from '../../../src/envs/server/environment-data';
-import { EnvironmentError } from '../../../src/envs/base/environment-error';
+import { EnvironmentError } from '../../../src/envs/contract/environment-error';
 import { drawUntilDone } from '../../../src/envs/server/draw-until-done';
 import { startScriptedServer, type ScriptedServer } from '../../support/scripted-server';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 let server: ScriptedServer;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ afterAll(() => server.stop());
 const request = { split: 'train', count: 0, seed: 7, options: {} } as const;
 const draw = (onHeartbeat?: (details?: unknown) => void) =>
   inActivity(() => drawInActivity(() => environmentData(server).tasks('slow', request)), {
-    ...(onHeartbeat ? { onHeartbeat } : {}),
+    ...(onHeartbeat && { onHeartbeat }),
   });
 
 test('an incomplete draw is requested again until it is complete', async () => {

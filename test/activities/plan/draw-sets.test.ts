@@ -1,13 +1,16 @@
 import { drawSets } from '../../../src/activities/plan/draw-sets';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import type { TaskRecord, TaskRequest } from '../../../src/envs/server/environment-data';
-import { resolveSpec } from '../../../src/spec/read-spec';
-import { inActivity } from '../base/in-activity';
+import { resolveSpec } from '../../../src/specification/read-spec';
+import { inActivity } from '../context/in-activity';
 
 const specWith = (heldOutTasks: number, sets: Record<string, object>) =>
   resolveSpec(
     {
-      ...{ name: 'c', seed: 1, recipe: 'eto', environment: { name: 'folds', heldOutTasks } },
+      name: 'c',
+      seed: 1,
+      recipe: 'eto',
+      environment: { name: 'folds', heldOutTasks },
       evaluation: { sets },
     },
     'c.yaml',
@@ -26,8 +29,12 @@ const folds = (requests: TaskRequest[]) =>
   }) as unknown as Dependencies;
 
 const record = (fold: string, n: number): TaskRecord => ({
-  ...{ task_id: `${fold}/${n}`, goal: `goal ${n}`, definition: {}, features: { pattern: `p${n % 3}`, fold } },
-  ...{ content_key: `${fold}/${n}`, reference_actions: [] },
+  task_id: `${fold}/${n}`,
+  goal: `goal ${n}`,
+  definition: {},
+  features: { pattern: `p${n % 3}`, fold },
+  content_key: `${fold}/${n}`,
+  reference_actions: [],
 });
 
 const draw = (heldOutTasks: number, sets: Record<string, object>, requests: TaskRequest[] = []) =>
@@ -58,10 +65,8 @@ test('a set of the same tasks with other options has none of the tasks of the ea
 
 test('too few tasks are reported with the key of their number', async () => {
   await expect(draw(40, {})).rejects.toMatchObject({
-    ...{
-      code: 'TooFewTasks',
-      message: expect.stringContaining('environment.heldOutTasks: folds has for dev and test 30'),
-    },
+    code: 'TooFewTasks',
+    message: expect.stringContaining('environment.heldOutTasks: folds has for dev and test 30'),
   });
   const unseen = { tasks: 31, options: { held_out: 'test' } };
   await expect(draw(10, { unseen })).rejects.toThrow('evaluation.sets.unseen.tasks: folds has for unseen 30 tasks');

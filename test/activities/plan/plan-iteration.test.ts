@@ -1,11 +1,11 @@
 import { planIteration } from '../../../src/activities/plan/plan-iteration';
 import { planValidation } from '../../../src/activities/validate/plan-validation';
-import { createRandom } from '../../../src/domain/base/seeded-random';
-import { deriveSeed } from '../../../src/domain/base/seed-tree';
+import { createRandom } from '../../../src/domain/random/seeded-random';
+import { deriveSeed } from '../../../src/domain/random/seed-tree';
 import type { Purpose } from '../../../src/domain/rollout/trajectory';
 import { admitted, candidate, task } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { playTasks, taskCampaign, type TaskCampaign } from '../base/task-campaign';
+import { playTasks, taskCampaign, type TaskCampaign } from '../context/task-campaign';
 
 let database: FreshDatabase;
 beforeAll(async () => {

@@ -7,10 +7,10 @@ import { seedTasks } from '../../../src/activities/plan/seed-tasks';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import type { TaskRecord } from '../../../src/envs/server/environment-data';
 import { saveExperts } from '../../../src/envs/experts/expert-file';
-import { resolveSpec } from '../../../src/spec/read-spec';
+import { resolveSpec } from '../../../src/specification/read-spec';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { taskCampaign } from '../base/task-campaign';
-import { inActivity } from '../base/in-activity';
+import { taskCampaign } from '../context/task-campaign';
+import { inActivity } from '../context/in-activity';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-seed-experts-'));
 const artifacts = artifactStore(folder);
@@ -26,7 +26,11 @@ afterAll(async () => {
 const name = 'intercode-sql';
 
 const record = (id: string, actions: string[] = []): TaskRecord => ({
-  ...{ task_id: id, goal: id, definition: { task_id: id }, features: { pattern: 'p' }, content_key: id },
+  task_id: id,
+  goal: id,
+  definition: { task_id: id },
+  features: { pattern: 'p' },
+  content_key: id,
   reference_actions: actions,
 });
 

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { attemptJournal, openJournals } from '../../../src/activities/rollout/attempt-journal';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
-import type { EnvironmentSession } from '../../../src/envs/base/environment';
+import type { EnvironmentSession } from '../../../src/envs/contract/environment';
 import { ReplayMismatch } from '../../../src/envs/episode/replay-turns';
 import type { TurnJournalStore } from '../../../src/store/trajectories/turn-journal';
 import { startNondeterministicEnvironment } from './nondeterministic-environment';

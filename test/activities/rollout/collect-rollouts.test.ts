@@ -1,9 +1,9 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { startJudging, type JudgedCampaigns } from './judged-campaign';
 
 let judging: JudgedCampaigns;

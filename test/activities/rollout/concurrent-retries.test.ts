@@ -2,13 +2,13 @@ import * as fc from 'fast-check';
 import { admitTasks } from '../../../src/activities/validate/admit-tasks';
 import { beginPhase } from '../../../src/activities/campaign/begin-phase';
 import { evaluatePolicy } from '../../../src/activities/evaluate/evaluate-policy';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { trainingJobKey } from '../../../src/domain/campaign/ids';
 import type { Store } from '../../../src/store';
-import type { IterationKey } from '../../../src/store/base/epoch';
+import type { IterationKey } from '../../../src/store/database/epoch';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { addPolicy, attempt, task, trainingRun } from '../../store/support/new-campaign';
-import { proposeValidated, taskCampaign, type TaskCampaign } from '../base/task-campaign';
+import { proposeValidated, taskCampaign, type TaskCampaign } from '../context/task-campaign';
 
 let database: FreshDatabase;
 let campaign: TaskCampaign;
@@ -49,7 +49,8 @@ async function prepareCandidates(key: IterationKey, rewards: Case['rewards']): P
   await proposeValidated(
     { ...campaign, key },
     rewards.map((reward, n) => ({
-      ...{ id: `synthesized/${iteration}/rare/${n}`, reward },
+      id: `synthesized/${iteration}/rare/${n}`,
+      reward,
       changes: { goal: `Find ${n} things of number ${iteration}`, contentKey: `${iteration}/${Math.min(n, 1)}` },
     })),
   );
@@ -63,8 +64,11 @@ async function preparePolicy(key: IterationKey, rewards: Case['rewards']): Promi
   const policyId = policyOf(key.iteration);
   await store.trainingRuns.save(key, trainingRun(jobKey), []);
   await store.policies.save(key, {
-    ...{ id: policyId, role: 'target', parentId: null },
-    ...{ trainingRun: jobKey, uri: 'file:///p' },
+    id: policyId,
+    role: 'target',
+    parentId: null,
+    trainingRun: jobKey,
+    uri: 'file:///p',
   });
   await store.trainingRuns.succeed({ jobKey, epoch: key.epoch }, policyId, { tokens: 1, seconds: 1 });
   await store.tasks.plan(key, 'evaluation', heldOut);

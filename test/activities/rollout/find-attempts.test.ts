@@ -1,7 +1,7 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
 import { effortOf } from '../../../src/store/experiment/effort';
 import { raiseEpoch } from '../../store/support/new-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { openRollout, startRollouts, storedOf, type OpenRollout, type Rollouts } from './interrupted-rollouts';
 
 let rollouts: Rollouts;

@@ -97,8 +97,10 @@ test('a worker that is killed during its attempts loses no durable turn', async 
   });
   const { url, token } = rollouts.environment();
   const programInput: RolloutInput = {
-    ...{ databaseUrl: rollouts.database.url, environment: { url, token } },
-    ...{ policyUrl: rollouts.policy.url, input: rollout.input },
+    databaseUrl: rollouts.database.url,
+    environment: { url, token },
+    policyUrl: rollouts.policy.url,
+    input: rollout.input,
   };
   const worker = runProgram(path.join(__dirname, 'rollout-program.ts'), programInput);
   await expect(once(worker, 'exit')).resolves.toEqual([null, 'SIGKILL']);

@@ -3,17 +3,17 @@ import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { randomUUID } from 'node:crypto';
 import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
 import { seedTasks } from '../../../src/activities/plan/seed-tasks';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { policyClient } from '../../../src/llm/policy-client';
-import { resolveSpec } from '../../../src/spec/read-spec';
+import { resolveSpec } from '../../../src/specification/read-spec';
 import { createStore } from '../../../src/store';
 import type { Resume } from '../../../src/store/trajectories/turn-journal';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { addPolicy, hash } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { startScriptedPolicy, type ScriptedPolicy } from './scripted-policy';
 
 export type Rollouts = {
@@ -42,7 +42,9 @@ export async function startRollouts(): Promise<Rollouts> {
     policies: policyClient(policy),
   } as Dependencies;
   return {
-    ...{ database, policy, services },
+    database,
+    policy,
+    services,
     environment: () => environment,
     async replaceEnvironment() {
       await environment.kill();
@@ -81,7 +83,12 @@ export async function openRollout(
   );
   const { store } = services;
   const { id: campaignId } = await store.campaigns.save({
-    ...{ name, recipe: spec.recipe, environment: environment.name, spec, specHash: name, seed: spec.seed },
+    name,
+    recipe: spec.recipe,
+    environment: environment.name,
+    spec,
+    specHash: name,
+    seed: spec.seed,
   });
   const first = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
   await inActivity(() => seedTasks(services)(first));

@@ -1,12 +1,12 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
 import { isGradedByJudge } from '../../../src/activities/rollout/judge-rollout';
 import type { PlannedAttempt } from '../../../src/activities/rollout/planned-attempt';
-import { DomainError } from '../../../src/domain/base/errors';
-import type { CampaignSpecInput } from '../../../src/spec/campaign-spec';
+import { DomainError } from '../../../src/domain/errors';
+import type { CampaignSpecInput } from '../../../src/specification/campaign-spec';
 import type { NewTask, TaskRow } from '../../../src/store/tasks/tasks';
 import { judgeAnswer, judgeByAnswers, judgeQuestion, seedAnswers } from '../../support/models/reference-judge';
 import { addPolicy, hash } from '../../store/support/new-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import {
   calibrate,
   policyThatWrites,
@@ -36,7 +36,11 @@ async function withTask({ grader = 'judge', calibrated = true, reference = unpla
   const { key, name } = campaign;
   const [parent] = await store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });
   const task: NewTask = {
-    ...{ ...parent!, id: 'synthesized/1/rare/0.0', origin: 'synthesized', grader, contentKey: 'unique' },
+    ...parent!,
+    id: 'synthesized/1/rare/0.0',
+    origin: 'synthesized',
+    grader,
+    contentKey: 'unique',
     referenceActions: reference,
   };
   await store.tasks.propose(key, [task]);
@@ -153,7 +157,9 @@ test.each([
   await play(campaign);
   for (const attempt of await attemptsOf(campaign))
     expect(attempt).toEqual({
-      ...{ outcome: 'environment-fault', reward: null, rawScore: 0 },
+      outcome: 'environment-fault',
+      reward: null,
+      rawScore: 0,
       fault: expect.stringMatching(fault),
     });
 });
@@ -163,7 +169,9 @@ test('an unavailable judge fails the activity, and a retry judges the attempt', 
   judging.model.answerBy(() => ({ status: 429, headers: { 'retry-after': '7' } }));
   judging.policy.answerBy(policyThatWrites(...campaign.reference));
   await expect(play(campaign)).rejects.toMatchObject({
-    ...{ type: 'ModelError.unavailable', nonRetryable: false, nextRetryDelay: 7000 },
+    type: 'ModelError.unavailable',
+    nonRetryable: false,
+    nextRetryDelay: 7000,
   });
   expect(await attemptsOf(campaign)).toEqual([]);
   judging.model.answerBy(judgeByAnswers(seedAnswers(() => judging.pool)));

@@ -7,19 +7,23 @@ import { closeCalibration } from '../../../src/activities/validate/close-calibra
 import { judgeCalibration } from '../../../src/activities/validate/judge-calibration';
 import { playCalibration } from '../../../src/activities/validate/play-calibration';
 import { seedTasks } from '../../../src/activities/plan/seed-tasks';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { createModelService } from '../../../src/llm/model-service';
 import { policyClient } from '../../../src/llm/policy-client';
 import type { Providers } from '../../../src/llm/providers';
-import { campaignSpecSchema, type CampaignSpec, type CampaignSpecInput } from '../../../src/spec/campaign-spec';
+import {
+  campaignSpecSchema,
+  type CampaignSpec,
+  type CampaignSpecInput,
+} from '../../../src/specification/campaign-spec';
 import { createStore } from '../../../src/store';
-import type { IterationKey } from '../../../src/store/base/epoch';
+import type { IterationKey } from '../../../src/store/database/epoch';
 import { startEnvironmentServer } from '../../support/environment-server';
 import { startScriptedModel, type Rule, type ScriptedModel } from '../../support/models/scripted-model';
 import { freshDatabase } from '../../support/database';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 export type JudgedCampaigns = {
   services: Dependencies;
@@ -61,7 +65,12 @@ export async function startJudging(): Promise<JudgedCampaigns> {
       const name = `c-${randomUUID()}`;
       const spec = { iterations: 1, ...campaignSpecSchema.parse({ ...specNamed(name), ...changes }) } as CampaignSpec;
       const { id: campaignId } = await store.campaigns.save({
-        ...{ name, recipe: spec.recipe, environment: spec.environment.name, spec, specHash: name, seed: spec.seed },
+        name,
+        recipe: spec.recipe,
+        environment: spec.environment.name,
+        spec,
+        specHash: name,
+        seed: spec.seed,
       });
       const first = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
       await inActivity(() => seedTasks(services)(first));
@@ -120,8 +129,14 @@ const providersAt = (url: string): Providers =>
     [
       'scripted',
       {
-        ...{ name: 'scripted', url, key: () => undefined, requestsPerSecond: null, tokensPerMinute: null },
-        ...{ timeoutSeconds: 20, breaker: { failures: 1000, coolDownSeconds: 1 }, concurrency: 8 },
+        name: 'scripted',
+        url,
+        key: () => undefined,
+        requestsPerSecond: null,
+        tokensPerMinute: null,
+        timeoutSeconds: 20,
+        breaker: { failures: 1000, coolDownSeconds: 1 },
+        concurrency: 8,
         tokenLimitField: 'max_tokens',
         headers: () => ({}),
       },

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { json } from 'node:stream/consumers';
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
 import type { Tool } from '../../../src/domain/rollout/functions';
-import type { CampaignSpecInput } from '../../../src/spec/campaign-spec';
+import type { CampaignSpecInput } from '../../../src/specification/campaign-spec';
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { policyClient } from '../../../src/llm/policy-client';
 import { addPolicy, hash } from '../../store/support/new-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { startJudging, type JudgedCampaigns } from './judged-campaign';
 
 let judging: JudgedCampaigns;
@@ -84,7 +84,8 @@ async function play(url: string, rollouts: object = {}, changes: Partial<Campaig
   const policyId = await addPolicy(made, { id: hash('c') });
   const range = { ...key, purpose: 'train' as const, policyId, step: 0, from: 0, to: 1 };
   return {
-    ...{ policyId, campaignId: key.campaignId },
+    policyId,
+    campaignId: key.campaignId,
     result: await inActivity(() => collectRollouts(services)(range)).catch((error: unknown) => error),
   };
 }

@@ -1,16 +1,16 @@
 import { tmpdir } from 'node:os';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 // Plays a batch of rollouts like a rollout worker. Run by `runProgram`.
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import type { EnvironmentEndpoint } from '../../../src/envs/server/endpoint';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { policyClient } from '../../../src/llm/policy-client';
 import { createStore } from '../../../src/store';
-import { createPool } from '../../../src/store/base/pool';
+import { createPool } from '../../../src/store/database/pool';
 import { programInput } from '../../support/run-program';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 export type RolloutInput = {
   databaseUrl: string;

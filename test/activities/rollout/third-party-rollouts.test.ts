@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
-import type { OpenEnvironment } from '../../../src/envs/base/environment';
+import type { OpenEnvironment } from '../../../src/envs/contract/environment';
 import { createEnvironments } from '../../../src/envs/environments';
 import type { ComposeRequest, EnvironmentData } from '../../../src/envs/server/environment-data';
 import { policyClient } from '../../../src/llm/policy-client';
 import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from '../../support/third-party-server';
 import { addPolicy, hash } from '../../store/support/new-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { startJudging, type JudgedCampaigns } from './judged-campaign';
 import { startScriptedPolicy, type ScriptedPolicy } from './scripted-policy';
 
@@ -116,7 +116,8 @@ describe('a task composed in the world of another task', () => {
   real('is graded by the judge, and the reward of the server never counts', async () => {
     const { grader, definition, reference_actions: reference, goal } = await composedIn('guess', { form: 'react' });
     expect({ grader, goal, reference }).toEqual({
-      ...{ grader: 'judge', goal: query },
+      grader: 'judge',
+      goal: query,
       reference: ['Action: 50', 'Action: 40', 'Action: finish[]'],
     });
     const ended = { reward: 0, rawScore: null };

@@ -6,7 +6,7 @@ import { functionCaller } from '../../support/models/function-caller';
 import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { flaggedCampaign } from './flagged-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 let database: FreshDatabase;
 let environment: EnvironmentServer;
@@ -26,7 +26,9 @@ const start = (changes: object = {}) =>
   flaggedCampaign(
     { pool: database.pool, environment, modelUrl: model.url },
     {
-      ...{ flagged: 2, recipe: 'coevolve', environment: { name: 'bfcl', trainTasks: 8, heldOutTasks: 2 } },
+      flagged: 2,
+      recipe: 'coevolve',
+      environment: { name: 'bfcl', trainTasks: 8, heldOutTasks: 2 },
       synthesis: { aims: 'random', exploration: { contextsPerSignal: 2, rounds: 1, maxTurns: 5 } },
       ...changes,
     },

@@ -17,7 +17,7 @@ import {
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { attempt, step as turnOf } from '../../store/support/new-campaign';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 let database: FreshDatabase;
 let environment: EnvironmentServer;
@@ -77,9 +77,15 @@ test('a flagged trajectory becomes candidates whose reference actions the enviro
   expect(candidates.map(({ id }) => id)).toEqual(['0.0', '0.1', '0.2'].map((n) => `synthesized/1/forgetting/${n}`));
   for (const task of candidates) {
     expect(task).toMatchObject({
-      ...{ origin: 'synthesized', split: 'train', createdIteration: 1, grader: 'environment' },
-      ...{ parentTaskId: taskId, parentSignalId: '1/forgetting/0', contextId },
-      ...{ description: expect.stringContaining('one query'), completionCriterion: expect.any(String) },
+      origin: 'synthesized',
+      split: 'train',
+      createdIteration: 1,
+      grader: 'environment',
+      parentTaskId: taskId,
+      parentSignalId: '1/forgetting/0',
+      contextId,
+      description: expect.stringContaining('one query'),
+      completionCriterion: expect.any(String),
     });
     expect(task.confidence).toBeGreaterThan(0.9);
     expect(task.referenceActions.at(-1)).toBe('submit');
@@ -200,7 +206,8 @@ describe('a reflection', () => {
     });
     expect(model.log).toHaveLength(calls);
     await expect(services.store.exploration.getContext(key.campaignId, contextId)).resolves.toMatchObject({
-      ...{ status: 'failed', failure: { type, detail: expect.any(String) } },
+      status: 'failed',
+      failure: { type, detail: expect.any(String) },
     });
   });
 });
@@ -281,8 +288,11 @@ describe('a run', () => {
 
 describe('an abstraction', () => {
   const candidate = (actions: string[], changes: object = {}) => ({
-    ...{ description: 'd', query: 'How many tables are there?', actions },
-    ...{ confidence: 0.9, completionCriterion: 'a number' },
+    description: 'd',
+    query: 'How many tables are there?',
+    actions,
+    confidence: 0.9,
+    completionCriterion: 'a number',
     ...changes,
   });
 
@@ -344,7 +354,9 @@ describe('an abstraction', () => {
     const { abstracted } = await exploreContext(flagged, '1/random/0', 1);
     expect(abstracted).toEqual({ candidates: 0 });
     await expect(services.store.exploration.findAbstraction(key.campaignId, '1/random/0')).resolves.toMatchObject({
-      ...{ candidates: 0, failure: { type: 'malformed' }, callId: 'abstract/1/random/0/repair' },
+      candidates: 0,
+      failure: { type: 'malformed' },
+      callId: 'abstract/1/random/0/repair',
     });
   });
 });

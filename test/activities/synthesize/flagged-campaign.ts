@@ -1,21 +1,21 @@
 import type { Pool } from 'pg';
 import { randomUUID } from 'node:crypto';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { seedTasks } from '../../../src/activities/plan/seed-tasks';
 import type { FeedbackSignalKind } from '../../../src/domain/signals/feedback-signal';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode } from '../../../src/envs/episode/play-episode';
 import { createModelService } from '../../../src/llm/model-service';
-import type { CampaignSpec } from '../../../src/spec/campaign-spec';
-import { specHash } from '../../../src/spec/read-spec';
+import type { CampaignSpec } from '../../../src/specification/campaign-spec';
+import { specHash } from '../../../src/specification/read-spec';
 import { createStore } from '../../../src/store';
-import type { IterationKey } from '../../../src/store/base/epoch';
+import type { IterationKey } from '../../../src/store/database/epoch';
 import type { TaskRow } from '../../../src/store/tasks/tasks';
 import type { EnvironmentServer } from '../../support/environment-server';
 import { scriptedProviders, specWithModels } from '../../support/models/scripted-provider';
 import { addPolicy, attempt, hash } from '../../store/support/new-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 export type FlaggedCampaign = { services: Dependencies; key: IterationKey; spec: CampaignSpec; pool: Pool };
 
@@ -39,8 +39,12 @@ export async function flaggedCampaign(
     ...changes,
   });
   const { id: campaignId } = await store.campaigns.save({
-    ...{ name, recipe: spec.recipe, environment: spec.environment.name },
-    ...{ spec, specHash: specHash(spec), seed: spec.seed },
+    name,
+    recipe: spec.recipe,
+    environment: spec.environment.name,
+    spec,
+    specHash: specHash(spec),
+    seed: spec.seed,
   });
   const services = {
     store,

@@ -19,7 +19,7 @@ import {
 import { startScriptedModel, type Rule, type ScriptedModel } from '../../support/models/scripted-model';
 import { scriptedModels } from '../../support/models/scripted-provider';
 import { judgedSqlExplorer, requestKind } from '../../support/models/sql-explorer';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
 
 let database: FreshDatabase;
@@ -190,8 +190,12 @@ describe('the prompt of a run', () => {
       [
         key.campaignId,
         {
-          ...{ summary: 's', failureCause: 'f', instabilityPattern: 'i' },
-          ...{ focusPatterns: [], explorationObjectives: [], doNotRepeat: [] },
+          summary: 's',
+          failureCause: 'f',
+          instabilityPattern: 'i',
+          focusPatterns: [],
+          explorationObjectives: [],
+          doNotRepeat: [],
         },
       ],
     );

@@ -6,10 +6,10 @@ import { startScriptedModel } from '../../support/models/scripted-model';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';
-import { proposeValidated, taskCampaign } from '../base/task-campaign';
+import { proposeValidated, taskCampaign } from '../context/task-campaign';
 import { admitted, candidate } from '../../store/support/new-campaign';
 import { flaggedCampaign, type FlaggedCampaign } from './flagged-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 let database: FreshDatabase;
 let environment: EnvironmentServer;
@@ -66,7 +66,9 @@ describe('aims without the flagged tasks', () => {
 
   test('with aims random, as many contexts as all enabled signals would get are drawn from the played tasks', async () => {
     const flagged = await campaign({
-      ...{ flagged: 3, unflagged: 4, environment: { name: 'intercode-sql', trainTasks: 12, heldOutTasks: 2 } },
+      flagged: 3,
+      unflagged: 4,
+      environment: { name: 'intercode-sql', trainTasks: 12, heldOutTasks: 2 },
       synthesis: { aims: 'random', exploration: { contextsPerSignal: 5 } },
       signals: { rare: { enabled: false } },
     });
@@ -125,7 +127,8 @@ describe('aims without the flagged tasks', () => {
     await other.store.iterations.commitPhase({ ...other.key, phase: 'validate', previous: null }, {});
 
     const { services, key } = await campaign({
-      ...{ flagged: 4, signals: { forgetting: { enabled: false }, boundary: { enabled: false } } },
+      flagged: 4,
+      signals: { forgetting: { enabled: false }, boundary: { enabled: false } },
       synthesis: { aims: 'random', match: other.name, exploration: { contextsPerSignal: 3 } },
     });
     const plan = (refill: number) => planExploration(services)({ ...key, aim: 'random', refill });

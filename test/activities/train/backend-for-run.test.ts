@@ -1,6 +1,6 @@
 import { backendForRun } from '../../../src/activities/train/backend-for-run';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { BackendError } from '../../../src/training/backend-error';
 import type { TrainingBackend } from '../../../src/training/training-backend';
 
@@ -37,7 +37,8 @@ test('calls are sent to the backend of the run, which is created once', async ()
 test('a run with an unknown backend is rejected, and the error lists the backends', async () => {
   const training = backendForRun({ local: () => fakeBackend('local') }, runs({ a: 'constructor' }));
   await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
-    ...{ name: 'DomainError', code: 'UnknownBackend' },
+    name: 'DomainError',
+    code: 'UnknownBackend',
     message: expect.stringMatching(/"constructor".*local/),
   });
 });

@@ -1,6 +1,6 @@
 import { approvedPromotion } from '../../../src/activities/evaluate/approved-promotion';
 import { skipPhase } from '../../../src/activities/campaign/skip-phase';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { modelCall, modelCampaign, settlement } from '../../store/support/model-campaign';
 

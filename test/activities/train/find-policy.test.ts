@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { backendForRun } from '../../../src/activities/train/backend-for-run';
 import { prepareTraining, type PreparedTraining } from '../../../src/activities/train/prepare-training';
 import { registerPolicy } from '../../../src/activities/train/register-policy';
@@ -18,8 +18,8 @@ import { localBackend } from '../../../src/training/local/local-backend';
 import { trainerVersion } from '../../../src/training/local/trainer-version';
 import { attempt, raiseEpoch, step, task } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { inActivity } from '../base/in-activity';
-import { taskCampaign, type TaskCampaign } from '../base/task-campaign';
+import { inActivity } from '../context/in-activity';
+import { taskCampaign, type TaskCampaign } from '../context/task-campaign';
 
 const projectRoot = path.resolve(__dirname, '../../..');
 const config = { python: path.join(projectRoot, '.venv/bin/python'), projectRoot };
@@ -142,7 +142,8 @@ test('another seed, another trainer, or no reuse in one of both is no equal job'
   const without = await campaign({ reuse: false });
   expect((await prepare(without, 'base')).policyId).toBeUndefined();
   expect(await without.store.trainingRuns.get(`campaign/${without.name}/iteration/0/train/base`)).toMatchObject({
-    ...{ contentKey: null, foundFrom: null },
+    contentKey: null,
+    foundFrom: null,
   });
 });
 

@@ -6,9 +6,9 @@ import { registerPolicy } from '../../../src/activities/train/register-policy';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { saveModel } from '../../../src/artifacts/imported-models';
 import { trainingJobKey } from '../../../src/domain/campaign/ids';
-import type { AgentRole } from '../../../src/domain/base/roles';
+import type { AgentRole } from '../../../src/domain/roles';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { taskCampaign, type TaskCampaign } from '../base/task-campaign';
+import { taskCampaign, type TaskCampaign } from '../context/task-campaign';
 
 const base = 'b'.repeat(64);
 let database: FreshDatabase;
@@ -17,15 +17,15 @@ beforeAll(async () => {
   database = await freshDatabase();
   root = mkdtempSync(path.join(tmpdir(), 'coevolve-import-policy-'));
   await saveModel(artifactStore(root), {
-    ...{
-      name: 'smollm2',
-      policyId: base,
-      source: { kind: 'folder' },
-      license: 'apache-2.0',
-      chatFormat: 'smollm2',
-      tools: false,
-    },
-    ...{ architecture: 'LlamaForCausalLM', parameters: 1, weights: 'bfloat16' },
+    name: 'smollm2',
+    policyId: base,
+    source: { kind: 'folder' },
+    license: 'apache-2.0',
+    chatFormat: 'smollm2',
+    tools: false,
+    architecture: 'LlamaForCausalLM',
+    parameters: 1,
+    weights: 'bfloat16',
   });
 });
 afterAll(async () => {
@@ -57,7 +57,11 @@ test('the base is the model of the spec, and agents that start as the base have 
     expect(await importRole(campaign, role)).toBe(base);
   expect(await store.policies.listActive(campaignId)).toEqual({ base, target: base, failure: base });
   expect(await store.trainingRuns.get(trainingJobKey(name, 0, 'base'))).toMatchObject({
-    ...{ method: 'import', status: 'succeeded', policyId: base, basePolicy: null, datasetRows: 0 },
+    method: 'import',
+    status: 'succeeded',
+    policyId: base,
+    basePolicy: null,
+    datasetRows: 0,
   });
   expect(await store.trainingRuns.get(trainingJobKey(name, 0, 'target'))).toMatchObject({ basePolicy: base });
   expect(await store.policies.list(campaignId)).toMatchObject([{ id: base, role: 'target', parentId: null }]);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { watchTraining } from '../../../src/activities/train/watch-training';
 import { findProblem } from '../../../src/artifacts/verify-policy';
 import { findProcess } from '../../../src/process/processes';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { runProgram } from '../../support/run-program';
 import type { WatchInput } from './watch-program';
 import { watchedJobs, type WatchedJobs } from './watched-jobs';

@@ -1,5 +1,5 @@
 import { registerPolicy } from '../../../src/activities/train/register-policy';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { hash, newCampaign, trainingRun, type NewCampaign } from '../../store/support/new-campaign';
 
@@ -46,7 +46,8 @@ test.each([
     await registerPolicy(servicesOf(store))(input);
     expect((await store.policies.listActive(campaignId)).failure).toBe(policyId);
     expect(await store.policies.findDecision(campaignId, key.iteration, 'failure')).toMatchObject({
-      ...{ candidateId: policyId, decision: 'promote' },
+      candidateId: policyId,
+      decision: 'promote',
       incumbentId: job === 'first' ? null : jobs.first,
     });
   }

@@ -2,13 +2,13 @@
 import { submitTraining } from '../../../src/activities/train/submit-training';
 import { watchTraining } from '../../../src/activities/train/watch-training';
 import { backendForRun } from '../../../src/activities/train/backend-for-run';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { createStore } from '../../../src/store';
-import { createPool } from '../../../src/store/base/pool';
+import { createPool } from '../../../src/store/database/pool';
 import { localBackend } from '../../../src/training/local/local-backend';
 import { programInput } from '../../support/run-program';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 export type WatchInput = { databaseUrl: string; root: string; jobKey: string };
 

@@ -2,9 +2,9 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { watchTraining } from '../../../src/activities/train/watch-training';
 import type { JobProgress } from '../../../src/domain/training/job-progress';
-import { resolveSpec } from '../../../src/spec/read-spec';
+import { resolveSpec } from '../../../src/specification/read-spec';
 import { findProcess } from '../../../src/process/processes';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { watchedJobs, type WatchedJobs } from './watched-jobs';
 
 let jobs: WatchedJobs;
@@ -45,7 +45,9 @@ test('a job whose trainer is killed is watched to its end: its curve is complete
   expect(readdirSync(path.join(services.artifacts.jobPath(jobKey), 'checkpoints'))).toEqual([]);
   expect(killed).toBe(true);
   expect(heartbeats.find(({ step }) => step > 20)).toMatchObject({
-    ...{ totalSteps: 300, loss: expect.any(Number), tokensPerS: expect.any(Number) },
+    totalSteps: 300,
+    loss: expect.any(Number),
+    tokensPerS: expect.any(Number),
     stalledS: null,
   });
   const { rows } = await database.pool.query<{ step: number; facts: Record<string, number> }>(

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Dependencies } from '../../../src/activities/base/dependencies';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { submitTraining } from '../../../src/activities/train/submit-training';
 import { backendForRun } from '../../../src/activities/train/backend-for-run';
 import { watchTraining } from '../../../src/activities/train/watch-training';
@@ -11,7 +11,7 @@ import { localBackend } from '../../../src/training/local/local-backend';
 import { newCampaign, trainingRun, type NewCampaign } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { twentyLines } from '../../support/sft-lines';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 /** Campaign whose training jobs are real local trainers in a temporary folder. */
 export type WatchedJobs = {
@@ -46,7 +46,12 @@ export async function watchedJobs(): Promise<WatchedJobs> {
     return jobKey;
   }
   return {
-    ...{ database, root, campaign, services, stored, submit },
+    database,
+    root,
+    campaign,
+    services,
+    stored,
+    submit,
     async trainBase() {
       const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };
       const jobKey = await stored('base', { method: 'init', role: 'base', settings });

@@ -12,8 +12,8 @@ import { judgeByAnswers } from '../../support/models/reference-judge';
 import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';
 import { candidate, task } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { inActivity } from '../base/in-activity';
-import { proposeValidated, taskCampaign, verdictsOf, type TaskCampaign } from '../base/task-campaign';
+import { inActivity } from '../context/in-activity';
+import { proposeValidated, taskCampaign, verdictsOf, type TaskCampaign } from '../context/task-campaign';
 
 let database: FreshDatabase;
 beforeAll(async () => {
@@ -162,8 +162,15 @@ test('a quota is shared by the contexts and the relations, and the report counts
 describe('the verdict of a candidate', () => {
   const judge = ({ store, key }: TaskCampaign, taskId: string, completed: boolean | null) =>
     store.judgements.save(key, {
-      ...{ id: `1/candidate/${taskId}`, kind: 'candidate', taskId, judgeVersion: 'judge@1', callId: `judge/${taskId}` },
-      ...{ completed, reason: 'judge reason', criteria: null, failure: completed === null ? 'malformed' : null },
+      id: `1/candidate/${taskId}`,
+      kind: 'candidate',
+      taskId,
+      judgeVersion: 'judge@1',
+      callId: `judge/${taskId}`,
+      completed,
+      reason: 'judge reason',
+      criteria: null,
+      failure: completed === null ? 'malformed' : null,
     });
 
   test("the verdict on a generator's candidate comes from the environment if it has a checker, otherwise from the judge", async () => {
@@ -186,8 +193,13 @@ describe('the verdict of a candidate', () => {
     await judge(campaign, 'unclear', null);
     await admit(campaign);
     expect(await verdictsOf(campaign)).toEqual({
-      ...{ full: 'admitted', partly: 'admitted', failed: 'reference-fails' },
-      ...{ convincing: 'admitted', unconvincing: 'not-completed', unclear: 'not-judged', unseen: 'not-judged' },
+      full: 'admitted',
+      partly: 'admitted',
+      failed: 'reference-fails',
+      convincing: 'admitted',
+      unconvincing: 'not-completed',
+      unclear: 'not-judged',
+      unseen: 'not-judged',
     });
   });
 
@@ -213,7 +225,10 @@ describe('the verdict of a candidate', () => {
     expect(await verdictsOf(campaign)).toEqual({ unplayed: 'admitted', refused: 'empty-result' });
     const trails = await campaign.store.admission.listTrails(campaign.campaignId);
     expect(trails.get('unplayed')![0]).toEqual({
-      ...{ stage: 'executed', passed: true, reason: 'validation is off', detail: {} },
+      stage: 'executed',
+      passed: true,
+      reason: 'validation is off',
+      detail: {},
     });
     expect(trails.get('refused')!.at(-1)).toMatchObject({ stage: 'valid', passed: false, reason: 'empty-result' });
   });
@@ -225,7 +240,8 @@ describe('ten candidates of a language model, of which two do not answer their q
   const candidates = Array.from({ length: 10 }, (_, n) => ({
     id: idOf('random', n),
     changes: {
-      ...{ goal: `Count the visitors of museum ${n}.`, contextId: '1/random/0' },
+      goal: `Count the visitors of museum ${n}.`,
+      contextId: '1/random/0',
       referenceActions: [actionOf(isWrong(n) ? n + 1 : n)], // the replay scores 1 for either
     },
   }));
@@ -352,7 +368,9 @@ describe('with an embedding model', () => {
       for (let attempt = 0; attempt < 2; attempt++) await admit(campaign);
       expect(model.log).toHaveLength(paid);
       expect(await verdictsOf(campaign)).toMatchObject({
-        ...{ [idOf('rare', 0)]: 'duplicate', [idOf('rare', 1)]: 'held-out', [idOf('rare', 2)]: 'admitted' },
+        [idOf('rare', 0)]: 'duplicate',
+        [idOf('rare', 1)]: 'held-out',
+        [idOf('rare', 2)]: 'admitted',
       });
       const [round] = await store.admission.listDiversity(campaign.campaignId);
       expect(round).toMatchObject({ encoder: 'scripted/scripted-embedding', tasks: 1, similarity: null });

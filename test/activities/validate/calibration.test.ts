@@ -10,7 +10,7 @@ import {
   seedAnswers,
   type JudgeErrors,
 } from '../../support/models/reference-judge';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { calibrate, nextIteration, startJudging, type JudgedCampaigns } from '../rollout/judged-campaign';
 
 let judging: JudgedCampaigns;
@@ -147,7 +147,9 @@ test('answers that are malformed after a repair are unusable and give no verdict
   expect(unusable).toHaveLength(4);
   for (const { completed, failure, callId, criteria } of unusable)
     expect({ completed, failure, callId, criteria }).toEqual({
-      ...{ completed: null, failure: 'malformed', criteria: null },
+      completed: null,
+      failure: 'malformed',
+      criteria: null,
       callId: expect.stringMatching(/\/repair$/),
     });
 });

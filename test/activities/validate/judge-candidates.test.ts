@@ -7,7 +7,7 @@ import type { NewTask } from '../../../src/store/tasks/tasks';
 import { listJudgeAgreement } from '../../../src/report/sections/judge/query';
 import { judgeAnswer, judgeByAnswers, judgeQuestion, seedAnswers } from '../../support/models/reference-judge';
 import { attempt } from '../../store/support/new-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 import { startJudging, type JudgedCampaign, type JudgedCampaigns } from '../rollout/judged-campaign';
 
 let judging: JudgedCampaigns;

@@ -10,7 +10,7 @@ import { cellManifest } from '../../../src/store/experiment/cell-manifest';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { insertFrozen, twoArms } from '../../support/frozen-experiment';
 import { simulatedCell } from '../../support/long-table';
-import { proposeValidated, taskCampaign, type TaskCampaign } from '../base/task-campaign';
+import { proposeValidated, taskCampaign, type TaskCampaign } from '../context/task-campaign';
 import { admitted } from '../../store/support/new-campaign';
 
 let database: FreshDatabase;
@@ -52,7 +52,8 @@ const propose = (campaign: TaskCampaign, refill: number, aims: Record<string, nu
     Object.entries(aims).flatMap(([aim, count]) =>
       Array.from({ length: count }, (_, n) => ({
         id: candidateTaskId(1, aim, `${reward > 0 ? 'good' : 'bad'}-${refill}.${n}`),
-        ...{ reward, changes: { refill } },
+        reward,
+        changes: { refill },
       })),
     ),
   );
@@ -76,7 +77,8 @@ test('a campaign is refilled until it admits as many tasks as the other, and no 
   const planned = countPlanned(random.services);
   await expect(planned({ ...random.key, purpose: 'validation' })).resolves.toMatchObject({ tasks: 7 });
   await expect(planned({ ...random.key, purpose: 'validation', refill: 1 })).resolves.toMatchObject({
-    ...{ earlier: 7, tasks: 11 },
+    earlier: 7,
+    tasks: 11,
   });
   await expect(admitRefill(random, 1)).resolves.toEqual([]);
   const met = [{ iteration: 1, matched: other.name, wanted: 5, admitted: 5, refills: 1 }];

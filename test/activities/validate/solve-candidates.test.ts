@@ -12,7 +12,7 @@ import { startScriptedModel, type Rule, type ScriptedModel } from '../../support
 import { requestKind, sqlExplorer } from '../../support/models/sql-explorer';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { flaggedCampaign, type FlaggedCampaign } from '../synthesize/flagged-campaign';
-import { inActivity } from '../base/in-activity';
+import { inActivity } from '../context/in-activity';
 
 let database: FreshDatabase;
 let environment: EnvironmentServer;

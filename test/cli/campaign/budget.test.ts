@@ -9,8 +9,8 @@ import { stackDown, stackUp } from '../../../src/stack';
 import { findTemporal } from '../../../src/stack/temporal-service';
 import { readState } from '../../../src/stack/stack-state';
 import type { Budget } from '../../../src/store/spending/budgets';
-import { migrate } from '../../../src/store/base/migrate';
-import { createPool } from '../../../src/store/base/pool';
+import { migrate } from '../../../src/store/database/migrate';
+import { createPool } from '../../../src/store/database/pool';
 import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
 import { connectWorker } from '../../../src/temporal/connect-worker';
 import { memoOf } from '../../../src/domain/campaign/memo';
@@ -78,7 +78,9 @@ async function listedBy(name: UiList['name']): Promise<string[]> {
 const startIdle = (name: string, campaignId: number) => {
   const workflowId = `campaign/${name}`;
   return client.workflow.start<typeof campaign>('campaign', {
-    ...{ workflowId, taskQueue: 'idle', args: [{ ...stateOf(name, 'sft', 0), campaignId }] },
+    workflowId,
+    taskQueue: 'idle',
+    args: [{ ...stateOf(name, 'sft', 0), campaignId }],
     ...memoOf({ recovery: 'default' }, workflowId, { weight: 1, campaignId }),
   });
 };
@@ -156,7 +158,8 @@ test('a campaign that parks at its budget names the command that continues it', 
   const workers = await Promise.all(
     queues.map((taskQueue) =>
       Worker.create({
-        ...{ ...shared, taskQueue },
+        ...shared,
+        taskQueue,
         ...(taskQueue === 'workflow' ? { workflowBundle: builtWorkflows } : { activities: scripted.activities }),
       }),
     ),

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readConfig, type Config } from '../../../src/config';
-import { deriveSeed } from '../../../src/domain/base/seed-tree';
+import { deriveSeed } from '../../../src/domain/random/seed-tree';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { runCli } from '../../support/stack';
 
@@ -14,7 +14,9 @@ beforeAll(async () => {
   server = await startEnvironmentServer('--environments', 'bfcl,intercode-sql', '--state', path.join(home, 'state'));
   writeFileSync(path.join(home, 'token'), server.token);
   config = readConfig({
-    ...{ PATH: process.env['PATH'], COEVOLVE_HOME: home, COEVOLVE_ENVIRONMENT_URL: server.url },
+    PATH: process.env['PATH'],
+    COEVOLVE_HOME: home,
+    COEVOLVE_ENVIRONMENT_URL: server.url,
     COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(home, 'token'),
   });
 });

@@ -3,7 +3,7 @@ import { planText } from '../../../src/cli/experiment/plan-text';
 import { planDetectable } from '../../../src/client/experiments/plan-detectable';
 import { planExperiment } from '../../../src/client/experiments/plan-experiment';
 import { readConfig } from '../../../src/config';
-import { readExperiment } from '../../../src/spec/experiment/read-experiment';
+import { readExperiment } from '../../../src/specification/experiment/read-experiment';
 
 const smoke = path.resolve(__dirname, '../../../examples/experiments/smoke.yaml');
 const config = readConfig({ COEVOLVE_HOME: '/nonexistent', COEVOLVE_DEVICES: '1x80GiB' }); // no probe of a CPU

@@ -30,8 +30,11 @@ afterAll(async () => {
 const evaluate = (...args: string[]) =>
   runCli(
     readConfig({
-      ...{ PATH: process.env['PATH'], COEVOLVE_HOME: home, COEVOLVE_LLM_PROVIDERS: providersFile },
-      ...{ COEVOLVE_ENVIRONMENT_URL: server.url, COEVOLVE_ENVIRONMENT_TOKEN_FILE: tokenFile },
+      PATH: process.env['PATH'],
+      COEVOLVE_HOME: home,
+      COEVOLVE_LLM_PROVIDERS: providersFile,
+      COEVOLVE_ENVIRONMENT_URL: server.url,
+      COEVOLVE_ENVIRONMENT_TOKEN_FILE: tokenFile,
     }),
     ['prompts', 'eval', '--model', 'large-1', ...args],
   );

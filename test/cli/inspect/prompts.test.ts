@@ -24,7 +24,9 @@ test('a named prompt is printed with its template and the schema of its answer',
   const { stdout: json } = await cli('abstraction', '--json');
   expect(JSON.parse(json)).toMatchObject([
     {
-      ...{ name: 'abstraction', version: 2, template: [{ role: 'system' }, { role: 'user' }] },
+      name: 'abstraction',
+      version: 2,
+      template: [{ role: 'system' }, { role: 'user' }],
       answer: { type: 'object', required: ['candidates'] },
     },
   ]);

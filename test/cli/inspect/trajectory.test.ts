@@ -2,7 +2,11 @@ import { transcript } from '../../../src/cli/inspect/trajectory';
 import type { TrajectoryRow } from '../../../src/store/trajectories/trajectories';
 
 const trajectory = {
-  ...{ id: '1/train/abc/t/0', outcome: 'scored', reward: 1, stopReason: 'completed', seed: 7 },
+  id: '1/train/abc/t/0',
+  outcome: 'scored',
+  reward: 1,
+  stopReason: 'completed',
+  seed: 7,
   opening: [{ role: 'user', content: 'How many?' }],
   turns: [{ action: 'select 1', observation: [{ role: 'tool', content: '1\n2' }] }],
 } as unknown as TrajectoryRow;

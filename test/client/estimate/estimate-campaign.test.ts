@@ -4,7 +4,7 @@ import path from 'node:path';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { estimateCampaign, type KnownSpeeds } from '../../../src/client/estimate/estimate-campaign';
 import { readConfig } from '../../../src/config';
-import { resolveSpec } from '../../../src/spec/read-spec';
+import { resolveSpec } from '../../../src/specification/read-spec';
 
 /** A model of 7 billion parameters that is not imported here. */
 const policy = { source: 'imported', model: 'seven', parameters: 7e9, adapter: {} };

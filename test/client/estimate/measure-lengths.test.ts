@@ -1,9 +1,9 @@
 import { measureLengths } from '../../../src/client/estimate/measure-lengths';
 import { readConfig } from '../../../src/config';
-import { estimate } from '../../../src/spec/estimate';
-import { measuredTraining } from '../../../src/spec/estimate-training';
-import { resolveSpec } from '../../../src/spec/read-spec';
-import { readSpecFile } from '../../../src/spec/read-spec-file';
+import { estimate } from '../../../src/specification/estimate';
+import { measuredTraining } from '../../../src/specification/estimate-training';
+import { resolveSpec } from '../../../src/specification/read-spec';
+import { readSpecFile } from '../../../src/specification/read-spec-file';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 let server: EnvironmentServer;

@@ -1,7 +1,7 @@
 import { measureSpeeds } from '../../../src/client/estimate/measure-speeds';
 import { readConfig } from '../../../src/config';
-import { estimate } from '../../../src/spec/estimate';
-import { resolveSpec, specHash } from '../../../src/spec/read-spec';
+import { estimate } from '../../../src/specification/estimate';
+import { resolveSpec, specHash } from '../../../src/specification/read-spec';
 import { createStore } from '../../../src/store';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { hash, trainingRun } from '../../store/support/new-campaign';
@@ -24,7 +24,12 @@ test('the speed of earlier jobs with the policy replaces a probe, and the estima
   const store = createStore(pool);
   const spec = specOf({ compute: { reuse: true, device: 'cpu' } });
   const { id } = await store.campaigns.save({
-    ...{ name: 'earlier', recipe: 'rft', environment: 'intercode-sql', spec, specHash: specHash(spec), seed: 1 },
+    name: 'earlier',
+    recipe: 'rft',
+    environment: 'intercode-sql',
+    spec,
+    specHash: specHash(spec),
+    seed: 1,
   });
   const key = { campaignId: id, iteration: 0, epoch: await store.iterations.open(id, 0) };
   const job = { jobKey: 'earlier/job', epoch: key.epoch };
@@ -49,7 +54,9 @@ test.each([
 ])('a campaign %s is not probed', async (_name, changes) => {
   const started = Date.now();
   await expect(measureSpeeds(config, specOf(changes), null)).resolves.toEqual({
-    ...{ training: null, attempts: null, problem: null },
+    training: null,
+    attempts: null,
+    problem: null,
   });
   expect(Date.now() - started).toBeLessThan(1000);
 });

@@ -7,7 +7,7 @@ import type { CombinedExperiments } from '../../../src/domain/experiment/combine
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
 import { renderCombined } from '../../../src/report/experiment';
 import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
-import { experimentHash } from '../../../src/spec/experiment/same-experiment';
+import { experimentHash } from '../../../src/specification/experiment/same-experiment';
 import { type Simulation, simulateRecord } from '../../support/long-table';
 
 const config = readConfig({ PATH: process.env['PATH'] });

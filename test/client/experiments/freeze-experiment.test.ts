@@ -4,7 +4,7 @@ import path from 'node:path';
 import { freezeExperiment } from '../../../src/client/experiments/freeze-experiment';
 import { withSession, type Session } from '../../../src/client/session';
 import { readConfig, type Config } from '../../../src/config';
-import { loadExperiment } from '../../../src/spec/experiment/read-experiment';
+import { loadExperiment } from '../../../src/specification/experiment/read-experiment';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { insertFrozen, ofEarlierRelease } from '../../support/frozen-experiment';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
@@ -20,8 +20,11 @@ beforeAll(async () => {
   server = await startEnvironmentServer('--environments', 'intercode-sql', '--state', path.join(home, 'state'));
   writeFileSync(path.join(home, 'token'), server.token);
   config = readConfig({
-    ...{ PATH: process.env['PATH'], COEVOLVE_HOME: home, COEVOLVE_ENVIRONMENT_URL: server.url },
-    ...{ COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(home, 'token'), DATABASE_URL: database.url },
+    PATH: process.env['PATH'],
+    COEVOLVE_HOME: home,
+    COEVOLVE_ENVIRONMENT_URL: server.url,
+    COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(home, 'token'),
+    DATABASE_URL: database.url,
   });
 });
 afterAll(async () => {
@@ -39,7 +42,10 @@ test('freezing stores the content and its versions, and freezing it again change
     await freezeExperiment(session, loaded),
   ]);
   expect(first).toMatchObject({
-    ...{ outcome: 'frozen', version: 1, resolved: loaded.experiment, source: loaded.source },
+    outcome: 'frozen',
+    version: 1,
+    resolved: loaded.experiment,
+    source: loaded.source,
     manifest: {
       analysisVersion: 2,
       code: { node: process.version, locks: { 'package-lock.json': expect.stringMatching(/^[0-9a-f]{64}$/) } },
@@ -78,7 +84,8 @@ test('a changed file is an amendment with its differences, and needs --amend onc
       ),
     });
     await expect(freezeExperiment(session, changed, { amend: true })).resolves.toMatchObject({
-      ...{ outcome: 'amended', version: 2 },
+      outcome: 'amended',
+      version: 2,
       differences: [{ key: 'question', first: experiment.question, second: 'Another?' }],
     });
   });

@@ -5,11 +5,11 @@ import { analyzeExperiment } from '../../../src/client/experiments/analyze-exper
 import { exportExperiment } from '../../../src/client/experiments/export-experiment';
 import { importCells } from '../../../src/client/experiments/import-cells';
 import { readConfig } from '../../../src/config';
-import { canonicalJson } from '../../../src/domain/base/canonical-json';
+import { canonicalJson } from '../../../src/domain/canonical-json';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
 import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
-import { readExperiment } from '../../../src/spec/experiment/read-experiment';
-import { experimentHash } from '../../../src/spec/experiment/same-experiment';
+import { readExperiment } from '../../../src/specification/experiment/read-experiment';
+import { experimentHash } from '../../../src/specification/experiment/same-experiment';
 import { createStore } from '../../../src/store';
 import { type FreshDatabase, freshDatabase } from '../../support/database';
 import { insertFrozen, ofEarlierRelease } from '../../support/frozen-experiment';
@@ -118,7 +118,12 @@ test('exported lines of the database are those that were imported, and all cells
   const formats = ['jsonl', 'csv', 'md', 'latex'] as const;
   const files = await exportExperiment(session, 'toy', { formats, cells: null, folder });
   expect(files.map((name) => path.basename(name))).toEqual([
-    ...['toy.jsonl', 'toy-scores.csv', 'toy-arms.csv', 'toy-contrasts.csv', 'toy.md', 'toy.tex'],
+    'toy.jsonl',
+    'toy-scores.csv',
+    'toy-arms.csv',
+    'toy-contrasts.csv',
+    'toy.md',
+    'toy.tex',
   ]);
   const scores = (text: string): string[] =>
     text.split('\n').flatMap((line) => (line.includes('"kind":"score"') ? [canonicalJson(JSON.parse(line))] : []));

@@ -1,7 +1,11 @@
 import { attemptLine, newestProgress, type AttemptProgress } from '../../../src/domain/campaign/attempt-progress';
 
 const progress = (changes: Partial<AttemptProgress>): AttemptProgress => ({
-  ...{ iteration: 3, purpose: 'train', step: 0, done: 500, planned: 2_000 },
+  iteration: 3,
+  purpose: 'train',
+  step: 0,
+  done: 500,
+  planned: 2_000,
   ...changes,
 });
 const running = { iteration: 3, phase: 'rollout' } as const;

@@ -1,6 +1,6 @@
-import { deriveSeed } from '../../../src/domain/base/seed-tree';
+import { deriveSeed } from '../../../src/domain/random/seed-tree';
 import { iterationSeed } from '../../../src/domain/campaign/iteration-seed';
-import { resolveSpec } from '../../../src/spec/read-spec';
+import { resolveSpec } from '../../../src/specification/read-spec';
 
 const base = { name: 'a', seed: 7, environment: { name: 'intercode-sql' }, recipe: 'eto' };
 

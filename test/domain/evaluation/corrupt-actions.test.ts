@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { corruptActions, type CorruptionKind } from '../../../src/domain/evaluation/corrupt-actions';
-import { createRandom } from '../../../src/domain/base/seeded-random';
+import { createRandom } from '../../../src/domain/random/seeded-random';
 import { splitCalls } from '../../../src/domain/rollout/split-calls';
 
 const sql = ["SELECT name FROM singer WHERE country = 'France' AND age > 30 LIMIT 3", 'submit'];

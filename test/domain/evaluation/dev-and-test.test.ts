@@ -1,4 +1,4 @@
-import { createRandom } from '../../../src/domain/base/seeded-random';
+import { createRandom } from '../../../src/domain/random/seeded-random';
 import { decidePromotion, defaultPromotionSettings } from '../../../src/domain/evaluation/promotion';
 import { mean } from '../../../src/domain/evaluation/statistics';
 

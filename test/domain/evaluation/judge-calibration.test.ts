@@ -12,7 +12,11 @@ const item = fc.record({ corrupted: fc.boolean(), completed: fc.constantFrom(tru
 const items = fc.array(item, { maxLength: 60 });
 
 const counts = (changes: Partial<Confusion>): Confusion => ({
-  ...{ truePositives: 20, falsePositives: 0, trueNegatives: 20, falseNegatives: 0, unusable: 0 },
+  truePositives: 20,
+  falsePositives: 0,
+  trueNegatives: 20,
+  falseNegatives: 0,
+  unusable: 0,
   ...changes,
 });
 

@@ -9,11 +9,19 @@ import {
 type Cells = Parameters<typeof nextCell>[0];
 
 const arm = (name: string, matches: string | null = null): ExperimentState['arms'][number] => ({
-  ...{ name, matches, nondeterminism: [] },
+  name,
+  matches,
+  nondeterminism: [],
 });
 const cells = (changes: Partial<Cells> = {}): Cells => ({
-  ...{ arms: [arm('signals'), arm('random', 'signals')], seeds: 2, futilityLook: null, concurrency: 1 },
-  ...{ stopped: [], running: [], closed: [], ...changes },
+  arms: [arm('signals'), arm('random', 'signals')],
+  seeds: 2,
+  futilityLook: null,
+  concurrency: 1,
+  stopped: [],
+  running: [],
+  closed: [],
+  ...changes,
 });
 const named = (list: readonly { arm: string; seed: number }[]): string[] => list.map((c) => `${c.arm}-s${c.seed}`);
 const signals = (seed: number) => ({ arm: 'signals', seed });
@@ -42,8 +50,14 @@ test('cells that run at once are of different seeds, whose starts differ; a seed
     state = { ...state, running, closed: [...state.closed, ...ended] };
   }
   expect(order.slice(0, 8)).toEqual([
-    ...['none-s1', 'none-s2', 'static-s1', 'static-s2', 'oracle-s1', 'oracle-s2'],
-    ...['none-s3', 'none-s4'],
+    'none-s1',
+    'none-s2',
+    'static-s1',
+    'static-s2',
+    'oracle-s1',
+    'oracle-s2',
+    'none-s3',
+    'none-s4',
   ]);
   expect(order).toHaveLength(12);
 });

@@ -1,7 +1,8 @@
 import { seedsOfUnequalStarts, startPolicy } from '../../../src/domain/experiment/starts';
 
 const cell = (arm: string, seed: number, policy: string, { sft = 14, sha256 = 'd' } = {}) => ({
-  ...{ arm, seed },
+  arm,
+  seed,
   manifest: {
     spec: { training: { sft: { epochs: sft } } },
     datasets: [

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { AgentRole } from '../../../src/domain/base/roles';
+import type { AgentRole } from '../../../src/domain/roles';
 import type { ScoredAttempt } from '../../../src/domain/rollout/trajectory';
 
 /** Creates an attempt whose id contains its iteration, role, task and number. */

@@ -129,7 +129,8 @@ describe('functions beside the messages, for a chat template', () => {
     const { messages, tools } = withFunctionsAsTools([list('ls'), go, called, ...later]);
     expect(tools).toEqual([tool('ls')]);
     expect(messages).toEqual([
-      ...[go, called],
+      go,
+      called,
       message('user', `You may also call these functions, one JSON object per line:\n${lines('rm')}\n\nNow?`),
     ]);
   });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { createRandom } from '../../../src/domain/base/seeded-random';
+import { createRandom } from '../../../src/domain/random/seeded-random';
 import {
   defaultForgettingSettings,
   detectForgetting,
@@ -236,7 +236,8 @@ describe('the test of a drop', () => {
     const first = groupOf([1, 1, 1, 1], { iteration: 1, policyId: 'step-1' });
     const second = groupOf([0, 0, 0, 0], { iteration: 1, policyId: 'step-2' }).map((attempt, i) => ({
       ...attempt,
-      ...{ attempt: 4 + i, trajectoryId: `second/${i}` },
+      attempt: 4 + i,
+      trajectoryId: `second/${i}`,
     }));
     expect(idsOf(detectForgetting([...first, ...second], [], drop))).toEqual(second.map((one) => one.trajectoryId));
   });

@@ -1,4 +1,4 @@
-import { createRandom } from '../../../src/domain/base/seeded-random';
+import { createRandom } from '../../../src/domain/random/seeded-random';
 import type { ScoredAttempt } from '../../../src/domain/rollout/trajectory';
 import { defaultFeedbackSettings, detectSignals } from '../../../src/domain/signals/detect-signals';
 import { rateSignals, type SignalRate } from '../../../src/domain/signals/unchanged-policy';

@@ -40,7 +40,9 @@ const check = (environment: string, settings: Partial<CheckSettings> = {}) =>
 test.each(['bfcl', 'intercode-sql', 'warehouse'])('%s passes every check', async (environment) => {
   const report = await check(environment);
   expect(report).toMatchObject({
-    ...{ environment, tasks: 20, verdict: 'passed' },
+    environment,
+    tasks: 20,
+    verdict: 'passed',
     gold: { tried: 20, good: 20 },
     wrong: { nonsense: { tried: 20, good: 20 } },
     deterministic: { promise: 'observations', tried: 20, good: 20 },
@@ -103,8 +105,10 @@ test.each([
 ])('the checks detect an environment with the flaw "$flaw"', async ({ flaw, good }) => {
   const { verdict, gold, wrong, deterministic, concurrency, leaked } = await check('flawed', { options: { flaw } });
   const found = {
-    ...{ gold: gold!.good, nonsense: wrong.nonsense.good },
-    ...{ deterministic: deterministic.good, concurrency: concurrency.good },
+    gold: gold!.good,
+    nonsense: wrong.nonsense.good,
+    deterministic: deterministic.good,
+    concurrency: concurrency.good,
   };
   expect(found).toEqual(good);
   expect(leaked).toMatchObject({ killed: 10, sessions: 0 });

@@ -1,4 +1,4 @@
-import type { EnvironmentSession, Observation } from '../../../src/envs/base/environment';
+import type { EnvironmentSession, Observation } from '../../../src/envs/contract/environment';
 import { playEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { SampledAction } from '../../../src/domain/rollout/turn';
 
@@ -83,7 +83,10 @@ test('an attempt with a full context has failed and keeps its turns', async () =
   const { session } = scripted(observation('question'), observation('row', { reward: 1 }));
   const stopping: ChooseAction = (_, step) => Promise.resolve(step === 1 ? null : 'select 1');
   await expect(playEpisode(session, request, stopping, 5)).resolves.toMatchObject({
-    ...{ reward: 0, rawScore: null, stopReason: 'token-limit', turns: [{ action: 'select 1' }] },
+    reward: 0,
+    rawScore: null,
+    stopReason: 'token-limit',
+    turns: [{ action: 'select 1' }],
   });
 });
 
@@ -108,8 +111,11 @@ test('the policy sees the whole conversation with its own actions', async () => 
 
 test('sampled actions keep their token ids, and the episode counts their tokens', async () => {
   const sampled: SampledAction = {
-    ...{ content: 'select 1', finishReason: 'stop' },
-    ...{ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.1, -0.2] },
+    content: 'select 1',
+    finishReason: 'stop',
+    promptTokenIds: [1, 2, 3],
+    tokenIds: [4, 5],
+    logprobs: [-0.1, -0.2],
   };
   const { session } = scripted(observation('question'), observation('row'));
   const episode = await playEpisode(session, request, () => Promise.resolve(sampled), 2);

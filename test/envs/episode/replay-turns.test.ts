@@ -1,4 +1,4 @@
-import { EnvironmentError } from '../../../src/envs/base/environment-error';
+import { EnvironmentError } from '../../../src/envs/contract/environment-error';
 import { playEpisode, playJournaledEpisode } from '../../../src/envs/episode/play-episode';
 import { ReplayMismatch, type ReplayChecks } from '../../../src/envs/episode/replay-turns';
 import type { RecordedTurn } from '../../../src/domain/rollout/turn';
@@ -23,7 +23,8 @@ async function turnsUntil(crash: number, checks: ReplayChecks, world: World = { 
 
 const resume = (world: World, checks: ReplayChecks, turns: RecordedTurn[], sampled: number[] = []) =>
   playJournaledEpisode(worldSession(world), request, attentivePolicy(sampled), {
-    ...{ maxTurns, journal: memoryJournal(checks, turns) },
+    maxTurns,
+    journal: memoryJournal(checks, turns),
   });
 
 test.each([0, 1, 2, 3, 4])(
@@ -75,7 +76,8 @@ const mismatches: { subject: string; world: World; turn: number; problem: RegExp
   {
     subject: 'a change of the functions',
     world: { length, otherwise: { 1: seen('?', { messages: [{ role: 'functions', content: '[{"name":"jump"}]' }] }) } },
-    ...{ turn: 1, problem: /turn 1 / },
+    turn: 1,
+    problem: /turn 1 /,
   },
   { subject: 'an earlier end', world: { length: 3 }, turn: 3, problem: /turn 3 ends the episode/ },
 ];
@@ -103,7 +105,9 @@ test('if only scores are repeatable, a different score is a mismatch', async () 
   const turns = await turnsUntil(3, 'score');
   const world = { length, otherwise: { 2: seen('as ever', { score: 0.1 }) } };
   await expect(resume(world, 'score', turns)).rejects.toMatchObject({
-    ...{ name: 'ReplayMismatch', turn: 2, message: 'turn 2 scores 0.1, not 0.4, when it is replayed' },
+    name: 'ReplayMismatch',
+    turn: 2,
+    message: 'turn 2 scores 0.1, not 0.4, when it is replayed',
   });
 });
 

@@ -1,4 +1,4 @@
-import { EnvironmentError, type EnvironmentErrorKind } from '../../../src/envs/base/environment-error';
+import { EnvironmentError, type EnvironmentErrorKind } from '../../../src/envs/contract/environment-error';
 import { retryWhenUnavailable } from '../../../src/envs/episode/retry-when-unavailable';
 
 const { signal } = new AbortController();

@@ -1,4 +1,4 @@
-import { EnvironmentError } from '../../../src/envs/base/environment-error';
+import { EnvironmentError } from '../../../src/envs/contract/environment-error';
 import { sessionRetries } from '../../../src/envs/episode/session-retries';
 
 const { signal } = new AbortController();

@@ -76,7 +76,8 @@ test('a replay can be checked by scores alone if the environment has scores', as
   const resume = (recorded: RecordedTurn[]) =>
     inSession(name, (session) =>
       playJournaledEpisode(session, resetOf(task!), gold(task!), {
-        ...{ maxTurns: task!.reference_actions.length + 1, journal: memoryJournal('score', recorded) },
+        maxTurns: task!.reference_actions.length + 1,
+        journal: memoryJournal('score', recorded),
       }),
     );
   await expect(resume(turns)).resolves.toMatchObject({ reward: 1 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environmentData, type TaskRecord } from '../../../src/envs/server/environment-data';
-import type { EnvironmentSession } from '../../../src/envs/base/environment';
+import type { EnvironmentSession } from '../../../src/envs/contract/environment';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode } from '../../../src/envs/episode/play-episode';
 import { freePort, startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
@@ -156,7 +156,11 @@ describe('the data routes', () => {
 
   test('the routes return variants with the index of their parent', async () => {
     const variants = await environmentData(server).variants(name, {
-      ...{ parents: tasks.map(({ definition }) => definition), relation: 'neighbour', count: 6, seed: 1, options: {} },
+      parents: tasks.map(({ definition }) => definition),
+      relation: 'neighbour',
+      count: 6,
+      seed: 1,
+      options: {},
     });
     expect(variants.length).toBeGreaterThan(0);
     for (const { parent } of variants) expect([0, 1, 2]).toContain(parent);

@@ -9,8 +9,12 @@ afterAll(() => server.stop());
 
 const request = { split: 'train', count: 2, seed: 7, options: {} } as const;
 const record = {
-  ...{ task_id: 't', goal: 'How many?', definition: {}, features: { difficulty: 1 } },
-  ...{ content_key: 'k', reference_actions: ['select 1'] },
+  task_id: 't',
+  goal: 'How many?',
+  definition: {},
+  features: { difficulty: 1 },
+  content_key: 'k',
+  reference_actions: ['select 1'],
 };
 const tasks = () => environmentData({ url: server.url, token: 'secret' }).tasks('sql', request);
 
@@ -46,7 +50,8 @@ const answers: { answer: string; given: Answer; kind: string; problem: string }[
   {
     answer: 'a task without its gold',
     given: { body: { tasks: [record, { ...record, reference_actions: undefined }] } },
-    ...{ kind: 'rejected', problem: 'wrong fields in the answer: tasks.1.reference_actions' },
+    kind: 'rejected',
+    problem: 'wrong fields in the answer: tasks.1.reference_actions',
   },
 ];
 
@@ -55,7 +60,9 @@ test.each(answers)(
   async ({ given, kind, problem }) => {
     server.answerWith(given);
     await expect(tasks()).rejects.toMatchObject({
-      ...{ name: 'EnvironmentError', kind, message: expect.stringContaining(problem) },
+      name: 'EnvironmentError',
+      kind,
+      message: expect.stringContaining(problem),
     });
     expect(server.requests).toHaveLength(1);
   },

@@ -10,7 +10,9 @@ afterAll(() => server.stop());
 
 const list = (task: string) => {
   const answers: Record<string, string> = {
-    ...{ '/list_environments': '["env"]', '/env/splits': '["train"]', '/env/tasks': `{"tasks": [{"id": 1}, ${task}]}` },
+    '/list_environments': '["env"]',
+    '/env/splits': '["train"]',
+    '/env/tasks': `{"tasks": [{"id": 1}, ${task}]}`,
   };
   server.answerWith((path) => ({ body: answers[path] }));
   return listTasks({ name: 'other', endpoint: { url: server.url } } as ThirdPartyServer, 'train');
@@ -27,6 +29,8 @@ test.each([
   ['1e400', 'tasks.1: found Infinity'],
 ])('the listed task %s, with a number that no JSON can store, is rejected with its field', async (task, problem) => {
   await expect(list(task)).rejects.toMatchObject({
-    ...{ name: 'EnvironmentError', kind: 'rejected', message: `/env/tasks: ${problem}, expected a finite number` },
+    name: 'EnvironmentError',
+    kind: 'rejected',
+    message: `/env/tasks: ${problem}, expected a finite number`,
   });
 });

@@ -24,7 +24,12 @@ test('a server has defaults for all settings except its URL', () => {
   const servers = read('servers: { counting: { url: "http://127.0.0.1:9000/envs/counting/", tokenFile: ./token } }');
   expect(servers.get('counting')).toMatchObject({
     endpoint: { url: 'http://127.0.0.1:9000/envs/counting', token: 'secret' },
-    ...{ name: 'counting', tasks: 1000, heldOutTasks: 200, maxTurns: 30, replay: 'none', sessions: 8 },
+    name: 'counting',
+    tasks: 1000,
+    heldOutTasks: 200,
+    maxTurns: 30,
+    replay: 'none',
+    sessions: 8,
     reward: { min: 0, max: 1, of: 'last' },
   });
 });

@@ -1,4 +1,4 @@
-import { campaignSpecSchema } from '../../../src/spec/campaign-spec';
+import { campaignSpecSchema } from '../../../src/specification/campaign-spec';
 import { judgeAttemptPrompt, judgePrompt, judgeVersion } from '../../../src/llm/prompts/judge';
 import { isCompleted, judgeAnswer, judgeQuestion } from '../../support/models/reference-judge';
 
@@ -42,7 +42,10 @@ test('a rendered prompt contains request, criterion, reference, attempt and stop
   const text = messages.map(({ content }) => content).join('\n');
   for (const piece of [input.goal, input.criterion, 'Database: singer', "[('Joe',)]"]) expect(text).toContain(piece);
   expect(judgeQuestion({ messages })).toEqual({
-    ...{ goal: input.goal, solvedOnce: referenceActions, played: referenceActions, end: 'completed' },
+    goal: input.goal,
+    solvedOnce: referenceActions,
+    played: referenceActions,
+    end: 'completed',
   });
   const candidate = judgeQuestion({ messages: judgePrompt.render(input) })!;
   expect(candidate).toEqual({ ...judgeQuestion({ messages }), solvedOnce: [] });
@@ -93,7 +96,11 @@ test('a judge version consists of prompt, provider, model and temperature', () =
     judge: { provider: 'far', model: 'large', price: { inputPerMillion: 1, outputPerMillion: 2 }, temperature: 0.2 },
   };
   const spec = campaignSpecSchema.parse({
-    ...{ name: 'c', seed: 1, recipe: 'combined', environment: { name: 'intercode-sql' }, llm: { models } },
+    name: 'c',
+    seed: 1,
+    recipe: 'combined',
+    environment: { name: 'intercode-sql' },
+    llm: { models },
   });
   expect(judgeVersion(spec)).toBe('judge@2 far/large at 0.2');
   expect(judgeVersion(spec, judgeAttemptPrompt)).toBe('judge-attempt@1 far/large at 0.2');

@@ -61,8 +61,12 @@ describe('a rendered prompt contains its input unchanged', () => {
     'the exploration prompt for %s contains opening, run and turns',
     (aim, prompt) => {
       const reflection = {
-        ...{ summary: 'it tried', failureCause: 'no join', instabilityPattern: 'wavers' },
-        ...{ focusPatterns: ['joins'], explorationObjectives: ['join two tables'], doNotRepeat: ['select *'] },
+        summary: 'it tried',
+        failureCause: 'no join',
+        instabilityPattern: 'wavers',
+        focusPatterns: ['joins'],
+        explorationObjectives: ['join two tables'],
+        doNotRepeat: ['select *'],
       };
       const guided = aim === 'random' ? null : reflection;
       const earlierRuns = [

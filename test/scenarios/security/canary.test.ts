@@ -62,18 +62,26 @@ const small = {
   environment: {
     name: 'intercode-sql',
     options: { databases: ['poker_player'], max_difficulty: 2 },
-    ...{ trainTasks: 12, heldOutTasks: 6, maxTurns: 2 },
+    trainTasks: 12,
+    heldOutTasks: 6,
+    maxTurns: 2,
   },
   rollouts: { attempts: 2, maxTokens: 24 },
   training: {
     init: { hiddenSize: 32, layers: 1, heads: 2, kvHeads: 1, feedForwardSize: 64 },
-    ...{ sft: { epochs: 1 }, dpo: { epochs: 1 }, target: { epochs: 1 } },
+    sft: { epochs: 1 },
+    dpo: { epochs: 1 },
+    target: { epochs: 1 },
   },
 };
 const sealed = { name: 'sealed', seed: 5, recipe: 'eto', iterations: 1, ...small };
 const price = { inputPerMillion: 1, outputPerMillion: 2 };
 const refused = {
-  ...{ name: 'refused', seed: 5, recipe: 'coevolve', iterations: 1, ...small },
+  name: 'refused',
+  seed: 5,
+  recipe: 'coevolve',
+  iterations: 1,
+  ...small,
   llm: { models: { explorer: { provider: 'scripted', model: 'large', price } } },
   training: { init: small.training.init, sft: { epochs: 1 } },
   synthesis: { initialTasks: 2, candidatesPerSignal: 2 },
@@ -481,28 +489,20 @@ test('the codec server decrypts a history for the Web UI', async () => {
 /** Routes that need a token: all except /health and /metrics, which contain no task data. */
 const guarded = {
   'environment-server': [
-    ...[
-      ['GET', '/'],
-      ['GET', '/docs'],
-      ['GET', '/envs/intercode-sql/schema'],
-      ['POST', '/envs/intercode-sql/reset'],
-    ],
-    ...[
-      ['POST', '/data/gold'],
-      ['POST', '/data/tasks'],
-      ['GET', '/leases'],
-      ['POST', '/leases/close'],
-    ],
+    ['GET', '/'],
+    ['GET', '/docs'],
+    ['GET', '/envs/intercode-sql/schema'],
+    ['POST', '/envs/intercode-sql/reset'],
+    ['POST', '/data/gold'],
+    ['POST', '/data/tasks'],
+    ['GET', '/leases'],
+    ['POST', '/leases/close'],
   ],
   'policy-server': [
-    ...[
-      ['GET', '/v1/models'],
-      ['POST', '/v1/chat/completions'],
-    ],
-    ...[
-      ['POST', '/v1/load_lora_adapter'],
-      ['POST', '/v1/unload_lora_adapter'],
-    ],
+    ['GET', '/v1/models'],
+    ['POST', '/v1/chat/completions'],
+    ['POST', '/v1/load_lora_adapter'],
+    ['POST', '/v1/unload_lora_adapter'],
   ],
 };
 type Guarded = keyof typeof guarded;

@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import * as fc from 'fast-check';
-import { ServiceError } from '../../../src/base/errors';
-import { answerBounds, listBounds } from '../../../src/base/json-bounds';
-import type { EnvironmentSession, OpenEnvironment } from '../../../src/envs/base/environment';
+import { ServiceError } from '../../../src/errors/errors';
+import { answerBounds, listBounds } from '../../../src/input/json-bounds';
+import type { EnvironmentSession, OpenEnvironment } from '../../../src/envs/contract/environment';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { closeLeases } from '../../../src/envs/server/close-leases';
@@ -124,8 +124,13 @@ test('a model client returns only vectors of finite numbers', () =>
   ));
 
 const task = {
-  ...{ task_id: 't', goal: 'How many?', definition: { a: [1] }, features: { difficulty: 1 }, parent: 0 },
-  ...{ content_key: 'k', reference_actions: ['select 1'] },
+  task_id: 't',
+  goal: 'How many?',
+  definition: { a: [1] },
+  features: { difficulty: 1 },
+  parent: 0,
+  content_key: 'k',
+  reference_actions: ['select 1'],
 };
 
 test('a client of environment data returns only tasks that can be stored', () =>
@@ -151,8 +156,17 @@ test('a client of the health route returns only whole counts and short deadlines
   ));
 
 const thirdParty = (): ThirdPartyServer => ({
-  ...{ name: 'other', action: 'json', tasks: 1, heldOutTasks: 1, maxTurns: 9, replay: 'none', sessions: 1 },
-  ...{ answerSeconds: 20, reward: { min: 0, max: 1, of: 'last' }, instruction: undefined, endpoint: server },
+  name: 'other',
+  action: 'json',
+  tasks: 1,
+  heldOutTasks: 1,
+  maxTurns: 9,
+  replay: 'none',
+  sessions: 1,
+  answerSeconds: 20,
+  reward: { min: 0, max: 1, of: 'last' },
+  instruction: undefined,
+  endpoint: server,
 });
 
 const listed = { tasks: [{ task_id: 't', goal: 'How many?', features: { difficulty: 1 } }] };
@@ -161,7 +175,9 @@ test.each(['/list_environments', '/env/splits', '/env/tasks'])(
   'tasks that a third-party server lists at %s have short ids and can be stored',
   (route) => {
     const answers: Record<string, unknown> = {
-      ...{ '/list_environments': ['env'], '/env/splits': [{ name: 'all', type: 'train' }], '/env/tasks': listed },
+      '/list_environments': ['env'],
+      '/env/splits': [{ name: 'all', type: 'train' }],
+      '/env/tasks': listed,
     };
     return requireUsable(
       answers[route],

@@ -6,10 +6,15 @@ const effort = { updates: 100, trainedTokens: 5000 };
 
 /** An experiment of three arms and three seeds with 20 tasks, in which one cell of `none` is missing. */
 export const smallAnalysis = (): AnalysisInput => ({
-  ...{ version: analysisVersion, look: 3, looks: [3] },
+  version: analysisVersion,
+  look: 3,
+  looks: [3],
   arms: arms.map((name) => ({ name, replicaOf: null })),
   match: { equal: ['updates'], within: { trainedTokens: 0.05 } },
-  ...{ metric: 'success', alpha: 0.05, margin: 0.05, futility: null },
+  metric: 'success',
+  alpha: 0.05,
+  margin: 0.05,
+  futility: null,
   primary: { name: 'signals - random', plus: 'signals', minus: 'random' },
   secondary: [{ name: 'signals - none', plus: 'signals', minus: 'none' }],
   ordering: arms,
@@ -18,7 +23,11 @@ export const smallAnalysis = (): AnalysisInput => ({
     seeds.map((seed) => {
       const missing = arm === 'none' && seed === 2;
       return {
-        ...{ arm, seed, exploratory: false, leakedTasks: 0, testHash: missing ? null : `tests-${seed}` },
+        arm,
+        seed,
+        exploratory: false,
+        leakedTasks: 0,
+        testHash: missing ? null : `tests-${seed}`,
         ...(missing
           ? { status: 'missing' as const, reason: 'stopped' }
           : { status: 'finished' as const, reason: null }),

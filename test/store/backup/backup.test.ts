@@ -20,8 +20,8 @@ import { writeBackup } from '../../../src/store/backup/backup';
 import { manifestFile, manifestText, readManifest, type BackupManifest } from '../../../src/store/backup/manifest';
 import { contentHash } from '../../../src/store/audit/content-hash';
 import { createStore } from '../../../src/store';
-import { describeSchema } from '../../../src/store/base/describe-schema';
-import { inTransaction } from '../../../src/store/base/pool';
+import { describeSchema } from '../../../src/store/database/describe-schema';
+import { inTransaction } from '../../../src/store/database/pool';
 import { restoreBackup } from '../../../src/store/backup/restore';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign, ids } from '../support/campaign-rows';
@@ -252,7 +252,8 @@ describe('a restore writes no row and fails for', () => {
     const home = path.join(folder, randomUUID());
     const target = path.join(home, below, 'artifacts');
     await expect(restoreBackup(empty.pool, { folder: copy, artifactsRoot: target })).rejects.toMatchObject({
-      ...{ code: 'InvalidBackup', message: expect.stringMatching(message) },
+      code: 'InvalidBackup',
+      message: expect.stringMatching(message),
     });
     expect(existsSync(home)).toBe(false);
     expect(await isEmpty()).toBe(true);
@@ -372,7 +373,8 @@ test('a restore copies an artifact with the longest name, and a failure in the m
     const files = () => readdirSync(elsewhere, { recursive: true }).map(String).toSorted();
     const present = files();
     await expect(restoreBackup(other.pool, { folder: copy, artifactsRoot: elsewhere })).rejects.toMatchObject({
-      ...{ code: 'InvalidBackup', message: expect.stringMatching(/the artifact jobs\/.* cannot be written/) },
+      code: 'InvalidBackup',
+      message: expect.stringMatching(/the artifact jobs\/.* cannot be written/),
     });
     expect(files()).toEqual(present);
     expect(readFileSync(weights, 'utf8')).toBe('of another import');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Transform } from 'node:stream';
 import { writeBackup } from '../../../src/store/backup/backup';
-import { createPool } from '../../../src/store/base/pool';
+import { createPool } from '../../../src/store/database/pool';
 import { restoreBackup } from '../../../src/store/backup/restore';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign } from '../support/campaign-rows';

@@ -1,7 +1,7 @@
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { createStore, type Store } from '../../../src/store';
-import { partitionedTables } from '../../../src/store/base/partitions';
-import { inTransaction } from '../../../src/store/base/pool';
+import { partitionedTables } from '../../../src/store/database/partitions';
+import { inTransaction } from '../../../src/store/database/pool';
 import { fullCampaign } from '../support/campaign-rows';
 import { attempt, campaignNamed, newCampaign, task } from '../support/new-campaign';
 
@@ -54,8 +54,16 @@ test('each campaign has separate partitions', async () => {
   );
   expect(rows).toEqual(
     [
-      ...['exploration_turns', 'feedback_signals', 'model_calls', 'planned_tasks', 'preference_pairs'],
-      ...['tasks', 'training_examples', 'trajectories', 'trajectory_turns', 'turn_journal'],
+      'exploration_turns',
+      'feedback_signals',
+      'model_calls',
+      'planned_tasks',
+      'preference_pairs',
+      'tasks',
+      'training_examples',
+      'trajectories',
+      'trajectory_turns',
+      'turn_journal',
     ].map((parent) => ({ parent, partition: `${parent}_${campaignId}` })),
   );
 });

@@ -30,7 +30,8 @@ test('an ended campaign is deleted with its partitions, and its name can be used
 test('a campaign that has not ended is not deleted, and the error names the command that ends it', async () => {
   const { campaignId, name } = await fullCampaign(database.pool);
   await expect(deleteCampaign(database.pool, name)).rejects.toMatchObject({
-    ...{ code: 'CampaignRuns', message: expect.stringContaining(`coevolve abort ${name}`) },
+    code: 'CampaignRuns',
+    message: expect.stringContaining(`coevolve abort ${name}`),
   });
   expect(await partitionsOf(campaignId)).toBe(10);
   await expect(deleteCampaign(database.pool, 'nobody')).rejects.toMatchObject({ code: 'UnknownCampaign' });

@@ -17,8 +17,11 @@ beforeAll(async () => {
   await source.store.policies.recordDecision(
     { ...source.key, iteration: 0 },
     {
-      ...{ role: 'target', candidateId: ids.start, incumbentId: null },
-      ...{ decision: 'promote', reason: 'the first policy of its role' },
+      role: 'target',
+      candidateId: ids.start,
+      incumbentId: null,
+      decision: 'promote',
+      reason: 'the first policy of its role',
     },
   );
   await database.pool.query(`update iterations set finished_at = now() where campaign_id = $1`, [source.campaignId]);
@@ -27,8 +30,13 @@ afterAll(() => database.drop());
 
 const fork = (name: string, iteration: number, changes: Partial<NewFork> = {}) =>
   forkCampaign(database.pool, {
-    ...{ source: { id: source.campaignId, name: source.name }, iteration, name },
-    ...{ spec: { name, iterations: 3 }, specHash: `hash of ${name}`, actor: 'test', ...changes },
+    source: { id: source.campaignId, name: source.name },
+    iteration,
+    name,
+    spec: { name, iterations: 3 },
+    specHash: `hash of ${name}`,
+    actor: 'test',
+    ...changes,
   });
 
 const count = async (sql: string, values: unknown[]): Promise<number> =>
@@ -85,7 +93,12 @@ test('rows of later iterations are not copied, and the policy of the earlier ite
   expect(await count(`from policies where campaign_id = $1`, [id])).toBe(1);
   expect(await source.store.policies.listActive(id)).toEqual({ target: ids.start });
   expect(await rebuildState(database.pool, id)).toMatchObject({
-    ...{ campaignId: id, name: 'early', status: 'running', stopping: false, pausedBy: null, iterations: 3 },
+    campaignId: id,
+    name: 'early',
+    status: 'running',
+    stopping: false,
+    pausedBy: null,
+    iterations: 3,
     progress: { iteration: 1, phase: 'plan' },
   });
 });

@@ -16,11 +16,24 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const output: AnalysisOutput = {
-  ...{ version: 1, look: 2, arms: [], contrasts: [], effort: [], ordering: null, breakdown: [], curves: [], power: [] },
-  ...{ conditionalPower: null, wonAndLost: [] },
+  version: 1,
+  look: 2,
+  arms: [],
+  contrasts: [],
+  effort: [],
+  ordering: null,
+  breakdown: [],
+  curves: [],
+  power: [],
+  conditionalPower: null,
+  wonAndLost: [],
 };
 const analysis = (changes: object = {}) => ({
-  ...{ experimentId, inputHash: 'a'.repeat(64), look: 2, exploratory: false, output },
+  experimentId,
+  inputHash: 'a'.repeat(64),
+  look: 2,
+  exploratory: false,
+  output,
   ...changes,
 });
 

@@ -30,8 +30,16 @@ test('effort adds up over the iterations, counts training attempts and the pairs
     await store.preferencePairs.save(key, forRole, {
       pairs: [
         {
-          ...{ forRole, kind: 'expert-target', taskId: 'seed', hardNegative: false, lambdaDpo: 1, lambdaSft: 0 },
-          ...{ chosenId: expert.id, rejectedId: failed.id, chosenReward: 1, rejectedReward: 0 },
+          forRole,
+          kind: 'expert-target',
+          taskId: 'seed',
+          hardNegative: false,
+          lambdaDpo: 1,
+          lambdaSft: 0,
+          chosenId: expert.id,
+          rejectedId: failed.id,
+          chosenReward: 1,
+          rejectedReward: 0,
         },
       ],
       dropped: [],
@@ -46,15 +54,29 @@ test('effort adds up over the iterations, counts training attempts and the pairs
     {
       checkpoint: 0,
       effort: {
-        ...{ environmentAttempts: both(0), rolloutTokens: both(0), updates: both(7), trainedTokens: both(300) },
-        ...{ targetPairs: both(0), modelTokens: both(0), usd: both(0), gpuSeconds: both(8), wallSeconds: wall(70) },
+        environmentAttempts: both(0),
+        rolloutTokens: both(0),
+        updates: both(7),
+        trainedTokens: both(300),
+        targetPairs: both(0),
+        modelTokens: both(0),
+        usd: both(0),
+        gpuSeconds: both(8),
+        wallSeconds: wall(70),
       },
     },
     {
       checkpoint: 1,
       effort: {
-        ...{ environmentAttempts: both(1), rolloutTokens: both(5), updates: both(7), trainedTokens: both(310) },
-        ...{ targetPairs: both(1), modelTokens: both(0), usd: both(0), gpuSeconds: both(8), wallSeconds: wall(140) },
+        environmentAttempts: both(1),
+        rolloutTokens: both(5),
+        updates: both(7),
+        trainedTokens: both(310),
+        targetPairs: both(1),
+        modelTokens: both(0),
+        usd: both(0),
+        gpuSeconds: both(8),
+        wallSeconds: wall(140),
       },
     },
   ]);

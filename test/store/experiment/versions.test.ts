@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { readExperiment } from '../../../src/spec/experiment/read-experiment';
+import { readExperiment } from '../../../src/specification/experiment/read-experiment';
 import { experimentVersionStore } from '../../../src/store/experiment/versions';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 

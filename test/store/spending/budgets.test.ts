@@ -14,7 +14,8 @@ const by = (requestId: string) => ({ actor: 'ada', requestId });
 test('a new campaign has the limits of its spec and nothing committed', async () => {
   const { store, campaignId } = await campaign({ llmTokens: 1000, usd: 2.5 });
   await expect(store.budgets.get(campaignId)).resolves.toEqual({
-    ...{ limit: { llmTokens: 1000, usd: 2.5 }, committed: { llmTokens: 0, usd: 0 } },
+    limit: { llmTokens: 1000, usd: 2.5 },
+    committed: { llmTokens: 0, usd: 0 },
   });
 });
 
@@ -59,7 +60,8 @@ test('concurrent copies of one request raise the budget once, and the event log 
 test('raising a unit without a limit is rejected and changes no other unit', async () => {
   const { store, campaignId } = await campaign({ llmTokens: 50 });
   await expect(store.budgets.raise(campaignId, { llmTokens: 5, usd: 1, ...by('r') })).rejects.toMatchObject({
-    ...{ code: 'NoLimit', message: 'the campaign has no limit on usd: nothing to raise' },
+    code: 'NoLimit',
+    message: 'the campaign has no limit on usd: nothing to raise',
   });
   const { limit } = await store.budgets.get(campaignId);
   expect(limit).toEqual({ llmTokens: 50, usd: null });

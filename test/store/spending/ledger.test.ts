@@ -1,4 +1,4 @@
-import type { JobKey } from '../../../src/store/base/epoch';
+import type { JobKey } from '../../../src/store/database/epoch';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { newCampaign, trainingRun, type NewCampaign } from '../support/new-campaign';
 
@@ -47,7 +47,10 @@ test('a job costs its tokens, its seconds, its GPU seconds and their price', asy
   const { store, campaignId, job } = await onGpus(4);
   await store.ledger.bookTraining(job, { tokens: 500, seconds: 100 }, true);
   await expect(store.ledger.getTrainingCost(campaignId)).resolves.toEqual({
-    ...{ jobs: 1, tokens: 500, seconds: 100, gpuSeconds: 400 },
+    jobs: 1,
+    tokens: 500,
+    seconds: 100,
+    gpuSeconds: 400,
     usd: expect.closeTo(0.4, 9),
   });
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { Spending } from '../../../src/store/spending/budgets';
-import { createPool } from '../../../src/store/base/pool';
+import { createPool } from '../../../src/store/database/pool';
 import { createStore } from '../../../src/store';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../support/model-campaign';
@@ -106,7 +106,8 @@ describe('a limit', () => {
       await c.store.modelCalls.settle(modelCall(c.key, id), 1, settlement({ promptTokens: 95 }));
     }
     await expect(c.store.modelCalls.reserve(modelCall(c.key, 'c'), estimate)).rejects.toMatchObject({
-      ...{ name: 'DomainError', code: 'BudgetReached' },
+      name: 'DomainError',
+      code: 'BudgetReached',
       message: `the budget of language models is reached: 200 of 250 tokens are committed, and the next call may take 100 tokens ($0.0100); continue with \`coevolve budget raise ${c.name} --tokens 250\``,
     });
   });
@@ -226,7 +227,8 @@ describe('a request without a response', () => {
     for (let i = 0; i < 2; i++) await c.store.modelCalls.reserve(call, estimate);
     for (const number of [2, 1]) await c.store.modelCalls.settle(call, number, settlement());
     await expect(c.store.modelCalls.getWaste(c.campaignId)).resolves.toEqual({
-      ...{ confirmed: { calls: 1, tokens: 15, usd: 0.001 }, unconfirmed: none },
+      confirmed: { calls: 1, tokens: 15, usd: 0.001 },
+      unconfirmed: none,
     });
   });
 });
@@ -318,7 +320,8 @@ async function resetBudget({ campaignId }: ModelCampaign, budget: Spending): Pro
   for (const table of ['model_calls', 'model_requests', 'ledger', 'budgets'])
     await database.pool.query(`delete from ${table} where campaign_id = $1`, [campaignId]);
   await database.pool.query(`update campaigns set spec = jsonb_set(spec, '{budget}', $2) where id = $1`, [
-    ...[campaignId, budget],
+    campaignId,
+    budget,
   ]);
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import type { Pool } from 'pg';
-import { createPool } from '../../../src/store/base/pool';
+import { createPool } from '../../../src/store/database/pool';
 import { providerStore, type Pace, type Slot } from '../../../src/store/spending/providers';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 

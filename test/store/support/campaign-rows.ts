@@ -1,4 +1,4 @@
-import type { IterationKey } from '../../../src/store/base/epoch';
+import type { IterationKey } from '../../../src/store/database/epoch';
 import {
   addPolicy,
   admitted,
@@ -75,9 +75,16 @@ async function trainOnPair(campaign: NewCampaign): Promise<void> {
   await store.preferencePairs.save(key, 'target', {
     pairs: [
       {
-        ...{ forRole: 'target', kind: 'expert-target', taskId: 'seed', hardNegative: false },
-        ...{ chosenId: ids.expert, rejectedId: ids.failed, chosenReward: 1, rejectedReward: 0 },
-        ...{ lambdaDpo: 0.5, lambdaSft: 0.5 },
+        forRole: 'target',
+        kind: 'expert-target',
+        taskId: 'seed',
+        hardNegative: false,
+        chosenId: ids.expert,
+        rejectedId: ids.failed,
+        chosenReward: 1,
+        rejectedReward: 0,
+        lambdaDpo: 0.5,
+        lambdaSft: 0.5,
       },
     ],
     dropped: [{ kind: 'failure-failure', reason: 'tie', count: 3 }],
@@ -91,8 +98,18 @@ async function trainOnPair(campaign: NewCampaign): Promise<void> {
   const decision = { role: 'target', candidateId: ids.trained, incumbentId: ids.start } as const;
   await store.policies.recordDecision(key, { ...decision, decision: 'promote', reason: 'better' });
   await store.evaluations.save(key, {
-    ...{ policyId: ids.trained, incumbentId: ids.start, tasks: 1, successes: 1, meanReward: 1 },
-    ...{ successLow: 0.2, successHigh: 1, wins: 1, losses: 0, mcnemarP: 1 },
-    ...{ meanDifference: 1, differenceLow: 0, differenceHigh: 1 },
+    policyId: ids.trained,
+    incumbentId: ids.start,
+    tasks: 1,
+    successes: 1,
+    meanReward: 1,
+    successLow: 0.2,
+    successHigh: 1,
+    wins: 1,
+    losses: 0,
+    mcnemarP: 1,
+    meanDifference: 1,
+    differenceLow: 0,
+    differenceHigh: 1,
   });
 }

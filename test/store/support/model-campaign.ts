@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { CampaignSpec } from '../../../src/spec/campaign-spec';
-import { specHash } from '../../../src/spec/read-spec';
+import type { CampaignSpec } from '../../../src/specification/campaign-spec';
+import { specHash } from '../../../src/specification/read-spec';
 import { createStore, type Store } from '../../../src/store';
-import type { IterationKey } from '../../../src/store/base/epoch';
+import type { IterationKey } from '../../../src/store/database/epoch';
 import type { ModelCall, Settlement } from '../../../src/store/spending/model-calls';
 import { specWithModels } from '../../support/models/scripted-provider';
 

@@ -27,7 +27,13 @@ export async function addModelRows(pool: Pool, campaignId: number, from: Flagged
   await insert('model_requests', { ...key, ...tried, reserved_at: new Date().toISOString() });
   const flagged = { signal_id: from.signal, trajectory_id: from.failed, task_id: 'seed' };
   await insert('exploration_contexts', {
-    ...{ ...key, id: context, aim: 'forgetting', ordinal: 0, refill: 0, status: 'reflected', context: {} },
+    ...key,
+    id: context,
+    aim: 'forgetting',
+    ordinal: 0,
+    refill: 0,
+    status: 'reflected',
+    context: {},
     ...flagged,
   });
   const played = { round: 0, seed: 1, outcome: 'finished', opening: [], reward: 1 };
@@ -41,7 +47,12 @@ export async function addModelRows(pool: Pool, campaignId: number, from: Flagged
     call_id: 'c',
   });
   await insert('admission_verdicts', {
-    ...{ task_id: 'made', ordinal: 0, stage: 'executed', passed: true, reason: 'reward 1', detail: {} },
+    task_id: 'made',
+    ordinal: 0,
+    stage: 'executed',
+    passed: true,
+    reason: 'reward 1',
+    detail: {},
   });
   await insert('task_retirements', { task_id: 'made', iteration: 2, reason: 'mastered', pass_rate: 1 });
   await insert('matches', { iteration: 1, matched: 'other', wanted: 2, admitted: 1, refills: 3 });

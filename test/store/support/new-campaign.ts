@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { Decision } from '../../../src/domain/tasks/admission/admit';
 import { createStore, type Store } from '../../../src/store';
 import type { RecordedTurn } from '../../../src/domain/rollout/turn';
-import type { IterationKey } from '../../../src/store/base/epoch';
+import type { IterationKey } from '../../../src/store/database/epoch';
 import type { PolicyRole } from '../../../src/store/training/policies';
 import type { NewTask } from '../../../src/store/tasks/tasks';
 import type { NewTrainingRun, TrainingExample } from '../../../src/store/training/training-runs';

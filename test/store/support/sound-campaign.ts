@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { Phase } from '../../../src/domain/campaign/phases';
 import type { Purpose } from '../../../src/domain/rollout/trajectory';
-import type { IterationKey } from '../../../src/store/base/epoch';
-import { taskCampaign, type TaskCampaign } from '../../activities/base/task-campaign';
+import type { IterationKey } from '../../../src/store/database/epoch';
+import { taskCampaign, type TaskCampaign } from '../../activities/context/task-campaign';
 import { addPolicy, attempt, hash, task } from './new-campaign';
 
 export const attemptIds = {
@@ -87,9 +87,16 @@ const pairUp = ({ store }: TaskCampaign, key: IterationKey): Promise<void> =>
   store.preferencePairs.save(key, 'target', {
     pairs: [
       {
-        ...{ forRole: 'target', kind: 'expert-target', taskId: 'seed', hardNegative: false },
-        ...{ chosenId: attemptIds.expert, rejectedId: attemptIds.lost, chosenReward: 1, rejectedReward: 0 },
-        ...{ lambdaDpo: 0.5, lambdaSft: 0.5 },
+        forRole: 'target',
+        kind: 'expert-target',
+        taskId: 'seed',
+        hardNegative: false,
+        chosenId: attemptIds.expert,
+        rejectedId: attemptIds.lost,
+        chosenReward: 1,
+        rejectedReward: 0,
+        lambdaDpo: 0.5,
+        lambdaSft: 0.5,
       },
     ],
     dropped: [],

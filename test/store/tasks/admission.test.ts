@@ -212,7 +212,10 @@ describe('an approval', () => {
       [1, ['c']],
     ] as const)
       await store.campaigns.recordEvent(campaignId, {
-        ...{ iteration, kind: 'approved', actor: 'test', detail: { iteration, rejected: rejectedIds } },
+        iteration,
+        kind: 'approved',
+        actor: 'test',
+        detail: { iteration, rejected: rejectedIds },
       });
     await expect(store.admission.findApproval(campaignId, 1)).resolves.toEqual({ rejected: new Set(['a', 'b']) });
   });

@@ -12,16 +12,27 @@ const unguided: NewContext = { taskId: 'a', signalId: null, trajectoryId: null }
 const contextId = '1/random/0';
 
 const reflection = {
-  ...{ summary: 'NUL \0 and half \ud800', failureCause: 'c', instabilityPattern: 'i' },
-  ...{ focusPatterns: ['f'], explorationObjectives: ['o'], doNotRepeat: [] },
+  summary: 'NUL \0 and half \ud800',
+  failureCause: 'c',
+  instabilityPattern: 'i',
+  focusPatterns: ['f'],
+  explorationObjectives: ['o'],
+  doNotRepeat: [],
 };
 
 const run = (changes: Partial<NewRun> = {}): NewRun => ({
-  ...{ contextId, round: 0, seed: 7, outcome: 'finished', fault: null, reward: 0.5 },
+  contextId,
+  round: 0,
+  seed: 7,
+  outcome: 'finished',
+  fault: null,
+  reward: 0.5,
   opening: [{ role: 'user', content: 'How many?' }],
   turns: [
     {
-      ...{ action: 'select 1', thinking: 'One \0 first.', callId: 'explore/0' },
+      action: 'select 1',
+      thinking: 'One \0 first.',
+      callId: 'explore/0',
       observation: [{ role: 'user', content: '[(1,)]' }],
     },
     { action: 'submit\0', thinking: null, observation: [], callId: 'explore/1' },
@@ -53,8 +64,17 @@ test('the contexts of an aim are stored once and in order', async () => {
   await store.exploration.planContexts(key, 'random', [unguided, unguided, unguided]);
   await expect(store.exploration.countContexts(key, 'random')).resolves.toBe(2);
   await expect(store.exploration.getContext(campaignId, '1/random/1')).resolves.toEqual({
-    ...{ id: '1/random/1', iteration: 1, aim: 'random', ordinal: 1, refill: 0, status: 'planned' },
-    ...{ taskId: 'b', signalId: null, trajectoryId: null, context: null, failure: null },
+    id: '1/random/1',
+    iteration: 1,
+    aim: 'random',
+    ordinal: 1,
+    refill: 0,
+    status: 'planned',
+    taskId: 'b',
+    signalId: null,
+    trajectoryId: null,
+    context: null,
+    failure: null,
   });
 });
 
@@ -76,7 +96,9 @@ test('the first reflection on a context is kept, also with characters that Postg
   const { store, key } = await flagged();
   const stored = { ...reflection, summary: 'NUL \uFFFD and half \uFFFD' };
   await expect(store.exploration.saveReflection(key, '1/rare/0', reflection)).resolves.toMatchObject({
-    ...{ status: 'reflected', context: stored, failure: null },
+    status: 'reflected',
+    context: stored,
+    failure: null,
   });
   const failure = { type: 'malformed', detail: 'no JSON' } as const;
   await expect(store.exploration.saveReflection(key, '1/rare/0', failure)).resolves.toMatchObject({ context: stored });
@@ -86,7 +108,9 @@ test('a context with a failed reflection contains the failure', async () => {
   const { store, key } = await flagged();
   const failure = { type: 'refused', detail: 'not this' } as const;
   await expect(store.exploration.saveReflection(key, '1/rare/0', failure)).resolves.toMatchObject({
-    ...{ status: 'failed', context: null, failure },
+    status: 'failed',
+    context: null,
+    failure,
   });
 });
 

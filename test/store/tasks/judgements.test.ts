@@ -12,8 +12,15 @@ afterAll(() => database.drop());
 
 const criteria = { parameters: { ok: true, note: 'as asked' } };
 const judgement = (changes: Partial<NewJudgement> = {}): NewJudgement => ({
-  ...{ id: '1/candidate/t', kind: 'candidate', taskId: 't', judgeVersion: 'judge@1 p/m at 0' },
-  ...{ completed: true, reason: 'right', criteria, failure: null, callId: 'judge/candidate/1/candidate/t' },
+  id: '1/candidate/t',
+  kind: 'candidate',
+  taskId: 't',
+  judgeVersion: 'judge@1 p/m at 0',
+  completed: true,
+  reason: 'right',
+  criteria,
+  failure: null,
+  callId: 'judge/candidate/1/candidate/t',
   ...changes,
 });
 const unusable = { completed: null, criteria: null, failure: 'refused', reason: 'I cannot' } as const;
@@ -122,10 +129,20 @@ test('the result of a calibration is stored once with its intervals and one even
   const [reported] = await listJudgeCalibrations(client, key.campaignId);
   client.release();
   expect(reported).toEqual({
-    ...{ iteration: 1, judgeVersion: made.judgeVersion, ...made.counts, dropped: 3, drift: 'the judge became lenient' },
-    ...{ agreement: 0.75, agreementLow: made.agreement.low, agreementHigh: made.agreement.high },
-    ...{ precision: 2 / 3, precisionLow: made.precision.low, precisionHigh: made.precision.high },
-    ...{ recall: 1, recallLow: made.recall.low, recallHigh: made.recall.high },
+    iteration: 1,
+    judgeVersion: made.judgeVersion,
+    ...made.counts,
+    dropped: 3,
+    drift: 'the judge became lenient',
+    agreement: 0.75,
+    agreementLow: made.agreement.low,
+    agreementHigh: made.agreement.high,
+    precision: 2 / 3,
+    precisionLow: made.precision.low,
+    precisionHigh: made.precision.high,
+    recall: 1,
+    recallLow: made.recall.low,
+    recallHigh: made.recall.high,
   });
 });
 

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { IterationKey } from '../../../src/store/base/epoch';
+import type { IterationKey } from '../../../src/store/database/epoch';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { admitted, candidate, newCampaign, rejected, task, type NewCampaign } from '../support/new-campaign';
 
@@ -190,7 +190,8 @@ test('the task pool equals its reference model for all sequences of writes, retr
     iteration += 1; // a separate iteration for each case
     await campaign.store.iterations.open(campaign.campaignId, iteration);
     await database.pool.query('update iterations set epoch = 2 where campaign_id = $1 and number = $2', [
-      ...[campaign.campaignId, iteration],
+      campaign.campaignId,
+      iteration,
     ]);
     const key = { campaignId: campaign.campaignId, iteration, epoch: 2 };
     const model: Model = { tasks: new Map(), retired: new Set(), plan: null, epoch: 2 };

@@ -50,7 +50,12 @@ test('the lineage of a task from a model has its context, runs and abstraction',
 test('the lineage of a seed task is empty', async () => {
   await expect(lineageOf('held')).resolves.toMatchObject({
     task: { origin: 'seed' },
-    ...{ parent: null, signal: null, trajectories: [], context: null, runs: [], abstraction: null },
+    parent: null,
+    signal: null,
+    trajectories: [],
+    context: null,
+    runs: [],
+    abstraction: null,
   });
 });
 

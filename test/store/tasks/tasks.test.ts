@@ -29,9 +29,17 @@ test('a task is read as it was stored', async () => {
   await store.tasks.seed(key, [stored]);
   await expect(store.tasks.get(campaignId, 'a')).resolves.toEqual({
     ...stored,
-    ...{ createdIteration: 1, evaluationSet: null, verdict: 'admitted', reason: null, grader: 'environment' },
-    ...{ relation: null, refill: 0 },
-    ...{ description: null, confidence: null, completionCriterion: null, contextId: null },
+    createdIteration: 1,
+    evaluationSet: null,
+    verdict: 'admitted',
+    reason: null,
+    grader: 'environment',
+    relation: null,
+    refill: 0,
+    description: null,
+    confidence: null,
+    completionCriterion: null,
+    contextId: null,
   });
 });
 

@@ -77,7 +77,8 @@ test('the batch of a step is its scored attempts with token ids and log-probabil
   const rollouts = await campaign.store.rollouts.list(campaign.key, { from: 2, to: 4 });
   expect(rollouts.map(({ id }) => id)).toEqual(ids.slice(2));
   expect(rollouts[1]).toMatchObject({
-    ...{ taskId: 't', reward: 1 },
+    taskId: 't',
+    reward: 1,
     turns: [{ promptTokenIds: [1, 2, 3], tokenIds: [4, 5], logprobs: [-0.5, -0.25] }],
   });
 });

@@ -25,8 +25,16 @@ async function evaluate(policyId: string, rewards: Record<string, number | null>
   }
   const none = { wins: null, losses: null, mcnemarP: null, meanDifference: null };
   await store.evaluations.save(key, {
-    ...{ policyId, incumbentId: null, tasks: 4, successes: 2, successLow: 0, successHigh: 1 },
-    ...{ meanReward: 0.5, differenceLow: null, differenceHigh: null, ...none },
+    policyId,
+    incumbentId: null,
+    tasks: 4,
+    successes: 2,
+    successLow: 0,
+    successHigh: 1,
+    meanReward: 0.5,
+    differenceLow: null,
+    differenceHigh: null,
+    ...none,
   });
 }
 

@@ -22,19 +22,32 @@ test('every set has its score, whole and by the features of text that divide it'
   const inSet = (id: string, evaluationSet: string, fold: string) =>
     task(id, { split: 'held-out', evaluationSet, features: { fold, difficulty: 1, pattern: 'boil', scenario: id } });
   await store.tasks.seed(key, [
-    ...[inSet('d1', 'dev', 'seen'), inSet('t1', 'test', 'seen'), inSet('t2', 'test', 'unseen')],
-    ...[inSet('t3', 'test', 'unseen'), inSet('u1', 'extra', 'unseen')],
+    inSet('d1', 'dev', 'seen'),
+    inSet('t1', 'test', 'seen'),
+    inSet('t2', 'test', 'unseen'),
+    inSet('t3', 'test', 'unseen'),
+    inSet('u1', 'extra', 'unseen'),
   ]);
   await addPolicy(campaign, { id: hash('1') });
   for (const [taskId, purpose, reward] of [
-    ...[['d1', 'evaluation', 1] as const, ['t1', 'test', 1] as const, ['t2', 'test', 0.5] as const],
-    ...[['t3', 'test', 0] as const, ['u1', 'test', 0.25] as const],
+    ['d1', 'evaluation', 1] as const,
+    ['t1', 'test', 1] as const,
+    ['t2', 'test', 0.5] as const,
+    ['t3', 'test', 0] as const,
+    ['u1', 'test', 0.25] as const,
   ])
     await store.trajectories.save(attempt(key, { policyId: hash('1'), taskId, purpose, reward }));
   for (const evaluationSet of ['dev', 'test', 'extra'])
     await store.evaluations.save(key, {
-      ...{ policyId: hash('1'), evaluationSet, incumbentId: null, tasks: 1, successes: 1 },
-      ...{ successLow: 0, successHigh: 1, meanReward: 1, ...none },
+      policyId: hash('1'),
+      evaluationSet,
+      incumbentId: null,
+      tasks: 1,
+      successes: 1,
+      successLow: 0,
+      successHigh: 1,
+      meanReward: 1,
+      ...none,
     });
 
   const scored = { iteration: 1, policyId: hash('1') };
@@ -45,7 +58,11 @@ test('every set has its score, whole and by the features of text that divide it'
     { ...whole, evaluationSet: 'test', tasks: 3, successes: 1, meanReward: 0.5, rewardDeviation: 0.5 },
     { ...byFold, value: 'seen', tasks: 1, successes: 1, meanReward: 1, rewardDeviation: null },
     {
-      ...{ ...byFold, value: 'unseen', tasks: 2, successes: 0, meanReward: 0.25 },
+      ...byFold,
+      value: 'unseen',
+      tasks: 2,
+      successes: 0,
+      meanReward: 0.25,
       rewardDeviation: expect.closeTo(Math.SQRT1_2 / 2, 12) as unknown,
     },
     { ...whole, evaluationSet: 'extra', tasks: 1, successes: 0, meanReward: 0.25, rewardDeviation: null },
@@ -68,8 +85,15 @@ test('a policy that another campaign trained on tasks of the set has their score
   for (const [taskId, reward] of [['t1', 1] as const, ['t2', 0] as const, ['t3', 1] as const])
     await store.trajectories.save(attempt(key, { policyId: id, taskId, purpose: 'test', reward }));
   await store.evaluations.save(key, {
-    ...{ policyId: id, evaluationSet: 'test', incumbentId: null, tasks: 3, successes: 2 },
-    ...{ successLow: 0, successHigh: 1, meanReward: 1, ...none },
+    policyId: id,
+    evaluationSet: 'test',
+    incumbentId: null,
+    tasks: 3,
+    successes: 2,
+    successLow: 0,
+    successHigh: 1,
+    meanReward: 1,
+    ...none,
   });
 
   const scores = await store.evaluations.listSetScores(campaignId);

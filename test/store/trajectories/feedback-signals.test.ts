@@ -24,7 +24,8 @@ test('signals are numbered per kind, and an attempt can have several', async () 
   await feedbackSignals.save(campaign.key, found);
   const stored = await feedbackSignals.list(campaign.campaignId, 1);
   expect(stored.map(({ id }) => id)).toEqual([
-    ...['1/boundary/0', '1/boundary/1'],
+    '1/boundary/0',
+    '1/boundary/1',
     ...Array.from({ length: 12 }, (_, n) => `1/rare/${n}`),
   ]);
   expect(stored.find(({ id }) => id === '1/rare/11')).toMatchObject({ detail: { count: 11 } });

@@ -79,12 +79,18 @@ function nextAction(request: ModelRequest): string {
 
 const candidatesOf = (request: ModelRequest): AbstractedTask[] =>
   ofCase(request).map(([query, sql]) => ({
-    ...{ description: `Answers: ${query}`, query, actions: [sql], confidence: 0.9 },
+    description: `Answers: ${query}`,
+    query,
+    actions: [sql],
+    confidence: 0.9,
     completionCriterion: 'The answer holds the rows that the query returns.',
   }));
 
 const reflection = JSON.stringify({
-  ...{ summary: 'The agent read the wrong rows.', failureCause: 'Its condition was another one.' },
-  ...{ instabilityPattern: 'none', focusPatterns: ['aggregates'] },
-  ...{ explorationObjectives: ['look for extremes of every table'], doNotRepeat: [] },
+  summary: 'The agent read the wrong rows.',
+  failureCause: 'Its condition was another one.',
+  instabilityPattern: 'none',
+  focusPatterns: ['aggregates'],
+  explorationObjectives: ['look for extremes of every table'],
+  doNotRepeat: [],
 });

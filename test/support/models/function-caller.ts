@@ -41,8 +41,11 @@ function abstract({ messages, model }: ModelRequest): string {
   const calls = worked.map(([, , action]) => action!);
   const pairs = calls.slice(1).map((call, index) => [calls[index]!, call]);
   const candidates = [...calls.map((call) => [call]), ...pairs].map((actions) => ({
-    ...{ description: `Calls ${actions.length}.`, query: `Please do ${actions.join(' and ')}.`, actions },
-    ...{ confidence: 0.9, completionCriterion: `${model} has observed it` },
+    description: `Calls ${actions.length}.`,
+    query: `Please do ${actions.join(' and ')}.`,
+    actions,
+    confidence: 0.9,
+    completionCriterion: `${model} has observed it`,
   }));
   return JSON.stringify({ candidates });
 }
@@ -55,7 +58,10 @@ export const calledAnswers: KnownAnswers = ({ goal }) => {
 
 const reflect = (): string =>
   JSON.stringify({
-    ...{ summary: 'The agent called none of the requested functions.', failureCause: 'It did not read the functions.' },
-    ...{ instabilityPattern: 'none', focusPatterns: ['calls without arguments'] },
-    ...{ explorationObjectives: ['call every function once'], doNotRepeat: ['calls of unknown functions'] },
+    summary: 'The agent called none of the requested functions.',
+    failureCause: 'It did not read the functions.',
+    instabilityPattern: 'none',
+    focusPatterns: ['calls without arguments'],
+    explorationObjectives: ['call every function once'],
+    doNotRepeat: ['calls of unknown functions'],
   });

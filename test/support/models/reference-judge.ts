@@ -68,8 +68,11 @@ export function judgeAnswer(completed: boolean, note: string): string {
   const finding = { ok: completed, note };
   return JSON.stringify({
     criteria: {
-      ...{ apiMatching: finding, parameters: finding, logicalFlow: finding },
-      ...{ finalResult: finding, skippedSteps: finding },
+      apiMatching: finding,
+      parameters: finding,
+      logicalFlow: finding,
+      finalResult: finding,
+      skippedSteps: finding,
     },
     completed,
     reason: completed ? 'The actions of a known answer.' : 'Not the actions of a known answer.',

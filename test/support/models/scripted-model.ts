@@ -185,7 +185,10 @@ function bodyOf({ kind, model, usage }: LoggedRequest, answer: Computed): unknow
   const message = { role: 'assistant', content, refusal, ...reasoning };
   const finish = 'text' in answer ? (answer.finishReason ?? 'stop') : 'stop';
   return {
-    ...{ id: 'chatcmpl-scripted', object: 'chat.completion', created: 0, model },
+    id: 'chatcmpl-scripted',
+    object: 'chat.completion',
+    created: 0,
+    model,
     choices: [{ index: 0, message, finish_reason: finish, logprobs: null }],
     ...('text' in answer && answer.withoutUsage ? {} : { usage: counts }),
   };

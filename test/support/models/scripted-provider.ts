@@ -1,5 +1,5 @@
-import { resolveSpec } from '../../../src/spec/read-spec';
-import type { CampaignSpec } from '../../../src/spec/campaign-spec';
+import { resolveSpec } from '../../../src/specification/read-spec';
+import type { CampaignSpec } from '../../../src/specification/campaign-spec';
 import type { Provider, Providers } from '../../../src/llm/providers';
 
 /** Returns the provider `scripted`, without rate limits and with a circuit breaker that rarely opens. */
@@ -34,7 +34,11 @@ export const scriptedModels = {
 export const specWithModels = (name: string, changes: Record<string, unknown> = {}): CampaignSpec =>
   resolveSpec(
     {
-      ...{ name, seed: 7, environment: { name: 'intercode-sql' }, recipe: 'coevolve', llm: scriptedModels },
+      name,
+      seed: 7,
+      environment: { name: 'intercode-sql' },
+      recipe: 'coevolve',
+      llm: scriptedModels,
       ...changes,
     },
     'the test',

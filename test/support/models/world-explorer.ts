@@ -41,7 +41,11 @@ function abstract({ messages }: ModelRequest, table: readonly Undertaking[]): st
   const text = messages[1]!.content;
   const seen = table.filter(({ actions }) => actions.every((action) => text.includes(`action:\n${action}\n`)));
   const candidates = seen.map(({ query, actions }) => ({
-    ...{ description: query, query, actions, confidence: 0.9, completionCriterion: 'the actions were carried out' },
+    description: query,
+    query,
+    actions,
+    confidence: 0.9,
+    completionCriterion: 'the actions were carried out',
   }));
   return JSON.stringify({ candidates });
 }
@@ -55,7 +59,10 @@ const answersOf =
 const ends = [[], ['finish[]'], ['```python\napis.supervisor.complete_task()\n```']];
 
 const reflection = JSON.stringify({
-  ...{ summary: 'The agent did something else.', failureCause: 'It did not read the task.' },
-  ...{ instabilityPattern: 'none', focusPatterns: ['short undertakings'] },
-  ...{ explorationObjectives: ['carry out whole undertakings'], doNotRepeat: ['nothing'] },
+  summary: 'The agent did something else.',
+  failureCause: 'It did not read the task.',
+  instabilityPattern: 'none',
+  focusPatterns: ['short undertakings'],
+  explorationObjectives: ['carry out whole undertakings'],
+  doNotRepeat: ['nothing'],
 });

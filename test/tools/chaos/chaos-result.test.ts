@@ -13,18 +13,35 @@ const broken = (breaks: 'lost' | 'duplicated' | 'wrong', count: number) => ({
 });
 
 const generation = (changes: Partial<Generation> = {}): Generation => ({
-  ...{ number: 1, seconds: 10, duplicate: false, kills: [], parked: [], checks: [correct], experiment: null },
-  ...{ busy: { samples: 100, busy: 95 }, work: { done: 100, repeated: 1 } },
+  number: 1,
+  seconds: 10,
+  duplicate: false,
+  kills: [],
+  parked: [],
+  checks: [correct],
+  experiment: null,
+  busy: { samples: 100, busy: 95 },
+  work: { done: 100, repeated: 1 },
   ...changes,
 });
 const undisturbed = generation({ number: 0 });
 const kill = (ms: number | null, overlaps = false) => ({
-  ...{ target: 'trainer' as const, afterSeconds: 1, ms, cutOff: ms ? 1 : 0, overlaps },
+  target: 'trainer' as const,
+  afterSeconds: 1,
+  ms,
+  cutOff: ms ? 1 : 0,
+  overlaps,
 });
 
 test('a run with only correct campaigns is ok', () => {
   expect(chaosResult({ attemptsKilled: 0, undisturbed, generations: [generation()] })).toMatchObject({
-    ...{ ok: true, lost: 0, duplicated: 0, hashEqual: true, wasteRatio: 0.01, ettr: 0.95, mttrP50Ms: null },
+    ok: true,
+    lost: 0,
+    duplicated: 0,
+    hashEqual: true,
+    wasteRatio: 0.01,
+    ettr: 0.95,
+    mttrP50Ms: null,
   });
 });
 

@@ -19,7 +19,13 @@ test('campaigns under sixty kills of workers, trainers and servers equal the und
   const { code, stdout, stderr } = await runTool(config, 'tools/chaos/main.ts', args);
   const result = stdout ? (JSON.parse(stdout) as ChaosResult) : { stderr };
   expect({ code, ...result }).toMatchObject({
-    ...{ code: 0, kills: 60, lost: 0, duplicated: 0, wrong: 0, hashEqual: true, failures: [] },
+    code: 0,
+    kills: 60,
+    lost: 0,
+    duplicated: 0,
+    wrong: 0,
+    hashEqual: true,
+    failures: [],
     wasteRatio: expect.any(Number),
   });
 });

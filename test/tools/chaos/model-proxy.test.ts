@@ -46,7 +46,8 @@ test('the proxy counts completions, also of disconnected clients, without probes
   const proxy = await openModelProxy(port, 60_000);
   const send = (path: string, maxTokens: number, signal?: AbortSignal): Promise<Response> =>
     fetch(`http://127.0.0.1:${proxy.port}${path}`, {
-      ...{ method: 'POST', body: JSON.stringify({ max_tokens: maxTokens }) },
+      method: 'POST',
+      body: JSON.stringify({ max_tokens: maxTokens }),
       ...(signal ? { signal } : {}),
     });
   const disconnect = new AbortController();

@@ -5,7 +5,10 @@ const workflow = (workflowId: string, pending: { begun?: string; waiting?: strin
   const activity = { workflowId, runId: 'run', activityId: '1', attempt: 1, pid: 7 };
   const { begun, waiting } = pending;
   return {
-    ...{ workflowId, runId: 'run', waitsSince: null, events: 9 },
+    workflowId,
+    runId: 'run',
+    waitsSince: null,
+    events: 9,
     begun: begun ? [{ ...activity, type: begun }] : [],
     waiting: waiting ? [{ activityId: '1', type: waiting }] : [],
   };

@@ -16,8 +16,14 @@ export function selfSigned(): Certificate {
   const authority = sequence(oid([0x55, 0x1d, 0x13]), octets(sequence(der(0x01, Buffer.from([0xff])))));
   const addresses = sequence(oid([0x55, 0x1d, 0x11]), octets(sequence(der(0x87, Buffer.from([127, 0, 0, 1])))));
   const body = sequence(
-    ...[der(0xa0, integer(2)), integer(1), algorithm, name, validity, name],
-    ...[publicKey.export({ type: 'spki', format: 'der' }), der(0xa3, sequence(authority, addresses))],
+    der(0xa0, integer(2)),
+    integer(1),
+    algorithm,
+    name,
+    validity,
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(authority, addresses)),
   );
   const signature = der(0x03, Buffer.from([0]), sign('sha256', body, privateKey));
   const text = sequence(body, algorithm, signature).toString('base64').replace(/.{64}/g, '$&\n').trim();

@@ -79,7 +79,11 @@ export async function startFakeCluster(): Promise<FakeCluster> {
   let createdCount = 0;
   let onCreate = (_: FakeJob): void => undefined;
   const newMeta = (meta: Partial<Meta>): Meta => ({
-    ...{ name: '', labels: {}, annotations: {}, ...meta, uid: randomUUID() },
+    name: '',
+    labels: {},
+    annotations: {},
+    ...meta,
+    uid: randomUUID(),
     creationTimestamp: new Date(Date.now() + 1000 * createdCount++).toISOString().replace(/\.\d+/, ''),
   });
   const tls = { key, cert: certificate, requestCert: true, rejectUnauthorized: false };
@@ -143,7 +147,13 @@ export async function startFakeCluster(): Promise<FakeCluster> {
   await once(server, 'listening');
   const address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    ...{ server: address, certificate, folder, jobs, pods, requests, accepts },
+    server: address,
+    certificate,
+    folder,
+    jobs,
+    pods,
+    requests,
+    accepts,
     kubeconfig({ user = { token: 'cluster-token' }, cluster = {} } = {}) {
       const authority = { 'certificate-authority-data': Buffer.from(certificate).toString('base64') };
       const contexts = [
@@ -195,7 +205,12 @@ function isAuthorized(request: IncomingMessage, { token, certificate }: FakeClus
 }
 
 const status = (code: number, message = `status ${code}`, reason = ''): object => ({
-  ...{ kind: 'Status', apiVersion: 'v1', status: 'Failure', message, reason, code },
+  kind: 'Status',
+  apiVersion: 'v1',
+  status: 'Failure',
+  message,
+  reason,
+  code,
 });
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -29,20 +29,17 @@ afterEach(async () => {
 });
 
 const settings: KubernetesSettings = {
-  ...{
-    image: 'registry.example/coevolve:1',
-    claim: 'artifacts',
-    python: '/app/.venv/bin/python',
-    cpu: '2',
-    memory: '8Gi',
-  },
-  ...{
-    gpuResource: 'nvidia.com/gpu',
-    nodeSelector: { gpu: 'h100' },
-    env: { NCCL_DEBUG: 'WARN' },
-    serviceAccount: 'trainer',
-  },
-  ...{ keepSeconds: 3600, imagePullMinutes: 10 },
+  image: 'registry.example/coevolve:1',
+  claim: 'artifacts',
+  python: '/app/.venv/bin/python',
+  cpu: '2',
+  memory: '8Gi',
+  gpuResource: 'nvidia.com/gpu',
+  nodeSelector: { gpu: 'h100' },
+  env: { NCCL_DEBUG: 'WARN' },
+  serviceAccount: 'trainer',
+  keepSeconds: 3600,
+  imagePullMinutes: 10,
   template: path.join(projectRoot, 'deploy/kubernetes/training-job.yaml'),
 };
 
@@ -53,8 +50,16 @@ const newBackend = (changes: Partial<KubernetesSettings> = {}): TrainingBackend 
 const jobKey = 'campaign/x/iteration/0/train/target';
 
 const job = (changes: Partial<TrainingJob> = {}): TrainingJob => ({
-  ...{ jobKey, method: 'sft', base: null, reference: null, dataset: null, trainerState: null, seed: 1 },
-  ...{ settings: { epochs: 1, processes: 2, threads: 3 }, gpus: 2, ...changes },
+  jobKey,
+  method: 'sft',
+  base: null,
+  reference: null,
+  dataset: null,
+  trainerState: null,
+  seed: 1,
+  settings: { epochs: 1, processes: 2, threads: 3 },
+  gpus: 2,
+  ...changes,
 });
 
 /** Writes the trainer's status file. */
@@ -80,7 +85,9 @@ describe('against a fake API server (no real cluster was available)', () => {
     expect(created!.spec).toMatchObject({ backoffLimit: 0, ttlSecondsAfterFinished: 3600 });
     const { spec } = created!.spec.template;
     expect(spec).toMatchObject({
-      ...{ restartPolicy: 'Never', nodeSelector: { gpu: 'h100' }, serviceAccountName: 'trainer' },
+      restartPolicy: 'Never',
+      nodeSelector: { gpu: 'h100' },
+      serviceAccountName: 'trainer',
       containers: [
         {
           image: 'registry.example/coevolve:1',
@@ -127,7 +134,8 @@ describe('against a fake API server (no real cluster was available)', () => {
     cluster.jobs[0]!.metadata.annotations['coevolve.dev/spec-sha256'] = 'f'.repeat(64);
     await expect(state()).resolves.toBe('absent');
     await expect(newBackend().submit(job())).rejects.toMatchObject({
-      ...{ kind: 'rejected', message: expect.stringContaining(cluster.jobs[0]!.metadata.name) },
+      kind: 'rejected',
+      message: expect.stringContaining(cluster.jobs[0]!.metadata.name),
     });
     await newBackend().cancel(jobKey);
     expect(cluster.jobs).toHaveLength(1);
@@ -165,7 +173,9 @@ describe('against a fake API server (no real cluster was available)', () => {
     cluster.end('Complete');
     writeStatus({ state: 'succeeded', policy_hash: 'a'.repeat(64), tokens: 5, seconds: 2 });
     await expect(status()).resolves.toMatchObject({
-      ...{ state: 'succeeded', policyHash: 'a'.repeat(64), policyPath: path.join(artifacts.jobPath(jobKey), 'policy') },
+      state: 'succeeded',
+      policyHash: 'a'.repeat(64),
+      policyPath: path.join(artifacts.jobPath(jobKey), 'policy'),
     });
     cluster.jobs.length = 0; // deleted after ttlSecondsAfterFinished
     await expect(state()).resolves.toBe('succeeded');
@@ -237,10 +247,8 @@ describe('against a fake API server (no real cluster was available)', () => {
     await expect(state()).resolves.toBe('running');
     pod.metadata.creationTimestamp = new Date(Date.now() - 11 * 60_000).toISOString();
     await expect(status()).resolves.toMatchObject({
-      ...{
-        state: 'failed',
-        failure: { type: 'image-pull', message: expect.stringContaining('ErrImagePull: from the test') },
-      },
+      state: 'failed',
+      failure: { type: 'image-pull', message: expect.stringContaining('ErrImagePull: from the test') },
     });
   });
 
@@ -321,7 +329,8 @@ describe('against a fake API server (no real cluster was available)', () => {
     const authority = Buffer.from(selfSigned().certificate).toString('base64');
     const kubeconfig = cluster.kubeconfig({ cluster: { 'certificate-authority-data': authority } });
     await expect(newBackend({ kubeconfig }).status(jobKey)).rejects.toMatchObject({
-      ...{ kind: 'rejected', message: expect.stringContaining('check the certificate-authority') },
+      kind: 'rejected',
+      message: expect.stringContaining('check the certificate-authority'),
     });
     expect(cluster.requests).toEqual([]);
   });

@@ -17,12 +17,22 @@ const read = (text: string) => {
 
 test('only image and claim are required, and paths are relative to the file', () => {
   expect(read('image: i:1\nclaim: artifacts\n')).toEqual({
-    ...{ image: 'i:1', claim: 'artifacts', python: '/app/.venv/bin/python', cpu: '4', memory: '16Gi', env: {} },
-    ...{ gpuResource: 'nvidia.com/gpu', nodeSelector: {}, serviceAccount: 'default', keepSeconds: 86_400 },
-    ...{ imagePullMinutes: 10, template: '/project/deploy/kubernetes/training-job.yaml' },
+    image: 'i:1',
+    claim: 'artifacts',
+    python: '/app/.venv/bin/python',
+    cpu: '4',
+    memory: '16Gi',
+    env: {},
+    gpuResource: 'nvidia.com/gpu',
+    nodeSelector: {},
+    serviceAccount: 'default',
+    keepSeconds: 86_400,
+    imagePullMinutes: 10,
+    template: '/project/deploy/kubernetes/training-job.yaml',
   });
   expect(read('image: i\nclaim: c\ntemplate: job.yaml\nkubeconfig: kube/config\n')).toMatchObject({
-    ...{ template: path.join(folder, 'job.yaml'), kubeconfig: path.join(folder, 'kube/config') },
+    template: path.join(folder, 'job.yaml'),
+    kubeconfig: path.join(folder, 'kube/config'),
   });
 });
 

@@ -51,7 +51,8 @@ describe('the service account of a pod', () => {
 
   test('the error outside a pod contains the missing setting', async () => {
     await expect(connect({}, { podRoot: cluster.folder }).location()).rejects.toMatchObject({
-      ...{ kind: 'rejected', message: expect.stringMatching(/no service account at .*`kubeconfig`.*coevolve resume/) },
+      kind: 'rejected',
+      message: expect.stringMatching(/no service account at .*`kubeconfig`.*coevolve resume/),
     });
   });
 });
@@ -188,7 +189,9 @@ echo "${answer}"
       'absent',
     );
     await expect(found).rejects.toMatchObject({
-      ...{ name: 'BackendError', kind: 'unavailable', message: expect.stringContaining(message) },
+      name: 'BackendError',
+      kind: 'unavailable',
+      message: expect.stringContaining(message),
     });
     await expect(found).rejects.toMatchObject({ message: expect.not.stringContaining('a-secret') });
     expect(cluster.requests).toEqual([]);
@@ -213,7 +216,8 @@ test.each([
 ])('a kubeconfig with $fault is rejected', async ({ context, server, message }) => {
   const kubeconfig = cluster.kubeconfig({ cluster: server });
   await expect(connect({ kubeconfig, context }).location()).rejects.toMatchObject({
-    ...{ kind: 'rejected', message: expect.stringContaining(message) },
+    kind: 'rejected',
+    message: expect.stringContaining(message),
   });
 });
 
@@ -224,7 +228,8 @@ test('the error for a missing or invalid kubeconfig contains its path', async ()
     writeFileSync(kubeconfig, text);
     const refused = request(kubeconfig);
     await expect(refused).rejects.toMatchObject({
-      ...{ kind: 'rejected', message: expect.stringContaining(`${kubeconfig}: it is not a kubeconfig`) },
+      kind: 'rejected',
+      message: expect.stringContaining(`${kubeconfig}: it is not a kubeconfig`),
     });
     await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining('a-secret') });
   }

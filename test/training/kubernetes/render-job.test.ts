@@ -13,15 +13,13 @@ const kubernetesFile = path.join(folder, 'kubernetes.yaml');
 writeFileSync(kubernetesFile, 'image: i:1\nclaim: artifacts\n');
 const settings: KubernetesSettings = readKubernetesSettings({ kubernetesFile, projectRoot })!;
 const request = {
-  ...{
-    jobKey: 'campaign/x/base',
-    namespace: 'n',
-    folder: '/a/jobs/x',
-    artifacts: '/a',
-    gpus: 0,
-    settings: {},
-    jobFile: '{}',
-  },
+  jobKey: 'campaign/x/base',
+  namespace: 'n',
+  folder: '/a/jobs/x',
+  artifacts: '/a',
+  gpus: 0,
+  settings: {},
+  jobFile: '{}',
 };
 
 /** Settings with a changed copy of the shipped template. */

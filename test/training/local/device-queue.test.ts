@@ -119,8 +119,14 @@ function backendOn(count: number) {
 }
 
 const job = (name: string, settings: object): TrainingJob => ({
-  ...{ jobKey: `campaign/x/iteration/1/train/${name}`, method: 'sft', seed: 1, settings: { ...settings } },
-  ...{ base: null, reference: null, dataset: null, trainerState: null },
+  jobKey: `campaign/x/iteration/1/train/${name}`,
+  method: 'sft',
+  seed: 1,
+  settings: { ...settings },
+  base: null,
+  reference: null,
+  dataset: null,
+  trainerState: null,
 });
 
 test('a submitted job waits for its device as a running job, and starts with it when the other one ends', async () => {

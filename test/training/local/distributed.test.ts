@@ -6,8 +6,8 @@ import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifa
 import { listCommands } from '../../../src/process/list-processes';
 import { findProcess } from '../../../src/process/processes';
 import { localBackend } from '../../../src/training/local/local-backend';
-import { resolveSpec } from '../../../src/spec/read-spec';
-import { trainerSettings } from '../../../src/spec/trainer-settings';
+import { resolveSpec } from '../../../src/specification/read-spec';
+import { trainerSettings } from '../../../src/specification/trainer-settings';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
 
 const projectRoot = path.resolve(__dirname, '../../..');
@@ -41,7 +41,14 @@ afterAll(() => rmSync(root, { recursive: true }));
 const keyOf = (name: string): string => `campaign/x/iteration/0/train/${name}`;
 
 const job = (name: string, settings: Record<string, unknown>): TrainingJob => ({
-  ...{ jobKey: keyOf(name), method: 'sft', base, dataset, seed: 2, reference: null, trainerState: null, settings },
+  jobKey: keyOf(name),
+  method: 'sft',
+  base,
+  dataset,
+  seed: 2,
+  reference: null,
+  trainerState: null,
+  settings,
 });
 
 const twoProcesses = { processes: 2, sharding: 'ddp', batch_size: 10, max_length: 64 };

@@ -37,8 +37,15 @@ const quick = { epochs: 1, batch_size: 10, max_length: 64 };
 const long = { epochs: 200, batch_size: 10, max_length: 64, checkpoint_every: 1, log_every: 1 };
 
 const sft = (name: string, changes: Partial<TrainingJob> = {}): TrainingJob => ({
-  ...{ jobKey: `campaign/x/iteration/0/train/${name}`, method: 'sft', base, dataset, seed: 2, settings: quick },
-  ...{ reference: null, trainerState: null, ...changes },
+  jobKey: `campaign/x/iteration/0/train/${name}`,
+  method: 'sft',
+  base,
+  dataset,
+  seed: 2,
+  settings: quick,
+  reference: null,
+  trainerState: null,
+  ...changes,
 });
 
 async function until(jobKey: string, reached: (status: TrainingStatus) => boolean): Promise<TrainingStatus> {
@@ -84,7 +91,7 @@ test('a job that several workers submit five times, also after its end, trains o
   await Promise.all([backend, newBackend(), newBackend()].map((worker) => worker.submit(job)));
   const first = await ended(job.jobKey);
   const policyPath = path.join(artifacts.jobPath(job.jobKey), 'policy');
-  expect(first).toMatchObject({ ...{ state: 'succeeded', policyPath }, updates: 2 });
+  expect(first).toMatchObject({ state: 'succeeded', policyPath, updates: 2 });
   await newBackend().submit(job);
   expect(await newBackend().status(job.jobKey)).toEqual(first);
   const last = progressOf(job.jobKey).filter(({ event, step }) => event === 'step' && step === 2);
@@ -176,7 +183,8 @@ test.each(badJobs)(
     });
     await backend.submit(job);
     await expect(ended(job.jobKey)).resolves.toMatchObject({
-      ...{ state: 'failed', failure: { type: 'bad-input', message: expect.stringContaining(field) } },
+      state: 'failed',
+      failure: { type: 'bad-input', message: expect.stringContaining(field) },
     });
     await expect(backend.logs(job.jobKey)).resolves.toContain(field);
   },

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { resolveSpec } from '../../../src/spec/read-spec';
+import { resolveSpec } from '../../../src/specification/read-spec';
 import { probeTraining } from '../../../src/training/local/probe-training';
 
 const projectRoot = path.resolve(__dirname, '../../..');

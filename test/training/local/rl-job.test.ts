@@ -50,8 +50,15 @@ const batchOf = (seed: number): Promise<Dataset> =>
   );
 
 const grpo = (name: string): TrainingJob => ({
-  ...{ jobKey: `campaign/x/iteration/1/train/${name}`, method: 'grpo', base, reference: base, dataset: null },
-  ...{ steps: 3, trainerState: null, seed: 2, settings: { learning_rate: 1e-3 } },
+  jobKey: `campaign/x/iteration/1/train/${name}`,
+  method: 'grpo',
+  base,
+  reference: base,
+  dataset: null,
+  steps: 3,
+  trainerState: null,
+  seed: 2,
+  settings: { learning_rate: 1e-3 },
 });
 
 async function until<Status extends TrainingStatus>(

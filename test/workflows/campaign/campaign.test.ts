@@ -15,8 +15,20 @@ test('a campaign runs the phases of its recipe in order and passes the scores fr
   const state = await campaigns.run('in-order', { recipe: 'combined', iterations: 1 }, script);
   const begun = script.callsOf('beginPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
   expect(begun).toEqual([
-    ...['0 plan', '0 rollout', '0 train', '0 evaluate', '0 report'],
-    ...['1 plan', '1 rollout', '1 detect', '1 synthesize', '1 validate', '1 pair', '1 train', '1 evaluate', '1 report'],
+    '0 plan',
+    '0 rollout',
+    '0 train',
+    '0 evaluate',
+    '0 report',
+    '1 plan',
+    '1 rollout',
+    '1 detect',
+    '1 synthesize',
+    '1 validate',
+    '1 pair',
+    '1 train',
+    '1 evaluate',
+    '1 report',
   ]);
   expect(script.callsOf('commitPhase')).toHaveLength(begun.length);
   expect(state).toMatchObject({
@@ -55,21 +67,25 @@ test('the details show phases, remaining time, success with its interval, and sp
       '**Running**, iteration 3 of 4, phase **detect**, about _ s left when it began (_ s to _ s, from 2 iterations)',
       '`███████░░░░░░░░░░░░░░░░░ 28 %` of the phases',
       [
-        ...['| | phase | time | result |', '| --- | --- | ---: | --- |', '| ✓ | plan | _ s | plan done |'],
-        ...[
-          '| ✓ | rollout | _ s | rollout done |',
-          '| ▶ | detect |  |  |',
-          '| · | pair |  |  |',
-          '| · | train |  |  |',
-        ],
-        ...['| · | evaluate |  |  |', '| · | report |  |  |'],
+        '| | phase | time | result |',
+        '| --- | --- | ---: | --- |',
+        '| ✓ | plan | _ s | plan done |',
+        '| ✓ | rollout | _ s | rollout done |',
+        '| ▶ | detect |  |  |',
+        '| · | pair |  |  |',
+        '| · | train |  |  |',
+        '| · | evaluate |  |  |',
+        '| · | report |  |  |',
       ].join('\n'),
       [
-        ...['| iteration | success on dev | interval |', '| ---: | ---: | --- |'],
+        '| iteration | success on dev | interval |',
+        '| ---: | ---: | --- |',
         ...[0, 1, 2].map((iteration) => `| ${iteration} | 0.500 | 0.250 to 0.750 |`),
       ].join('\n'),
       [
-        ...['| budget | spent | limit |', '| --- | ---: | ---: |', '| tokens of models | 1,234 | 20,000 |'],
+        '| budget | spent | limit |',
+        '| --- | ---: | ---: |',
+        '| tokens of models | 1,234 | 20,000 |',
         '| models and training | $0.50 | no limit |',
       ].join('\n'),
     ].join('\n\n'),

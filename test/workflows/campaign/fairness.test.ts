@@ -30,7 +30,9 @@ test('memo, heartbeat timeouts, retries and weight of a campaign apply to all it
   const workflowId = 'campaign/carried';
   await temporal.withWorkers(queues, script.activities, async () => {
     const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
-      ...{ workflowId, taskQueue: 'workflow', args: [stateOf('carried', 'eto', 1)] },
+      workflowId,
+      taskQueue: 'workflow',
+      args: [stateOf('carried', 'eto', 1)],
       ...memoOf({ recovery: 'fast' }, workflowId, { weight: 2.5, campaignId: 7 }),
     });
     expect(await handle.result()).toMatchObject({ status: 'finished' });
@@ -83,11 +85,21 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
 function start({ name, weight = 1, tasks = 1000 }: Entrant) {
   const workflowId = `campaign/${name}/iteration/1/rollout`;
   return temporal.client.workflow.start<typeof rollout>('rollout', {
-    ...{ workflowId, taskQueue: 'workflow', ...memoOf({ recovery: 'default' }, workflowId, { weight }) },
+    workflowId,
+    taskQueue: 'workflow',
+    ...memoOf({ recovery: 'default' }, workflowId, { weight }),
     args: [
       {
-        ...{ campaignId: 1, iteration: 1, epoch: 1, environment, step: 0, policyId: 'p' },
-        ...{ purpose: 'train', from: 0, to: tasks, tasksPerActivity: 1 },
+        campaignId: 1,
+        iteration: 1,
+        epoch: 1,
+        environment,
+        step: 0,
+        policyId: 'p',
+        purpose: 'train',
+        from: 0,
+        to: tasks,
+        tasksPerActivity: 1,
       },
     ],
   });

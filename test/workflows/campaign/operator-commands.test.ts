@@ -5,8 +5,8 @@ import * as fc from 'fast-check';
 import type { Activities } from '../../../src/activities';
 import type { CampaignState } from '../../../src/domain/campaign/progress';
 import { isSkippable, phases, type Phase } from '../../../src/domain/campaign/phases';
-import { planOf } from '../../../src/spec/iteration-plan';
-import { resolveSpec } from '../../../src/spec/read-spec';
+import { planOf } from '../../../src/specification/iteration-plan';
+import { resolveSpec } from '../../../src/specification/read-spec';
 import { until } from '../../support/stack';
 import { environment, nothingSpent, scriptedActivities, type Script } from '../scripted-activities';
 import { scriptedCampaigns, updates, type ScriptedCampaigns, type CommandName } from '../scripted-campaigns';
@@ -167,7 +167,11 @@ test('a skip of the training phase ends its jobs first and is recorded with its 
   expect(names.indexOf('endTraining')).toBeLessThan(names.indexOf('skipPhase'));
   expect(script.callsOf('endTraining')).toEqual([{ campaignId: 1, iteration: 1 }]);
   expect(script.callsOf('recordOperatorCommand').at(-1)).toMatchObject({
-    ...{ kind: 'skipped', actor: 'ada', reason: 'no GPU', phase: 'train', iteration: 1 },
+    kind: 'skipped',
+    actor: 'ada',
+    reason: 'no GPU',
+    phase: 'train',
+    iteration: 1,
   });
 });
 
@@ -177,7 +181,8 @@ test('the cancellation of a workflow in the Temporal UI aborts the campaign', as
   await campaigns.parked('cancelled');
   await handle.cancel();
   expect(await campaigns.ended('cancelled')).toMatchObject({
-    ...{ status: 'aborted', abortedBy: 'a cancellation of the workflow' },
+    status: 'aborted',
+    abortedBy: 'a cancellation of the workflow',
   });
   expect(await closedAs('cancelled')).toBe('CANCELLED');
   expect(closed(script)).toEqual(['aborted']);

@@ -37,7 +37,10 @@ test('a committed phase is not run again', async () => {
   await run('committed', start, script);
   expect(script.callsOf('planIteration')).toEqual([]);
   expect(script.callsOf('collectRollouts').map(({ purpose }) => purpose)).toEqual([
-    ...['evaluation', 'evaluation', 'test', 'test'],
+    'evaluation',
+    'evaluation',
+    'test',
+    'test',
   ]);
   expect(script.callsOf('submitTraining')).toHaveLength(2);
 });
@@ -66,7 +69,8 @@ test('a stop of a parked campaign ends it at once, even in its last iteration', 
     await campaigns.send('given-up', 'stop');
   });
   expect(state).toMatchObject({
-    ...{ status: 'stopped', scores: [{ iteration: 0 }] },
+    status: 'stopped',
+    scores: [{ iteration: 0 }],
     progress: { iteration: 1, phase: 'detect', parked: null },
   });
   expect(script.callsOf('closeCampaign')).toEqual([{ campaignId: 1, status: 'stopped' }]);
@@ -195,8 +199,20 @@ test('an RL iteration plays and updates F times, with a separate rollout per ste
   ).toEqual([1, 1, 2, 2, 3, 3]);
   const phases = script.callsOf('commitPhase').map(({ iteration, phase }) => `${String(iteration)} ${String(phase)}`);
   expect(phases).toEqual([
-    ...['0 plan', '0 rollout', '0 synthesize', '0 validate', '0 train', '0 evaluate', '0 report'],
-    ...['1 plan', '1 optimize', '1 detect', '1 synthesize', '1 validate', '1 evaluate', '1 report'],
+    '0 plan',
+    '0 rollout',
+    '0 synthesize',
+    '0 validate',
+    '0 train',
+    '0 evaluate',
+    '0 report',
+    '1 plan',
+    '1 optimize',
+    '1 detect',
+    '1 synthesize',
+    '1 validate',
+    '1 evaluate',
+    '1 report',
   ]);
 });
 
@@ -207,7 +223,10 @@ test('agents whose models the policy server holds only one at a time play one af
     choosePolicies: ({ roles }) =>
       Promise.resolve(
         roles.map((role) => ({
-          ...{ role, policyId: role.padEnd(64, '0'), range: { from: 0, to: 3 }, tasksPerActivity: 1 },
+          role,
+          policyId: role.padEnd(64, '0'),
+          range: { from: 0, to: 3 },
+          tasksPerActivity: 1,
           inTurn: true as const,
         })),
       ),
@@ -253,7 +272,10 @@ test('while too few tasks are admitted for a match, more are synthesized, valida
   await run('explored', { recipe: 'coevolve', iterations: 1 }, online);
   const contexts = online.callsOf('abstractTasks').map(({ contextId }) => String(contextId));
   expect(contexts.filter((id) => id.startsWith('1/rare/')).sort()).toEqual([
-    ...['1/rare/0', '1/rare/1', '1/rare/2', '1/rare/3'], // each once
+    '1/rare/0',
+    '1/rare/1',
+    '1/rare/2',
+    '1/rare/3', // each once
   ]);
   const judged = ofGrowth(online.callsOf('judgeCandidates')).map(({ from, to }) => [from, to]);
   expect(judged).toEqual([

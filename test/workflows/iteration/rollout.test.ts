@@ -1,6 +1,6 @@
 import type { rollout } from '../../../src/workflows';
 import type { RolloutShard } from '../../../src/workflows/iteration/rollout';
-import { controlSignal } from '../../../src/workflows/base/messages';
+import { controlSignal } from '../../../src/workflows/temporal/messages';
 import { until } from '../../support/stack';
 import { startTemporal, type TestTemporal } from '../../support/temporal';
 import { environment, queues, scriptedActivities } from '../scripted-activities';
@@ -12,8 +12,16 @@ beforeAll(async () => {
 afterAll(() => temporal?.remove());
 
 const shard: RolloutShard = {
-  ...{ campaignId: 1, iteration: 1, epoch: 1, environment, step: 0, policyId: 'p' },
-  ...{ purpose: 'train', from: 0, to: 10, tasksPerActivity: 1 },
+  campaignId: 1,
+  iteration: 1,
+  epoch: 1,
+  environment,
+  step: 0,
+  policyId: 'p',
+  purpose: 'train',
+  from: 0,
+  to: 10,
+  tasksPerActivity: 1,
 };
 
 test('four activities of a shard run concurrently, and after a pause they end and no other starts', async () => {

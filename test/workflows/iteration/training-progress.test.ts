@@ -1,11 +1,11 @@
 import { activityInfo } from '@temporalio/activity';
 import { attemptReporter } from '../../../src/activities/rollout/report-attempts';
 import { reportProgress } from '../../../src/activities/train/report-progress';
-import type { JobKey } from '../../../src/store/base/epoch';
+import type { JobKey } from '../../../src/store/database/epoch';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
 import type { TrainingStatus } from '../../../src/training/training-backend';
 import { runtimeOptions } from '../../../src/temporal/connect-worker';
-import { resolveSpec } from '../../../src/spec/read-spec';
+import { resolveSpec } from '../../../src/specification/read-spec';
 import type { campaign } from '../../../src/workflows';
 import { freePort } from '../../support/environment-server';
 import { until } from '../../support/stack';
@@ -29,7 +29,10 @@ const run = (jobKey: string): TrainingRunRow & JobKey =>
   ({ jobKey, epoch: 1, role: 'target', method: 'sft', backend: 'local', seed: 1 }) as TrainingRunRow & JobKey;
 
 const running = (step: number): TrainingStatus => ({
-  ...{ state: 'running', step, totalSteps: 1_000, policies: [] },
+  state: 'running',
+  step,
+  totalSteps: 1_000,
+  policies: [],
   progress: { step, loss: 0.51234, tokens_per_s: 18_400.4, eta_s: 130, tokens: 7, seconds: 3 },
 });
 

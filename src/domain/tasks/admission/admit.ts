@@ -1,4 +1,4 @@
-import { compareText } from '../../base/compare-text';
+import { compareText } from '../../compare-text';
 import {
   fail,
   pass,

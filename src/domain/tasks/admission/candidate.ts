@@ -78,9 +78,21 @@ export type AdmissionStage = (typeof admissionStages)[number];
 
 /** Reasons for which admission rejects a candidate. Any other reason of a rejected task is from its synthesis. */
 export const admissionReasons = [
-  ...['not-executable', 'no-query', 'no-action', 'too-many-actions', 'reference-fails', 'not-completed', 'not-judged'],
-  ...['not-solved', 'not-attempted'],
-  ...['duplicate', 'held-out', 'too-near', 'quota', 'growth-cap', 'operator'],
+  'not-executable',
+  'no-query',
+  'no-action',
+  'too-many-actions',
+  'reference-fails',
+  'not-completed',
+  'not-judged',
+  'not-solved',
+  'not-attempted',
+  'duplicate',
+  'held-out',
+  'too-near',
+  'quota',
+  'growth-cap',
+  'operator',
 ] as const;
 
 /** Verdict of one stage on a candidate. */

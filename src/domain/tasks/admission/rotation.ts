@@ -1,6 +1,6 @@
-import { compareText } from '../../base/compare-text';
-import { groupBy } from '../../base/group-by';
-import { deriveSeed } from '../../base/seed-tree';
+import { compareText } from '../../compare-text';
+import { groupBy } from '../../group-by';
+import { deriveSeed } from '../../random/seed-tree';
 
 /** Fields of a candidate by which its turn is chosen. */
 export type Rotating = {

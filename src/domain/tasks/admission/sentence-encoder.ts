@@ -1,4 +1,4 @@
-import { murmur3 } from '../../base/murmur3';
+import { murmur3 } from '../../random/murmur3';
 import { ngramsOf, tokenize } from './ngrams';
 
 /** Encodes texts as unit vectors of one dimension. Only vectors of encoders with the same name are comparable. */

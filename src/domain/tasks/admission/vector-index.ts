@@ -1,4 +1,4 @@
-import { DomainError } from '../../base/errors';
+import { DomainError } from '../../errors';
 
 /**
  * Index of unit vectors for cosine similarity. Sparse vectors (hashed n-grams) are stored as postings of their nonzero

@@ -1,5 +1,5 @@
-import { requireSetting } from '../../base/errors';
-import type { Random } from '../../base/seeded-random';
+import { requireSetting } from '../../errors';
+import type { Random } from '../../random/seeded-random';
 
 /**
  * Returns all items in the order of a weighted draw without replacement: the first k items are a draw of size k.

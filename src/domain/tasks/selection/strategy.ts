@@ -1,4 +1,4 @@
-import { groupBy } from '../../base/group-by';
+import { groupBy } from '../../group-by';
 
 /** Input of a strategy for one task. */
 export type TaskStanding = {

@@ -1,7 +1,7 @@
 import type { AnalysisOutput } from '../../../domain/experiment/analysis';
 import type { CellName } from '../../../domain/experiment/experiment';
 import type { ExperimentRecord } from '../../../domain/experiment/record';
-import { finalScores } from '../base/final-scores';
+import { finalScores } from '../model/final-scores';
 
 type Side = { campaign: string; checkpoint: number };
 export type Flip = { contrast: string; seed: number; task: string; won: boolean; plus: Side; minus: Side };

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { AnalysisOutput } from '../../../domain/experiment/analysis';
 import type { ExperimentRecord } from '../../../domain/experiment/record';
-import type { FlippedTask } from '../base/report';
+import type { FlippedTask } from '../model/report';
 import { flippedTasks } from './flipped-tasks';
 
 type Sought = { campaign: string; checkpoint: number; task: string };
@@ -16,7 +16,12 @@ export async function readFlips(
   const plus = await findAttempts(pool, flips.map((flip) => ({ ...flip.plus, task: flip.task }))); // prettier-ignore
   const minus = await findAttempts(pool, flips.map((flip) => ({ ...flip.minus, task: flip.task }))); // prettier-ignore
   return flips.map(({ contrast, seed, task, won }, i) => ({
-    ...{ contrast, seed, task, won, plusAttempt: plus[i] ?? null, minusAttempt: minus[i] ?? null },
+    contrast,
+    seed,
+    task,
+    won,
+    plusAttempt: plus[i] ?? null,
+    minusAttempt: minus[i] ?? null,
   }));
 }
 

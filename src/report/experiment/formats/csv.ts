@@ -1,4 +1,4 @@
-import { compareText } from '../../../domain/base/compare-text';
+import { compareText } from '../../../domain/compare-text';
 import type { AnalysisOutput } from '../../../domain/experiment/analysis';
 import { type ExperimentRecord, byScore } from '../../../domain/experiment/record';
 
@@ -12,7 +12,12 @@ export function longTableCsv({ scores }: Pick<ExperimentRecord, 'scores'>): stri
     scores
       .toSorted(byScore)
       .map((row) => [
-        ...[row.arm, row.seed, row.checkpoint, row.task, row.reward, row.success],
+        row.arm,
+        row.seed,
+        row.checkpoint,
+        row.task,
+        row.reward,
+        row.success,
         ...features.map((name) => row.features[name] ?? null),
       ]),
   );

@@ -1,4 +1,4 @@
-import type { ExperimentReport } from '../base/report';
+import type { ExperimentReport } from '../model/report';
 import { armsCsv, contrastsCsv, longTableCsv } from './csv';
 import { jsonLines } from './json-lines';
 import { experimentLatex } from './latex';

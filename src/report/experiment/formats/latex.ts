@@ -1,6 +1,6 @@
 import type { AnalysisOutput, ContrastResult } from '../../../domain/experiment/analysis';
-import { decisiveP, intervalName } from '../base/points';
-import type { ExperimentReport } from '../base/report';
+import { decisiveP, intervalName } from '../model/points';
+import type { ExperimentReport } from '../model/report';
 
 /**
  * The arms as a booktabs table: mean and deviation over seeds, and the difference of each arm in its contrasts. An arm is

@@ -1,4 +1,4 @@
-import type { ExperimentSection } from '../base/section';
+import type { ExperimentSection } from '../model/section';
 import { armsSection } from './arms/section';
 import { categoriesSection } from './categories/section';
 import { contrastsSection } from './contrasts/section';

@@ -118,8 +118,17 @@ const attemptsTable = (groups: readonly RoleAttempts[]): Html =>
   table({
     caption: 'Training attempts by iteration and agent',
     head: [
-      ...['iteration', 'agent', 'attempts (n)', 'tasks', 'reward 1', 'share', 'failures', 'mean reward'],
-      ...['mean reward of failures', 'hard negatives', 'hard / failures'],
+      'iteration',
+      'agent',
+      'attempts (n)',
+      'tasks',
+      'reward 1',
+      'share',
+      'failures',
+      'mean reward',
+      'mean reward of failures',
+      'hard negatives',
+      'hard / failures',
     ],
     textColumns: 2,
     rows: groups.map((a) => [

@@ -172,8 +172,14 @@ const pairedTable = (evaluations: readonly Evaluation[], level: string): Html =>
   table({
     caption: 'Candidates against their incumbents, task by task',
     head: [
-      ...['iteration', 'candidate', 'incumbent', 'only candidate solves', 'only incumbent solves', 'McNemar p'],
-      ...['mean reward difference', `${level} interval`],
+      'iteration',
+      'candidate',
+      'incumbent',
+      'only candidate solves',
+      'only incumbent solves',
+      'McNemar p',
+      'mean reward difference',
+      `${level} interval`,
     ],
     textColumns: 3,
     rows: evaluations.flatMap(({ iteration, policyId, incumbent, paired }) =>

@@ -56,8 +56,13 @@ const spendTable = ({ modelSpending }: Rows): Html =>
     head: ['iteration', 'purpose', 'model', 'calls', 'tokens', 'US dollars', 'time, summed'],
     textColumns: 3,
     rows: modelSpending.map((row) => [
-      ...[String(row.iteration), row.purpose, `${row.provider}/${row.model}`, count(row.calls)],
-      ...[count(row.tokens), row.usd.toFixed(2), duration(row.seconds)],
+      String(row.iteration),
+      row.purpose,
+      `${row.provider}/${row.model}`,
+      count(row.calls),
+      count(row.tokens),
+      row.usd.toFixed(2),
+      duration(row.seconds),
     ]),
   });
 
@@ -67,7 +72,11 @@ const contextTable = ({ contexts }: Rows): Html =>
     head: ['iteration', 'aim', 'status', 'failure', 'contexts'],
     textColumns: 4,
     rows: contexts.map(({ iteration, aim, status, failure, contexts: n }) => [
-      ...[String(iteration), aim, status, failure ?? nothing, count(n)],
+      String(iteration),
+      aim,
+      status,
+      failure ?? nothing,
+      count(n),
     ]),
   });
 
@@ -77,6 +86,10 @@ const runTable = ({ explorationRuns }: Rows): Html =>
     head: ['iteration', 'aim', 'outcome', 'runs', 'actions'],
     textColumns: 3,
     rows: explorationRuns.map(({ iteration, aim, outcome, runs, turns }) => [
-      ...[String(iteration), aim, outcome, count(runs), count(turns)],
+      String(iteration),
+      aim,
+      outcome,
+      count(runs),
+      count(turns),
     ]),
   });

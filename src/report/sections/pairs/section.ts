@@ -64,8 +64,15 @@ const pairTable = (pairs: readonly PairGroup[]): Html =>
   table({
     caption: 'Preference pairs by iteration, agent and kind',
     head: [
-      ...['iteration', 'trains', 'kind', 'pairs (n)', 'tasks', 'hard negatives', 'share'],
-      ...['mean reward chosen', 'rejected'],
+      'iteration',
+      'trains',
+      'kind',
+      'pairs (n)',
+      'tasks',
+      'hard negatives',
+      'share',
+      'mean reward chosen',
+      'rejected',
     ],
     textColumns: 3,
     rows: pairs.map((group) => [

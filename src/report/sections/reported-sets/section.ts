@@ -1,4 +1,4 @@
-import { groupBy } from '../../../domain/base/group-by';
+import { groupBy } from '../../../domain/group-by';
 import { rewardInterval, wilsonInterval } from '../../../domain/evaluation/statistics';
 import { listSetScores, type SetScore } from '../../../store/training/set-scores';
 import { lead, note } from '../../page/blocks';
@@ -40,8 +40,12 @@ const cells = (score: SetScore, confidence: number): Content[] => {
   const ofSuccess = wilsonInterval(successes, tasks, confidence);
   const ofReward = rewardInterval(meanReward, rewardDeviation, tasks, confidence);
   return [
-    ...[count(tasks), count(successes), share(successes, tasks), interval(ofSuccess.low, ofSuccess.high)],
-    ...[rate(meanReward), interval(ofReward.low, ofReward.high)],
+    count(tasks),
+    count(successes),
+    share(successes, tasks),
+    interval(ofSuccess.low, ofSuccess.high),
+    rate(meanReward),
+    interval(ofReward.low, ofReward.high),
   ];
 };
 
@@ -51,7 +55,9 @@ const scoreTable = (scores: readonly SetScore[], confidence: number): Html =>
     head: ['set', 'iteration', 'policy', ...head(confidence)],
     textColumns: 3,
     rows: scores.map((score) => [
-      ...[score.evaluationSet, String(score.iteration), html`<code>${shortHash(score.policyId)}</code>`],
+      score.evaluationSet,
+      String(score.iteration),
+      html`<code>${shortHash(score.policyId)}</code>`,
       ...cells(score, confidence),
     ]),
   });
@@ -67,7 +73,9 @@ function groupTables(scores: readonly SetScore[], { start, final }: SharedData['
       head: ['set', feature, 'iteration', ...head(confidence)],
       textColumns: 3,
       rows: ofFeature.map((score) => [
-        ...[score.evaluationSet, score.value!, String(score.iteration)],
+        score.evaluationSet,
+        score.value!,
+        String(score.iteration),
         ...cells(score, confidence),
       ]),
     }),

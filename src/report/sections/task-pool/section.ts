@@ -1,4 +1,4 @@
-import { compareText } from '../../../domain/base/compare-text';
+import { compareText } from '../../../domain/compare-text';
 import { type DiversityRound, listDiversityRounds } from '../../../store/tasks/admission';
 import { listMatches, type Match } from '../../../store/tasks/matches';
 import { barChart } from '../../charts/bar-chart';
@@ -144,7 +144,8 @@ function stageTable(stages: readonly StageGroup[]): Html {
     textColumns: 2,
     rows: rows.map((row) => [
       ...row.split(' '),
-      ...[count(tasks(row, true)), count(tasks(row, false))],
+      count(tasks(row, true)),
+      count(tasks(row, false)),
       share(tasks(row, true), tasks(row, true) + tasks(row, false)),
     ]),
   });
@@ -156,8 +157,11 @@ const cutTable = (cuts: readonly LimitCut[]): Html =>
     head: ['iteration', 'aim', 'context or relation', 'admitted', 'cut'],
     textColumns: 3,
     rows: cuts.map(({ iteration, aim, contextId, relation, admitted, cut }) => [
-      ...[String(iteration), aim, contextId ?? relation ?? nothing],
-      ...[count(admitted), count(cut)],
+      String(iteration),
+      aim,
+      contextId ?? relation ?? nothing,
+      count(admitted),
+      count(cut),
     ]),
   });
 
@@ -167,8 +171,11 @@ const matchTable = (matches: readonly Match[]): Html =>
     head: ['iteration', 'match', 'admitted', 'wanted', 'refills'],
     textColumns: 2,
     rows: matches.map(({ iteration, admitted, wanted, refills }) => [
-      ...[String(iteration), admitted === wanted ? 'met' : 'failed'],
-      ...[count(admitted), count(wanted), count(refills)],
+      String(iteration),
+      admitted === wanted ? 'met' : 'failed',
+      count(admitted),
+      count(wanted),
+      count(refills),
     ]),
   });
 
@@ -185,7 +192,11 @@ const diversityTable = (diversity: readonly DiversityRound[]): Html =>
     ],
     textColumns: 2,
     rows: diversity.map((round) => [
-      ...[String(round.iteration), round.encoder, count(round.tasks)],
-      ...[rate(round.similarity), rate(round.relativeDistance), round.collapsed ? 'collapse' : nothing],
+      String(round.iteration),
+      round.encoder,
+      count(round.tasks),
+      rate(round.similarity),
+      rate(round.relativeDistance),
+      round.collapsed ? 'collapse' : nothing,
     ]),
   });

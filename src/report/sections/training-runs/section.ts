@@ -1,4 +1,4 @@
-import { groupBy } from '../../../domain/base/group-by';
+import { groupBy } from '../../../domain/group-by';
 import { note } from '../../page/blocks';
 import { count, dollars, duration, nothing, shortHash } from '../../page/format';
 import { html } from '../../page/html';

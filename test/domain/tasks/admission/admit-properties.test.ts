@@ -32,7 +32,12 @@ describe('for any candidates, admission', () => {
   const candidatesOf = anyCandidates.map((made) =>
     made.map(({ task, aim, refusal, played, reward, completed, author }, n) =>
       candidate(`synthesized/1/${aim}/${n}`, {
-        ...{ ...task, aim, author, refusal, execution: { played, reward }, judgement: { completed, reason: '' } },
+        ...task,
+        aim,
+        author,
+        refusal,
+        execution: { played, reward },
+        judgement: { completed, reason: '' },
         vector: hashedNgrams.encode(task.goal),
       }),
     ),

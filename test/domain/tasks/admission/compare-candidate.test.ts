@@ -10,14 +10,18 @@ const asked = (goal: string, vector: number[] | null = null) => candidate('c', {
 test('a duplicate names the first task of the pool with its content', () => {
   const { unique } = createComparisons(pool, [], rules());
   expect(unique(candidate('c', { contentKey: 'key of first' }))).toMatchObject({
-    ...{ passed: false, reason: 'duplicate', detail: { with: 'first', by: 'content' } },
+    passed: false,
+    reason: 'duplicate',
+    detail: { with: 'first', by: 'content' },
   });
 });
 
 test('texts are compared without width, case and spaces, and the first equal one is named', () => {
   const { unique } = createComparisons(pool, [], rules());
   expect(unique(asked(' show the name of EVERY singer\nolder than 20 '))).toMatchObject({
-    ...{ passed: false, reason: 'duplicate', detail: { with: 'first', by: 'text' } },
+    passed: false,
+    reason: 'duplicate',
+    detail: { with: 'first', by: 'text' },
   });
 });
 
@@ -25,11 +29,13 @@ test('words and meaning at the limit are duplicates, with their similarity', () 
   const near = asked('show the name of every singer older than 30', [0.6, 0.8]);
   const byWords = createComparisons(pool, [], rules({ duplicates: { similarity: 0.75, cosine: 1.1 } }));
   expect(byWords.unique(near)).toMatchObject({
-    ...{ passed: false, detail: { with: 'first', by: 'trigrams', similarity: 0.75 } },
+    passed: false,
+    detail: { with: 'first', by: 'trigrams', similarity: 0.75 },
   });
   const byMeaning = createComparisons(pool, [], rules({ embedded: true, duplicates: { similarity: 1, cosine: 0.8 } }));
   expect(byMeaning.unique(near)).toMatchObject({
-    ...{ passed: false, detail: { with: 'second', by: 'embedding', similarity: 0.8 } },
+    passed: false,
+    detail: { with: 'second', by: 'embedding', similarity: 0.8 },
   });
 });
 
@@ -42,7 +48,9 @@ test('a unique candidate has the similarities of its nearest tasks', () => {
     detail: { trigrams: 0.75, cosine: 0.8 },
   });
   expect(decontaminated(asked('show the name', [0.6, 0.8]))).toMatchObject({
-    ...{ passed: true, reason: 'no similar held-out task', detail: { cosine: 0.8 } },
+    passed: true,
+    reason: 'no similar held-out task',
+    detail: { cosine: 0.8 },
   });
 });
 
@@ -50,13 +58,17 @@ test('a candidate that resembles a held-out task names it, the kind of resemblan
   const compare = (changes: Parameters<typeof rules>[0]) => createComparisons([], pool, rules(changes)).decontaminated;
   const at = { ngram: 8, share: 0.5, cosine: 0.8 };
   expect(compare({})(candidate('c', { contentKey: 'key of first' }))).toMatchObject({
-    ...{ passed: false, reason: 'held-out', detail: { with: 'first', by: 'content' } },
+    passed: false,
+    reason: 'held-out',
+    detail: { with: 'first', by: 'content' },
   });
   expect(compare({ decontamination: at })(asked('show the name of every singer older than 30'))).toMatchObject({
-    ...{ passed: false, detail: { with: 'first', by: 'n-grams', similarity: 0.5 } },
+    passed: false,
+    detail: { with: 'first', by: 'n-grams', similarity: 0.5 },
   });
   expect(compare({ decontamination: at, embedded: true })(asked('another', [0.6, 0.8]))).toMatchObject({
-    ...{ passed: false, detail: { with: 'second', by: 'embedding', similarity: 0.8 } },
+    passed: false,
+    detail: { with: 'second', by: 'embedding', similarity: 0.8 },
   });
 });
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { candidateTaskId } from '../../../../src/domain/campaign/ids';
 import { admit } from '../../../../src/domain/tasks/admission/admit';
 import type { AdmissionRules, Candidate } from '../../../../src/domain/tasks/admission/candidate';
-import { groupBy } from '../../../../src/domain/base/group-by';
+import { groupBy } from '../../../../src/domain/group-by';
 import { candidate, rules } from './candidates';
 
 type Made = { aim: string; ordinal: number | string } & Partial<Candidate>;
@@ -26,7 +26,9 @@ test('of 60 candidates per signal and a cap of 45, boundary gets as many easier 
   const of = (aim: string, relations: readonly string[], parents: number) =>
     Array.from({ length: 60 }, (_, ordinal) =>
       made({
-        ...{ aim, ordinal, source: `parent ${ordinal % parents}` },
+        aim,
+        ordinal,
+        source: `parent ${ordinal % parents}`,
         relation: relations[Math.floor((ordinal * relations.length) / 60)]!,
       }),
     );

@@ -1,7 +1,7 @@
 import { admit } from '../../../../src/domain/tasks/admission/admit';
 import type { AdmissionRules, Candidate } from '../../../../src/domain/tasks/admission/candidate';
 import { judgePrompt } from '../../../../src/llm/prompts/judge';
-import { synthesisSettingsSchema } from '../../../../src/spec/synthesis-settings';
+import { synthesisSettingsSchema } from '../../../../src/specification/synthesis-settings';
 import { judgeByAnswers } from '../../../support/models/reference-judge';
 import type { ModelRequest } from '../../../support/models/scripted-model';
 import { candidate, rules } from './candidates';

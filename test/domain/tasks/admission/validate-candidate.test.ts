@@ -1,5 +1,5 @@
 import { executed, judged, valid } from '../../../../src/domain/tasks/admission/validate-candidate';
-import { synthesisSettingsSchema } from '../../../../src/spec/synthesis-settings';
+import { synthesisSettingsSchema } from '../../../../src/specification/synthesis-settings';
 import { candidate, rules } from './candidates';
 
 const verdictOf = (completed: boolean | null) => ({ completed, reason: 'judge reason' });

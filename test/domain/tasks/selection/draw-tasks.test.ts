@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { mix, weightedOrder } from '../../../../src/domain/tasks/selection/draw-tasks';
-import { createRandom } from '../../../../src/domain/base/seeded-random';
+import { createRandom } from '../../../../src/domain/random/seeded-random';
 
 const anyWeight = fc.oneof(fc.constant(0), fc.double({ min: 1e-6, max: 1e6, noNaN: true }));
 

@@ -1,13 +1,19 @@
 import * as fc from 'fast-check';
-import { createRandom } from '../../../../src/domain/base/seeded-random';
+import { createRandom } from '../../../../src/domain/random/seeded-random';
 import { weightsOf, type SelectionSettings, type TaskStanding } from '../../../../src/domain/tasks/selection/strategy';
 
 const taskAt = (meanReward: number | null, cluster = 'join'): TaskStanding => ({
-  ...{ taskId: `${meanReward}`, meanReward, attempts: 8, cluster },
+  taskId: `${meanReward}`,
+  meanReward,
+  attempts: 8,
+  cluster,
 });
 
 const settings = (changes: Partial<SelectionSettings>): SelectionSettings => ({
-  ...{ strategy: 'uniform', band: null, sharpness: 8, clusterPenalty: 0 },
+  strategy: 'uniform',
+  band: null,
+  sharpness: 8,
+  clusterPenalty: 0,
   ...changes,
 });
 

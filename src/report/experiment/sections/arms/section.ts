@@ -1,8 +1,8 @@
 import { count } from '../../../page/format';
 import { note } from '../../../page/blocks';
 import { table } from '../../../page/table';
-import { points } from '../../base/points';
-import { defineSection } from '../../base/section';
+import { points } from '../../model/points';
+import { defineSection } from '../../model/section';
 
 const armHead = ['arm', 'seeds', 'tasks', 'mean', 'sd', 'min', 'max', 'IQM', '95 % low', 'high'];
 
@@ -19,8 +19,16 @@ export const armsSection = defineSection({
       caption: 'Arms',
       head: armHead,
       rows: analysis.arms.map((arm) => [
-        ...[arm.arm, count(arm.seeds), count(arm.tasks), points(arm.mean), points(arm.sd)],
-        ...[points(arm.min), points(arm.max), points(arm.iqm), points(arm.low), points(arm.high)],
+        arm.arm,
+        count(arm.seeds),
+        count(arm.tasks),
+        points(arm.mean),
+        points(arm.sd),
+        points(arm.min),
+        points(arm.max),
+        points(arm.iqm),
+        points(arm.low),
+        points(arm.high),
       ]),
     }),
   ],

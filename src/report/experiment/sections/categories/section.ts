@@ -4,9 +4,9 @@ import { note } from '../../../page/blocks';
 import { count } from '../../../page/format';
 import { html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { categoryMeans, type CategoryMean } from '../../base/category-means';
-import { points, pointsRange, signedPoints } from '../../base/points';
-import { defineSection } from '../../base/section';
+import { categoryMeans, type CategoryMean } from '../../model/category-means';
+import { points, pointsRange, signedPoints } from '../../model/points';
+import { defineSection } from '../../model/section';
 
 /** Below this number of tasks a mean of a category is grey. */
 const enoughTasks = 30;
@@ -33,7 +33,12 @@ export const categoriesSection = defineSection({
         head: ['contrast', 'feature', 'value', 'tasks (n)', 'difference', '95 % interval'],
         textColumns: 3,
         rows: analysis.breakdown.map(({ contrast, feature, value, tasks, difference, low, high }) => [
-          ...[contrast, feature, value, count(tasks), signedPoints(difference), pointsRange(low, high)],
+          contrast,
+          feature,
+          value,
+          count(tasks),
+          signedPoints(difference),
+          pointsRange(low, high),
         ]),
       }),
     ];

@@ -7,9 +7,9 @@ import { lead, note } from '../../../page/blocks';
 import { nothing } from '../../../page/format';
 import { type Content, html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { decimal, intervalName, points, pointsRange, pValue, signedPoints } from '../../base/points';
-import { defineSection } from '../../base/section';
-import { verdictSentence } from '../../base/verdict-sentence';
+import { decimal, intervalName, points, pointsRange, pValue, signedPoints } from '../../model/points';
+import { defineSection } from '../../model/section';
+import { verdictSentence } from '../../model/verdict-sentence';
 
 /** Tests of every contrast, and the forest plot (figure 2). */
 export const contrastsSection = defineSection({
@@ -44,9 +44,13 @@ const contrastTable = (experiment: Experiment, contrasts: readonly ContrastResul
     rows: contrasts.map((result) => [
       `${result.contrast}${result.kind === 'primary' ? ' (primary)' : ''}`,
       html`<span class="badge ${result.verdict}">${result.verdict}</span>`,
-      ...[signedPoints(result.difference), pointsRange(result.low, result.high), pValue(result.p)],
+      signedPoints(result.difference),
+      pointsRange(result.low, result.high),
+      pValue(result.p),
       result.kind === 'primary' ? nothing : pValue(result.adjustedP),
-      ...[pValue(result.signFlipP), decimal(result.effectSize), decimal(result.probability)],
+      pValue(result.signFlipP),
+      decimal(result.effectSize),
+      decimal(result.probability),
       pValue(result.equivalenceP),
     ]),
   })}`;
@@ -58,7 +62,9 @@ export function forest({ analysis }: Experiment, contrasts: readonly ContrastRes
   const scale = scaleAround([...ends, -1.2 * margin, 1.2 * margin].map((value) => 100 * value));
   const last = contrasts.length - 0.5;
   const band: Mark = {
-    ...{ kind: 'area', colour: 'var(--neutral)', opacity: 0.18 },
+    kind: 'area',
+    colour: 'var(--neutral)',
+    opacity: 0.18,
     points: [[-100 * margin, -0.5], [100 * margin, -0.5], [100 * margin, last], [-100 * margin, last]], // prettier-ignore
   };
   const zero: Mark = { kind: 'line', points: [[0, -0.5], [0, last]], colour: 'var(--muted)', width: 1, dashed: true }; // prettier-ignore
@@ -78,8 +84,11 @@ export function forest({ analysis }: Experiment, contrasts: readonly ContrastRes
 }
 
 const verdictColours = {
-  ...{ better: 'var(--positive)', worse: 'var(--hard)', equivalent: 'var(--target)' },
-  ...{ inconclusive: 'var(--incumbent)', invalid: 'var(--incumbent)' },
+  better: 'var(--positive)',
+  worse: 'var(--hard)',
+  equivalent: 'var(--target)',
+  inconclusive: 'var(--incumbent)',
+  invalid: 'var(--incumbent)',
 };
 
 function forestRow(result: ContrastResult, row: number, middle: number): Mark[] {

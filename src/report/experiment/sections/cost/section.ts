@@ -7,11 +7,11 @@ import { note } from '../../../page/blocks';
 import { nothing } from '../../../page/format';
 import { type Content, html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { armEfforts } from '../../base/arm-efforts';
-import { amount, measureAxis, measureNames, percentText } from '../../base/measures';
-import { points } from '../../base/points';
-import type { ExperimentReport } from '../../base/report';
-import { defineSection } from '../../base/section';
+import { armEfforts } from '../../model/arm-efforts';
+import { amount, measureAxis, measureNames, percentText } from '../../model/measures';
+import { points } from '../../model/points';
+import type { ExperimentReport } from '../../model/report';
+import { defineSection } from '../../model/section';
 
 /** Nominal and paid effort, success against cost (figure 4) and effort against its rules (figure 6). */
 export const costSection = defineSection({
@@ -125,8 +125,11 @@ const ruleTable = (rules: Rules): Content =>
     head: ['contrast', 'measure', 'rule', 'holds', 'found', 'allowed'],
     textColumns: 4,
     rows: rules.map(({ contrast, measure, rule, holds, found, allowed }) => [
-      ...[contrast, measureNames[measure], rule],
+      contrast,
+      measureNames[measure],
+      rule,
       html`<span class="badge ${holds ? 'yes' : 'no'}">${holds ? 'yes' : 'no'}</span>`,
-      ...[percentText(found), percentText(allowed)],
+      percentText(found),
+      percentText(allowed),
     ]),
   });

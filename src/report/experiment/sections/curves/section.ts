@@ -7,12 +7,12 @@ import { key, note } from '../../../page/blocks';
 import { count } from '../../../page/format';
 import { html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { armColours } from '../../base/arm-colours';
-import { armEfforts } from '../../base/arm-efforts';
-import { measureAxis, measureNames } from '../../base/measures';
-import { points } from '../../base/points';
-import type { ExperimentReport } from '../../base/report';
-import { defineSection } from '../../base/section';
+import { armColours } from '../../model/arm-colours';
+import { armEfforts } from '../../model/arm-efforts';
+import { measureAxis, measureNames } from '../../model/measures';
+import { points } from '../../model/points';
+import type { ExperimentReport } from '../../model/report';
+import { defineSection } from '../../model/section';
 
 const horizontal = ['trainedTokens', 'wallSeconds', 'usd'] as const;
 
@@ -36,7 +36,11 @@ export const curvesSection = defineSection({
         caption: 'Learning curves',
         head: ['arm', 'checkpoint', 'mean', '95 % low', 'high', ...measures.map((measure) => measureNames[measure])],
         rows: curves.map(({ arm, checkpoint, mean, low, high, effort }) => [
-          ...[arm, String(checkpoint), points(mean), points(low), points(high)],
+          arm,
+          String(checkpoint),
+          points(mean),
+          points(low),
+          points(high),
           ...measures.map((measure) =>
             measure === 'usd' ? (effort.usd ?? 0).toFixed(2) : count(effort[measure] ?? null),
           ),

@@ -1,9 +1,9 @@
 import { html, type Html } from '../../../page/html';
 import { dateTime, shortHash } from '../../../page/format';
-import { completeness, type ExperimentReport, isExploratory } from '../../base/report';
-import { intervalName, pointsRange, signedPoints } from '../../base/points';
-import { verdictSentence } from '../../base/verdict-sentence';
-import { validityChecks } from '../../base/validity';
+import { completeness, type ExperimentReport, isExploratory } from '../../model/report';
+import { intervalName, pointsRange, signedPoints } from '../../model/points';
+import { verdictSentence } from '../../model/verdict-sentence';
+import { validityChecks } from '../../model/validity';
 
 /** The primary verdict as a sentence, and below it the rules that it rests on. */
 export function renderHeader(report: ExperimentReport): Html {

@@ -5,8 +5,8 @@ import { note } from '../../../page/blocks';
 import { count } from '../../../page/format';
 import { html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { poolOf, type ArmPool } from '../../base/pool';
-import { defineSection } from '../../base/section';
+import { poolOf, type ArmPool } from '../../model/pool';
+import { defineSection } from '../../model/section';
 
 /** Composition of the task pools by category and iteration (figure 7). */
 export const poolSection = defineSection({

@@ -4,9 +4,9 @@ import { scaleAround } from '../../../charts/axes';
 import { key, note } from '../../../page/blocks';
 import { html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { decimal, points } from '../../base/points';
-import type { ExperimentReport } from '../../base/report';
-import { defineSection } from '../../base/section';
+import { decimal, points } from '../../model/points';
+import type { ExperimentReport } from '../../model/report';
+import { defineSection } from '../../model/section';
 
 /** Power of the primary contrast at its observed deviation (figure 9). */
 export const powerSection = defineSection({

@@ -2,8 +2,8 @@ import { note } from '../../../page/blocks';
 import { dateTime, shortHash } from '../../../page/format';
 import { type Content, html, type Html } from '../../../page/html';
 import { table } from '../../../page/table';
-import type { ExperimentReport } from '../../base/report';
-import { defineSection } from '../../base/section';
+import type { ExperimentReport } from '../../model/report';
+import { defineSection } from '../../model/section';
 
 /** Amendments, exploratory cells and looks. */
 export const amendmentsSection = defineSection({
@@ -22,7 +22,9 @@ export const amendmentsSection = defineSection({
               head: ['at', 'seeds', 'kind', 'input'],
               textColumns: 4,
               rows: looks.map(({ at, look, exploratory, inputHash }) => [
-                ...[dateTime(new Date(at)), String(look), exploratory ? 'exploratory' : 'declared'],
+                dateTime(new Date(at)),
+                String(look),
+                exploratory ? 'exploratory' : 'declared',
                 html`<code>${shortHash(inputHash)}</code>`,
               ]),
             }),
@@ -37,7 +39,8 @@ const amendmentTable = ({ amendments }: ExperimentReport['record']): Html =>
     head: ['version', 'frozen', 'differences'],
     textColumns: 3,
     rows: amendments.map(({ version, frozenAt, differences }) => [
-      ...[String(version), dateTime(new Date(frozenAt))],
+      String(version),
+      dateTime(new Date(frozenAt)),
       differences.map((each) => html`<span class="line"><code>${JSON.stringify(each)}</code></span>`),
     ]),
   });
@@ -55,7 +58,8 @@ export const differencesSection = defineSection({
         arm.differences.length === 0
           ? [[arm.name, arm.replicaOf === null ? 'none: the base' : `none: repeats ${arm.replicaOf}`, '', '']]
           : arm.differences.map(({ key, base, arm: own }) => [
-              ...[arm.name, html`<code>${key}</code>`],
+              arm.name,
+              html`<code>${key}</code>`,
               ...[base, own].map((value) => html`<code>${JSON.stringify(value) ?? 'unset'}</code>`),
             ]),
       ),

@@ -4,9 +4,9 @@ import { type Mark, marksChart, type Position } from '../../../charts/marks-char
 import { note } from '../../../page/blocks';
 import { html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { points, pointsRange } from '../../base/points';
-import type { ExperimentReport } from '../../base/report';
-import { defineSection } from '../../base/section';
+import { points, pointsRange } from '../../model/points';
+import type { ExperimentReport } from '../../model/report';
+import { defineSection } from '../../model/section';
 
 /** Value of each seed, joined across arms (figure 1). */
 export const seedsSection = defineSection({

@@ -5,9 +5,9 @@ import { note } from '../../../page/blocks';
 import { count, shortHash } from '../../../page/format';
 import { type Content, html } from '../../../page/html';
 import { table } from '../../../page/table';
-import { pValue } from '../../base/points';
-import type { ExperimentReport, FlippedTask } from '../../base/report';
-import { defineSection } from '../../base/section';
+import { pValue } from '../../model/points';
+import type { ExperimentReport, FlippedTask } from '../../model/report';
+import { defineSection } from '../../model/section';
 
 /** Tasks that one arm alone solved, by contrast and seed (figure 8). */
 export const tasksSection = defineSection({
@@ -23,7 +23,11 @@ export const tasksSection = defineSection({
         caption: 'Tasks that one arm alone solved, by contrast and seed',
         head: ['contrast', 'seed', 'won', 'lost', 'McNemar p'],
         rows: analysis.wonAndLost.map(({ contrast, seed, won, lost, p }) => [
-          ...[contrast, String(seed), count(won), count(lost), pValue(p)],
+          contrast,
+          String(seed),
+          count(won),
+          count(lost),
+          pValue(p),
         ]),
       }),
       ...(flips.length === 0 ? [] : [flipTable(flips)]),
@@ -62,7 +66,10 @@ const flipTable = (flips: readonly FlippedTask[]): Content =>
     head: ['contrast', 'seed', 'task', 'result', 'attempt of the first arm', 'attempt of the second'],
     textColumns: 6,
     rows: flips.map(({ contrast, seed, task, won, plusAttempt, minusAttempt }) => [
-      ...[contrast, String(seed), html`<code>${shortHash(task)}</code>`, won ? 'won' : 'lost'],
+      contrast,
+      String(seed),
+      html`<code>${shortHash(task)}</code>`,
+      won ? 'won' : 'lost',
       ...[plusAttempt, minusAttempt].map((attempt) => html`<code>${attempt ?? 'not in this database'}</code>`),
     ]),
   });

@@ -1,0 +1,66 @@
+import type { ArtifactStore } from '../../artifacts/artifact-store';
+import type { OpenEnvironment } from '../../envs/contract/environment';
+import type { EnvironmentData } from '../../envs/server/environment-data';
+import type { ModelService } from '../../llm/model-service';
+import type { PolicyClient } from '../../llm/policy-client';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import { readStoredSpec } from '../../specification/read-spec';
+import type { AnalysisOutput } from '../../domain/experiment/analysis';
+import type { AnalysisRequest } from '../../statistics/run-statistics';
+import type { Store } from '../../store';
+import { awaitsApproval } from '../../domain/campaign/approval';
+import type { CampaignRow, CampaignStatus } from '../../store/campaign/campaigns';
+import type { TrainingService } from '../../training/training-backend';
+
+/** Dependencies of the activities; created once per worker. */
+export type Dependencies = {
+  store: Store;
+  artifacts: ArtifactStore;
+  environmentData: EnvironmentData;
+  openEnvironment: OpenEnvironment;
+  /** Closes the open sessions of a holder; never fails. */
+  closeLeases(holder: string): Promise<unknown>;
+  policies: PolicyClient;
+  models: ModelService;
+  training: TrainingService;
+  /** Returns the sha256 of code, packages and CPU of the trainer on this machine. */
+  trainerVersion(): Promise<string>;
+  /** Returns the sha256 of everything of both servers that can change an attempt; null: another stack may run them. */
+  serverVersion(): Promise<string | null>;
+  /** Renders and stores the report of a campaign. */
+  writeReport(campaignId: number): Promise<void>;
+  /** Analyses the long table of an experiment, or returns the stored analysis of the same input. */
+  analyze(request: AnalysisRequest): Promise<{ output: AnalysisOutput }>;
+  /** Notifies the operators of a campaign; never fails. Absent: none is configured. */
+  notify?: ((campaign: string, notification: CampaignNotification) => Promise<void>) | undefined;
+};
+
+/** A campaign has parked, or has ended. */
+export type CampaignNotification = {
+  status: CampaignStatus;
+  /** True if it parked until an operator approves its tasks or its policy. */
+  waitsForApproval: boolean;
+  /** Why it parked; null at its end. */
+  reason: string | null;
+};
+
+/** Notifies the operators, after the rows are stored. */
+export async function notifyOperators(
+  { store, notify }: Pick<Dependencies, 'store' | 'notify'>,
+  campaignId: number,
+  status: CampaignStatus,
+  reason: string | null = null,
+): Promise<void> {
+  if (!notify) return;
+  const { name } = await store.campaigns.get(campaignId);
+  await notify(name, { status, waitsForApproval: awaitsApproval(reason), reason });
+}
+
+/** Returns a campaign with its spec, where keys of later releases have their defaults. */
+export async function getCampaign(
+  { store }: Pick<Dependencies, 'store'>,
+  id: number,
+): Promise<CampaignRow<CampaignSpec>> {
+  const row = await store.campaigns.get(id);
+  return { ...row, spec: readStoredSpec(row.spec) };
+}

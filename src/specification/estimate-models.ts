@@ -1,0 +1,76 @@
+import type { CampaignSpec } from './campaign-spec';
+import { measuredTraining, type MeasuredLengths } from './estimate-training';
+import { aimsOf, plannedSize } from './iteration-plan';
+
+export type ModelEstimate = {
+  calls: number;
+  tokens: number;
+  usd: number;
+  /** Basis of the figures, in one line. */
+  assumptions: string;
+};
+
+type Purpose = 'reflector' | 'explorer' | 'abstractor' | 'judge' | 'solver';
+
+/** Estimated prompt and completion tokens per call on short SQL tasks; an explorer's prompt grows with every turn. */
+const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
+  reflector: { input: 1200, output: 300 },
+  explorer: { input: 1500, output: 80 },
+  abstractor: { input: 6000, output: 900 },
+  judge: { input: 1200, output: 200 },
+  solver: { input: 1500, output: 80 },
+};
+
+/**
+ * Estimates the model calls of a campaign, with their tokens and their cost at the prices in the spec. Every prompt shows
+ * a session of the environment, so it is longer where trajectories are longer. Every exploration run and every candidate
+ * counts; repairs, embeddings, graded attempts and refills are left out.
+ */
+export function estimateModels(spec: CampaignSpec, lengths: MeasuredLengths | null): ModelEstimate | null {
+  if (!spec.llm) return null;
+  const calls = callsOf(spec);
+  const { tokensPerTrajectory } = measuredTraining;
+  const longer = Math.max(0, (lengths?.mean ?? tokensPerTrajectory) - tokensPerTrajectory);
+  let [tokens, usd] = [0, 0];
+  for (const [purpose, count] of Object.entries(calls) as [Purpose, number][]) {
+    const { output, input: short } = tokensPerCall[purpose];
+    const input = short + longer;
+    const { inputPerMillion, outputPerMillion } = spec.llm.models[purpose].price;
+    tokens += count * (input + output);
+    usd += (count * (input * inputPerMillion + output * outputPerMillion)) / 1e6;
+  }
+  const basis = lengths ? "with one of the environment's own trajectories" : 'those of short SQL tasks';
+  return {
+    calls: Object.values(calls).reduce((sum, count) => sum + count, 0),
+    tokens,
+    usd,
+    assumptions: `prompts of ${rangeOf('input', longer)} tokens (${basis}), answers of ${rangeOf('output')} without thinking`,
+  };
+}
+
+function rangeOf(side: 'input' | 'output', longer = 0): string {
+  const counts = Object.values(tokensPerCall).map((tokens) => tokens[side] + longer);
+  return `${Math.min(...counts).toLocaleString('en')} to ${Math.max(...counts).toLocaleString('en')}`;
+}
+
+function callsOf(spec: CampaignSpec): Record<Purpose, number> {
+  const { judge, synthesis, iterations } = spec;
+  const { rounds, maxTurns } = synthesis.exploration;
+  const planned = Array.from({ length: iterations + 1 }, (_, iteration) => ({
+    ...plannedSize(spec, iteration),
+    isGuided: !aimsOf(spec, iteration).includes('random'),
+  }));
+  const sum = (unit: 'candidates' | 'contexts', sizes = planned): number =>
+    sizes.reduce((total, size) => total + size[unit], 0);
+  const calibrated = 2 * judge.calibrationTasks * Math.ceil((iterations + 1) / judge.calibrateEvery);
+  return {
+    reflector: sum(
+      'contexts',
+      planned.filter(({ isGuided }) => isGuided),
+    ),
+    explorer: sum('contexts') * rounds * maxTurns,
+    abstractor: sum('contexts'),
+    judge: sum('candidates') + calibrated,
+    solver: sum('candidates') * synthesis.solverAttempts * (spec.environment.maxTurns ?? maxTurns),
+  };
+}

@@ -1,0 +1,192 @@
+import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
+import { gpusOf } from './compute-settings';
+import type { CampaignSpec } from './campaign-spec';
+import { computedSpread, trainingRate, type MeasuredSpeed } from './training-rate';
+
+/** Estimated amounts; null if there is no basis for an estimate. */
+export type TrainingAmounts = {
+  tokens: number;
+  /** Sum over all jobs, although some run in parallel. */
+  seconds: number | null;
+  gpuSeconds: number | null;
+  usd: number | null;
+};
+
+export type TrainingEstimate = TrainingAmounts & {
+  /** The supervised start is iteration 0. */
+  phases: (TrainingAmounts & { iteration: number; phase: 'train' | 'optimize'; jobs: number })[];
+  /** The true duration is within this factor of the estimate, unless other work shares the machine. */
+  spread: number;
+  /** Basis of the figures, in one line. */
+  assumptions: string;
+};
+
+/** Tokens of trajectories that were played for an estimate, reckoned from their characters. */
+export type MeasuredLengths = {
+  trajectories: number;
+  mean: number;
+  min: number;
+  max: number;
+  /** The mean of all trajectories is within this factor of theirs: two standard errors. */
+  spread: number;
+  charactersPerToken: number;
+};
+
+/** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
+export const measuredTraining = { tokensPerTrajectory: 105, secondsToStart: 8 };
+
+export type TrainingBasis = {
+  /** Parameter count of the imported model; null if it is not imported yet. */
+  parameters: number | null;
+  /** null if no trajectory was measured. */
+  lengths: MeasuredLengths | null;
+  /** Tokens per second of a job on this machine; null: computed. */
+  measured: MeasuredSpeed | null;
+};
+
+/**
+ * Estimates the training effort of each phase.
+ *
+ * @param played attempts in each iteration, from iteration 1; half of them are assumed to yield a pair
+ */
+export function estimateTraining(
+  spec: CampaignSpec,
+  played: readonly number[],
+  { parameters, lengths, measured }: TrainingBasis,
+): TrainingEstimate {
+  const computed = trainingRate(spec, parameters);
+  const tokensPerS = measured?.rate ?? computed.tokensPerS;
+  const { spread, basis } = measured ?? { spread: computedSpread, basis: computed.basis };
+  const work = workByPhase(spec, played, (method) => tokensPerRow(spec, method, lengths));
+  const phases = work.map(({ tokens, methods: _, ...phase }) => ({
+    ...phase,
+    ...costOf(spec, phase.jobs, tokens, tokensPerS),
+  }));
+  const methods = new Set(work.flatMap((phase) => phase.methods));
+  const perRow = [...new Set([...methods].map((method) => tokensPerRow(spec, method, lengths)))].join(' or ');
+  const speed = tokensPerS === null ? 'speed unknown' : `${Math.round(tokensPerS).toLocaleString('en')} tokens/s`;
+  return {
+    ...sumOf(phases),
+    phases,
+    spread: spread * (lengths?.spread ?? 1),
+    assumptions: `${speed} (${basis}), ${perRow} tokens a trajectory (${basisOf(lengths)})`,
+  };
+}
+
+const basisOf = (lengths: MeasuredLengths | null): string =>
+  lengths
+    ? `${lengths.trajectories} of the environment's own have ${lengths.min} to ${lengths.max}, at ${lengths.charactersPerToken} characters a token`
+    : 'that of short SQL tasks: no reference actions were played';
+
+/**
+ * Estimates the duration of one job in seconds; the budget reservation uses it. Returns null without a basis.
+ *
+ * @param job with the rows of its dataset, or the update count of an RL job
+ */
+export function estimateJob(
+  spec: CampaignSpec,
+  { method, rows, steps }: { method: Method; rows: number; steps: number | null },
+  parameters: number | null,
+): number | null {
+  const settings = spec.training[method];
+  const { tasksPerStep, attempts } = spec.rollouts;
+  const trajectories =
+    'batchSize' in settings
+      ? passesOf(settings, rows) * rows * (method === 'sft' || method === 'rft' ? 1 : 2)
+      : epochsOf(settings) * (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
+  const { tokensPerS } = trainingRate(spec, parameters);
+  return tokensPerS && (trajectories * tokensPerRow(spec, method, null)) / tokensPerS + measuredTraining.secondsToStart;
+}
+
+/** Settings that determine the length of a job with a dataset: one of `epochs` and `updates` is a number. */
+export type JobLength = { epochs: number | null; updates: number | null; batchSize: number };
+
+/** Returns the passes of a job over this number of rows; the last one can be incomplete. */
+export const passesOf = ({ epochs, updates, batchSize }: JobLength, rows: number): number =>
+  updates === null ? epochs! : updates / Math.max(1, Math.ceil(rows / batchSize));
+
+/** Passes of a job without a dataset over its rollouts. */
+const epochsOf = (settings: CampaignSpec['training'][keyof CampaignSpec['training']]): number =>
+  'miniBatches' in settings ? settings.epochs : 1;
+
+/** Returns whether a campaign has a training job. */
+export const trainsPolicies = (spec: CampaignSpec): boolean =>
+  spec.start === 'sft' || (spec.iterations > 0 && jobsOf(spec).length > 0);
+
+/** Returns the jobs of an iteration. A failure agent whose pairs are disabled has no rows, and is not trained. */
+export const jobsOf = ({ recipe, pairs }: CampaignSpec): readonly RecipeJob[] =>
+  recipes[recipe].training.filter(({ role }) => role !== 'failure' || pairs.failureAgent.enabled !== false);
+
+type Method = Exclude<keyof CampaignSpec['training'], 'init'>;
+
+type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; methods: Method[]; tokens: number };
+
+/** Returns the tokens to train on. A trajectory counts once per pass, and a pair as two. */
+function workByPhase(spec: CampaignSpec, played: readonly number[], perRow: (method: Method) => number): Work[] {
+  const recipe = recipes[spec.recipe];
+  const jobs = jobsOf(spec);
+  const { trainTasks } = spec.environment;
+  const agents = spec.start === 'sft' ? recipe.agents.length : 0;
+  const start: Work = {
+    iteration: 0,
+    phase: 'train',
+    jobs: agents,
+    methods: ['sft'],
+    tokens: agents * trainTasks * passesOf(spec.training.sft, trainTasks) * perRow('sft'),
+  };
+  const phase = isReinforcement(recipe) ? 'optimize' : 'train';
+  const later = played.map((attempts, i): Work => {
+    const tokens = jobs.reduce((sum, job) => sum + trajectoriesOf(spec, job, attempts) * perRow(job.method), 0);
+    return { iteration: i + 1, phase, jobs: jobs.length, methods: jobs.map(({ method }) => method), tokens };
+  });
+  return [start, ...later].filter((work) => work.jobs > 0);
+}
+
+function trajectoriesOf(spec: CampaignSpec, { role, method, data }: RecipeJob, attempts: number): number {
+  const settings = spec.training[method];
+  if (!('batchSize' in settings)) return epochsOf(settings) * attempts;
+  const { trainTasks } = spec.environment;
+  const pairs = data.startsWith('pairs') ? Math.min(attempts / 2, pairLimit(spec, role)) : 0;
+  const successes = data === 'expert-and-successes' ? attempts / 2 : 0;
+  const experts = data === 'pairs' ? 0 : trainTasks;
+  return passesOf(settings, pairs + successes + experts) * (2 * pairs + successes + experts);
+}
+
+/** Returns the maximum number of pairs of a role. */
+function pairLimit({ pairs }: CampaignSpec, role: RecipeJob['role']): number {
+  if (role === 'failure') return pairs.failureAgent.maxPairs ?? Infinity;
+  const kinds = Object.values(pairs.target).filter(({ enabled }) => enabled !== false);
+  return kinds.reduce((sum, { maxPairs }) => sum + (maxPairs ?? Infinity), 0);
+}
+
+const tokensPerRow = ({ training }: CampaignSpec, method: Method, lengths: MeasuredLengths | null): number =>
+  Math.min(lengths?.mean ?? measuredTraining.tokensPerTrajectory, training[method].maxLength ?? Infinity);
+
+function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensPerS: number | null): TrainingAmounts {
+  if (tokensPerS === null) {
+    const free = gpusOf(compute) === 0 ? 0 : null; // CPU time is not charged
+    return { tokens: Math.round(tokens), seconds: null, gpuSeconds: free, usd: free };
+  }
+  const seconds = tokens / tokensPerS + jobs * measuredTraining.secondsToStart;
+  const gpuSeconds = seconds * gpusOf(compute);
+  return {
+    tokens: Math.round(tokens),
+    seconds: Math.round(seconds),
+    gpuSeconds: Math.round(gpuSeconds),
+    usd: (gpuSeconds / 3600) * compute.pricePerGpuHour,
+  };
+}
+
+function sumOf(phases: readonly TrainingAmounts[]): TrainingAmounts {
+  const sum = (amount: 'seconds' | 'gpuSeconds' | 'usd'): number | null =>
+    phases.reduce<number | null>(
+      (total, phase) => (total === null || phase[amount] === null ? null : total + phase[amount]),
+      0,
+    );
+  return {
+    tokens: phases.reduce((total, { tokens }) => total + tokens, 0),
+    seconds: sum('seconds'),
+    gpuSeconds: sum('gpuSeconds'),
+    usd: sum('usd'),
+  };
+}

@@ -1,0 +1,23 @@
+import { sha256 } from '../../files/sha256';
+import { canonicalJson } from '../../domain/canonical-json';
+import type { Arm, Experiment } from '../../domain/experiment/experiment';
+import { findStoredSpec } from '../read-spec';
+import { armSpec, placeholder } from './resolve-arms';
+
+/** sha256 of the canonical JSON of an experiment: independent of the order of keys. */
+export const experimentHash = (experiment: Experiment): string => sha256(canonicalJson(experiment));
+
+/** Returns whether two frozen experiments are equal after defaults for the keys of specs that an upgrade has added. */
+export const isSameExperiment = (one: Experiment, other: Experiment): boolean =>
+  experimentHash(upgraded(one)) === experimentHash(upgraded(other));
+
+/** Returns an experiment that an earlier release may have frozen, with defaults for the keys of specs that were added since. */
+export const upgraded = (experiment: Experiment): Experiment => ({
+  ...experiment,
+  arms: experiment.arms.map(upgradedArm),
+});
+
+function upgradedArm(arm: Arm): Arm {
+  const spec = findStoredSpec({ ...arm.spec, ...placeholder });
+  return spec ? { ...arm, spec: armSpec(spec) } : arm;
+}

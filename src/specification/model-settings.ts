@@ -1,0 +1,149 @@
+import { z } from 'zod';
+
+/** Tokens of an answer without thinking: an action, an analysis or a verdict, and a list of tasks. */
+const [shortAnswer, longAnswer] = [1024, 4096];
+/** Tokens for thinking by effort: reasoning models spend thousands before the first token of an answer. */
+const thinkingRoom = { none: 0, minimal: 2048, low: 4096, medium: 16_384, high: 32_768, xhigh: 65_536 };
+const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
+
+const tokenCount = z.number().int().max(262_144);
+
+/** Keys of a request that other settings control, or that change the protocol. */
+const ownKeys = [
+  'model',
+  'messages',
+  'temperature',
+  'seed',
+  'reasoning_effort',
+  'max_tokens',
+  'max_completion_tokens',
+  'response_format',
+  'n',
+  'stream',
+  'tools',
+  'logprobs',
+];
+
+const dollars = z.number().min(0).max(1e6);
+
+/**
+ * One language model for one purpose. The price is required: without it, a budget in US dollars cannot be enforced.
+ */
+const model = (defaults: { temperature: number }) =>
+  z.strictObject({
+    provider: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,30}$/, 'lower-case letters, digits and hyphens, at most 31')
+      .describe('Name of a provider in the file of COEVOLVE_LLM_PROVIDERS.'),
+    model: z.string().min(1).describe("The provider's name of the model."),
+    price: z
+      .strictObject({
+        inputPerMillion: dollars.describe('US dollars per million tokens of prompts.'),
+        outputPerMillion: dollars.describe('US dollars per million tokens of answers.'),
+      })
+      .describe('Price in US dollars; 0 for a server of your own.'),
+    temperature: z
+      .number()
+      .min(0)
+      .max(2)
+      .nullable()
+      .default(defaults.temperature)
+      .describe('Sampling temperature; null sends none, for models that reject it.'),
+    seed: z
+      .enum(['derived'])
+      .nullable()
+      .default('derived')
+      .describe("Seed of each request, derived from the campaign's; null sends none, for models that reject it."),
+    reasoningEffort: z
+      .enum(efforts)
+      .nullable()
+      .default(null)
+      .describe('Effort of a reasoning model (`reasoning_effort`); null sends none.'),
+    body: z
+      .record(z.string(), z.unknown())
+      .refine((body) => !ownKeys.some((key) => key in body), { error: `keys other than ${ownKeys.join(', ')}` })
+      .default({})
+      .describe("Further keys of each request, in the provider's names; no secrets."),
+    structured: z
+      .enum(['schema', 'object', 'none'])
+      .default('none')
+      .describe(
+        'JSON output of the server for answers in JSON (`response_format`): by the schema of the answer, any object, or none, where the prompt alone asks for JSON.',
+      ),
+    maxTokens: tokenCount
+      .min(1)
+      .optional()
+      .describe(`Tokens per answer without its thinking; default: ${shortAnswer}, abstractor ${longAnswer}.`),
+    thinkingTokens: tokenCount
+      .min(0)
+      .optional()
+      .describe(
+        `Further tokens per answer for thinking; default: by reasoningEffort, ${efforts.map((effort) => `${effort} ${thinkingRoom[effort]}`).join(', ')}, null 0.`,
+      ),
+  });
+
+/** The model of each purpose; all but `embedding` default to the explorer's model. */
+export const modelSettingsSchema = z
+  .strictObject({
+    models: z
+      .strictObject({
+        explorer: model({ temperature: 1 }).describe('Model that explores an environment.'),
+        reflector: model({ temperature: 0 })
+          .optional()
+          .describe("Model that reads flagged trajectories; default: the explorer's at temperature 0."),
+        abstractor: model({ temperature: 0 })
+          .optional()
+          .describe(
+            `Model that turns explorations into tasks; default: the explorer's at temperature 0 with at least ${longAnswer} tokens.`,
+          ),
+        judge: model({ temperature: 0 })
+          .optional()
+          .describe(
+            "Model that judges candidates, and attempts if it is the grader; default: the explorer's at temperature 0.",
+          ),
+        solver: model({ temperature: 1 })
+          .optional()
+          .describe(
+            "Model that plays candidates whose query alone it sees, best a stronger one; default: the explorer's.",
+          ),
+        embedding: model({ temperature: 0 })
+          .omit({ temperature: true, seed: true, reasoningEffort: true, body: true })
+          .omit({ structured: true, maxTokens: true, thinkingTokens: true })
+          .nullable()
+          .default(null)
+          .describe('Embedding model for duplicates, decontamination and diversity; null compares words only.'),
+      })
+      .describe('Models by purpose.'),
+  })
+  .transform(({ models }) => {
+    const { explorer } = models;
+    const deterministic = { ...explorer, temperature: explorer.temperature === null ? null : 0 };
+    const abstractor = models.abstractor ?? {
+      ...deterministic,
+      ...(explorer.maxTokens !== undefined && { maxTokens: Math.max(explorer.maxTokens, longAnswer) }),
+    };
+    return {
+      models: {
+        explorer: withTokens(explorer, shortAnswer),
+        reflector: withTokens(models.reflector ?? deterministic, shortAnswer),
+        abstractor: withTokens(abstractor, longAnswer),
+        judge: withTokens(models.judge ?? deterministic, shortAnswer),
+        solver: withTokens(models.solver ?? explorer, shortAnswer),
+        embedding: models.embedding,
+      },
+    };
+  });
+
+type Limited = {
+  maxTokens?: number | undefined;
+  thinkingTokens?: number | undefined;
+  reasoningEffort: (typeof efforts)[number] | null;
+};
+
+const withTokens = <T extends Limited>(settings: T, answer: number) => ({
+  ...settings,
+  maxTokens: settings.maxTokens ?? answer,
+  thinkingTokens: settings.thinkingTokens ?? thinkingRoom[settings.reasoningEffort ?? 'none'],
+});
+
+export type ModelSettings = z.output<typeof modelSettingsSchema>;

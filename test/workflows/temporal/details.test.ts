@@ -1,0 +1,97 @@
+import * as fc from 'fast-check';
+import { parsers } from 'prettier/plugins/markdown';
+import type { CampaignState, IterationProgress } from '../../../src/domain/campaign/progress';
+import { campaignDetails, iterationDetails } from '../../../src/workflows/temporal/details';
+
+type Node = { type: string; value?: string; children?: Node[] };
+
+const parse = async (markdown: string): Promise<Node> =>
+  (await parsers.markdown.parse(markdown, {} as Parameters<typeof parsers.markdown.parse>[1])) as Node;
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.children ?? []).flatMap(nodesOf)];
+
+const progress = (parked: string): IterationProgress => ({
+  iteration: 1,
+  phase: 'rollout',
+  note: null,
+  score: null,
+  phases: [{ phase: 'rollout', note: null, seconds: null }],
+  parked,
+});
+
+const state = (text: string): CampaignState => ({
+  campaignId: 1,
+  name: 'c',
+  recipe: 'combined',
+  environment: text,
+  iterations: 2,
+  stopping: false,
+  scores: [],
+  status: 'paused',
+  pausedBy: text,
+  progress: progress(text),
+});
+
+const pieces = [
+  '[a](http://evil.example)',
+  '![i](http://evil.example/i.png)',
+  '<img src=x>',
+  '<b>',
+  'http://evil.example',
+  'www.evil.example',
+  'a@evil.example',
+  '`',
+  '``',
+  '```',
+  '\n',
+  '\n\n',
+  '\r\n',
+  '> ',
+  '# ',
+  '| a |',
+  '\\',
+  '~~~',
+  ' ',
+  '[r]: http://evil.example',
+  '&lt;',
+  '**',
+  'text',
+  '\u2028',
+  '    ',
+  '- ',
+];
+
+const texts = fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((found) => found.join(''));
+
+const known = new Set([
+  'root',
+  'heading',
+  'paragraph',
+  'blockquote',
+  'text',
+  'strong',
+  'sentence',
+  'word',
+  'whitespace',
+  'inlineCode',
+  'table',
+  'tableRow',
+  'tableCell',
+]);
+
+test('text of a reason, an environment or an operator makes no link, image or HTML in the details', async () => {
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      for (const markdown of [campaignDetails(state(text)), iterationDetails(progress(text))]) {
+        const types = nodesOf(await parse(markdown)).map(({ type }) => type);
+        expect(types.filter((type) => !known.has(type))).toEqual([]);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('the text of a reason stays readable', async () => {
+  const found = nodesOf(await parse(iterationDetails(progress('run `coevolve up`'))));
+  expect(found).toContainEqual(expect.objectContaining({ type: 'inlineCode', value: 'run `coevolve up`' }));
+});
