@@ -9,7 +9,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { bringUpStack } from '../src/client/bring-up-stack';
-import { withSession, type Session } from '../src/client/session';
+import { withConnections, type Connections } from '../src/client/connections';
 import { startCampaign } from '../src/client/start-campaign';
 import { readConfig, type Config } from '../src/config';
 import { findProcess } from '../src/process/processes';
@@ -29,20 +29,20 @@ async function main(): Promise<void> {
   const bare = readConfig();
   try {
     const config = await bringUpStack(bare, { onProgress: (line) => void process.stderr.write(`${line}\n`) });
-    await withSession((session) => measure(session, config), config);
+    await withConnections((connections) => measure(connections, config), config);
   } finally {
     await stackDown(bare);
     rmSync(bare.home, { recursive: true, force: true });
   }
 }
 
-async function measure(session: Session, config: Config): Promise<void> {
-  const client = await session.temporal();
+async function measure(connections: Connections, config: Config): Promise<void> {
+  const client = await connections.temporal();
   const recoveries = new Map<string, number[]>(roles.map((role) => [role, []]));
   const missing = () => roles.filter((role) => recoveries.get(role)!.length < Number(kills));
   for (let generation = 1; missing().length > 0;) {
     if ((await openWorkflows(client)).length === 0)
-      for (const spec of specsOf(generation++, 2)) await startCampaign(session, spec);
+      for (const spec of specsOf(generation++, 2)) await startCampaign(connections, spec);
     for (const role of missing()) {
       const ms = await killOne(client, config, role);
       if (ms !== null) recoveries.get(role)!.push(ms);

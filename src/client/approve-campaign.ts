@@ -4,7 +4,7 @@ import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import { resumeUpdate, statusQuery } from '../workflows/temporal/messages';
 import { requireRun } from './campaign-run';
-import { operatorName, type Session } from './session';
+import { operatorName, type Connections } from './connections';
 
 export type ApprovalDecision = {
   /** Ids of waiting tasks to reject. */
@@ -23,11 +23,15 @@ type Waiting = { name: string; id: number; iteration: number; actor: string };
  *
  * @throws DomainError `NothingToApprove`, `NoTasks`, `NoPolicy`, `UnknownTask`, `UnknownCampaign`, `NotRunning`, `PausedInTemporal`
  */
-export async function approveCampaign(session: Session, name: string, decision: ApprovalDecision): Promise<Approved> {
-  const row = await session.store.campaigns.getByName(name);
+export async function approveCampaign(
+  connections: Connections,
+  name: string,
+  decision: ApprovalDecision,
+): Promise<Approved> {
+  const row = await connections.store.campaigns.getByName(name);
   const { id } = row;
-  await requireRun(session, row);
-  const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
+  await requireRun(connections, row);
+  const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name));
   const { status, progress } = await handle.query<CampaignState>(statusQuery);
   if (progress.parked === null || !awaitsApproval(progress.parked))
     throw new DomainError(
@@ -36,13 +40,13 @@ export async function approveCampaign(session: Session, name: string, decision: 
     );
   const waiting: Waiting = { name, id, iteration: progress.iteration, actor: operatorName() };
   const decide = progress.phase === 'evaluate' ? decidePromotion : decideAdmission;
-  const summary = await decide(session, waiting, decision);
+  const summary = await decide(connections, waiting, decision);
   const operator = { actor: waiting.actor, reason: 'approved' };
   return { summary, state: await handle.executeUpdate(resumeUpdate, { args: [operator] }) };
 }
 
 async function decidePromotion(
-  { store }: Session,
+  { store }: Connections,
   { id, iteration, actor }: Waiting,
   { keep, reject }: ApprovalDecision,
 ): Promise<string> {
@@ -56,7 +60,7 @@ async function decidePromotion(
 }
 
 async function decideAdmission(
-  { store }: Session,
+  { store }: Connections,
   { id, name, iteration, actor }: Waiting,
   { keep, reject }: ApprovalDecision,
 ): Promise<string> {

@@ -8,7 +8,7 @@ import type { TrainingCost } from '../store/spending/ledger';
 import type { ModelSpending, UnconfirmedRequest, Waste } from '../store/spending/model-spending';
 import { resumeUpdate } from '../workflows/temporal/messages';
 import { requireRun } from './campaign-run';
-import { operatorName, type Session } from './session';
+import { operatorName, type Connections } from './connections';
 
 export type BudgetDetails = Budget & {
   spent: ModelSpending[];
@@ -19,7 +19,7 @@ export type BudgetDetails = Budget & {
 };
 
 /** @throws DomainError `UnknownCampaign` */
-export async function readBudget({ store }: Session, name: string): Promise<BudgetDetails> {
+export async function readBudget({ store }: Connections, name: string): Promise<BudgetDetails> {
   const { id } = await store.campaigns.getByName(name);
   return {
     ...(await store.budgets.get(id)),
@@ -48,18 +48,18 @@ export type RaisedBudget = { budget: Budget; resumed: boolean };
  *   `PausedInTemporal`, or the store's for a missing limit
  */
 export async function raiseBudget(
-  session: Session,
+  connections: Connections,
   name: string,
   { tokens, usd, requestId }: BudgetRaise,
 ): Promise<RaisedBudget> {
   if (tokens === undefined && usd === undefined)
     throw new UsageError('budget raise: found no amount, expected --tokens, --usd or both');
-  const { store } = session;
+  const { store } = connections;
   const row = await store.campaigns.getByName(name);
   const { id, status: before } = row;
   if (hasEnded(before))
     throw new DomainError('CampaignEnded', `${name} has ended (${before}): a campaign that has ended spends nothing`);
-  await requireRun(session, row);
+  await requireRun(connections, row);
   const actor = operatorName();
   const added: Partial<Spending> = {
     ...(tokens === undefined ? {} : { llmTokens: tokens }),
@@ -68,7 +68,7 @@ export async function raiseBudget(
   const budget = await store.budgets.raise(id, { ...added, actor, requestId: requestId ?? randomUUID() });
   const resumed = (await store.campaigns.getByName(name)).status === 'parked';
   if (resumed) {
-    const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
+    const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name));
     await handle.executeUpdate(resumeUpdate, { args: [{ actor, reason: 'budget raised' }] });
   }
   return { budget, resumed };

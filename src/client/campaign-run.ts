@@ -4,7 +4,7 @@ import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { readCampaignMemo } from '../domain/campaign/memo';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** Reason why Temporal does not continue a campaign that has not ended in the database. */
 export type RunProblem = {
@@ -24,16 +24,16 @@ const deadlineMs = 5_000;
 const maxDescribed = 50;
 
 /** Calls `request` with a deadline for its requests to Temporal. */
-export async function withTemporalDeadline<T>({ temporal }: Session, request: () => Promise<T>): Promise<T> {
+export async function withTemporalDeadline<T>({ temporal }: Connections, request: () => Promise<T>): Promise<T> {
   return (await temporal()).connection.withDeadline(Date.now() + deadlineMs, request);
 }
 
 /** Compares a campaign with its workflow. Returns null when its workflow is open or the campaign has ended. */
-export async function findRunProblem(session: Session, campaign: Campaign): Promise<RunProblem | null> {
+export async function findRunProblem(connections: Connections, campaign: Campaign): Promise<RunProblem | null> {
   if (hasEnded(campaign.status)) return null;
-  const problem = await describeProblem(session, campaign);
+  const problem = await describeProblem(connections, campaign);
   if (problem?.status !== 'lost') return problem;
-  const now = await session.store.campaigns.find(campaign.name); // it may have ended since its row was read
+  const now = await connections.store.campaigns.find(campaign.name); // it may have ended since its row was read
   return now && hasEnded(now.status) ? null : problem;
 }
 
@@ -42,12 +42,12 @@ export async function findRunProblem(session: Session, campaign: Campaign): Prom
  * not open, or is paused, cost a request each, up to a limit.
  */
 export async function findRunProblems(
-  session: Session,
+  connections: Connections,
   campaigns: readonly Campaign[],
 ): Promise<Map<string, RunProblem>> {
   const unended = campaigns.filter(({ status }) => !hasEnded(status));
   if (unended.length === 0) return new Map();
-  const client = await session.temporal();
+  const client = await connections.temporal();
   const running = new Map<string, number | undefined>();
   const query = 'WorkflowType = "campaign" and ExecutionStatus = "Running"';
   for await (const { workflowId, memo } of client.workflow.list({ query, pageSize: 1_000 }))
@@ -59,22 +59,24 @@ export async function findRunProblems(
   const suspects = unended.filter((campaign) => !isRunning(campaign));
   const problems = await Promise.all(
     // The list of workflows lags behind; the description of a workflow does not.
-    suspects.slice(0, maxDescribed).map(async (campaign) => [campaign.name, await findRunProblem(session, campaign)]),
+    suspects
+      .slice(0, maxDescribed)
+      .map(async (campaign) => [campaign.name, await findRunProblem(connections, campaign)]),
   );
   const others = suspects.slice(maxDescribed).map(({ name }) => [name, lost(name, 'is not open in Temporal')]);
   return new Map([...problems, ...others].filter((entry): entry is [string, RunProblem] => entry[1] !== null));
 }
 
 /** @throws DomainError `NotRunning`, `PausedInTemporal` when Temporal does not continue the campaign */
-export async function requireRun(session: Session, campaign: Campaign): Promise<void> {
-  const problem = await withTemporalDeadline(session, () => findRunProblem(session, campaign));
+export async function requireRun(connections: Connections, campaign: Campaign): Promise<void> {
+  const problem = await withTemporalDeadline(connections, () => findRunProblem(connections, campaign));
   if (problem) throw problemError(campaign.name, problem);
 }
 
 /** Returns a check that throws like `requireRun`. Without an answer of a server it finds nothing: it is repeated. */
-export const runCheck = (session: Session, name: string) => async (): Promise<void> => {
-  const problem = await withTemporalDeadline(session, async () =>
-    findRunProblem(session, await session.store.campaigns.getByName(name)),
+export const runCheck = (connections: Connections, name: string) => async (): Promise<void> => {
+  const problem = await withTemporalDeadline(connections, async () =>
+    findRunProblem(connections, await connections.store.campaigns.getByName(name)),
   ).catch(() => null);
   if (problem) throw problemError(name, problem);
 };
@@ -89,15 +91,15 @@ const lost = (name: string, event: string): RunProblem => ({
 });
 
 /** Returns whether Temporal runs or has paused a workflow of this campaign name. */
-export async function isWorkflowOpen(session: Session, name: string): Promise<boolean> {
-  const description = await describeRun(session, name);
+export async function isWorkflowOpen(connections: Connections, name: string): Promise<boolean> {
+  const description = await describeRun(connections, name);
   return description !== null && isOpen(description);
 }
 
 /** Returns null when Temporal has no workflow of the campaign. */
-async function describeRun(session: Session, name: string): Promise<WorkflowExecutionDescription | null> {
+async function describeRun(connections: Connections, name: string): Promise<WorkflowExecutionDescription | null> {
   try {
-    return await (await session.temporal()).workflow.getHandle(campaignWorkflowId(name)).describe();
+    return await (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name)).describe();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
@@ -107,10 +109,10 @@ async function describeRun(session: Session, name: string): Promise<WorkflowExec
 const isOpen = ({ status }: WorkflowExecutionDescription): boolean =>
   status.name === 'RUNNING' || status.name === 'PAUSED';
 
-async function describeProblem(session: Session, { id, name }: Campaign): Promise<RunProblem | null> {
-  const description = await describeRun(session, name);
+async function describeProblem(connections: Connections, { id, name }: Campaign): Promise<RunProblem | null> {
+  const description = await describeRun(connections, name);
   if (!description) return lost(name, 'is not on the Temporal server: it was deleted, or the server has lost its data');
-  if (!isOpen(description)) return lost(name, await closingText(session, description));
+  if (!isOpen(description)) return lost(name, await closingText(connections, description));
   const owner = readCampaignMemo(description.memo)?.campaignId;
   if (owner !== undefined && owner !== id) return otherCampaign(name);
   return description.status.name === 'PAUSED' ? pausedInTemporal(name, description) : null;
@@ -142,10 +144,10 @@ const closings: Record<string, string> = {
 
 /** Describes the end of a closed workflow by its last event. */
 async function closingText(
-  session: Session,
+  connections: Connections,
   { status, workflowId, runId, closeTime }: WorkflowExecutionDescription,
 ): Promise<string> {
-  const { workflowService, options } = await session.temporal();
+  const { workflowService, options } = await connections.temporal();
   const { history } = await workflowService.getWorkflowExecutionHistoryReverse({
     namespace: options.namespace,
     execution: { workflowId, runId },

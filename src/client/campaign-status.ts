@@ -14,7 +14,7 @@ import { statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
 import { findPausedCampaigns, listPausedWork, type PausedWork } from './paused-work';
 import { listRunningRollouts } from './running-rollouts';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** Status of a campaign, or `lost`: Temporal does not run it, although the database has not recorded its end. */
 export type ShownStatus = CampaignStatus | 'lost';
@@ -46,14 +46,14 @@ export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> &
 export type CampaignList = { campaigns: ListedCampaign[]; unchecked: string | null };
 
 /** Returns all campaigns in the order of their start, without their specs, with their status in Temporal. */
-export async function listCampaigns(session: Session): Promise<CampaignList> {
-  const rows = await session.store.campaigns.list();
+export async function listCampaigns(connections: Connections): Promise<CampaignList> {
+  const rows = await connections.store.campaigns.list();
   let problems = new Map<string, RunProblem>();
   let paused = new Set<string>();
   let unchecked: string | null = null;
   try {
-    problems = await withTemporalDeadline(session, () => findRunProblems(session, rows));
-    paused = await withTemporalDeadline(session, () => findPausedCampaigns(session, rows));
+    problems = await withTemporalDeadline(connections, () => findRunProblems(connections, rows));
+    paused = await withTemporalDeadline(connections, () => findPausedCampaigns(connections, rows));
   } catch (error) {
     unchecked = messageOf(error);
   }
@@ -71,18 +71,18 @@ export async function listCampaigns(session: Session): Promise<CampaignList> {
  *
  * @throws DomainError `UnknownCampaign`
  */
-export async function readCampaignDetails(session: Session, name: string): Promise<CampaignDetails> {
-  const { store } = session;
+export async function readCampaignDetails(connections: Connections, name: string): Promise<CampaignDetails> {
+  const { store } = connections;
   const row = await store.campaigns.getByName(name);
   const { id, forkedFrom, forkIteration, nondeterminism } = row;
   const phases = await store.iterations.listPhases(id);
   return {
-    ...(await readState(session, row, phases)),
+    ...(await readState(connections, row, phases)),
     forkedFrom,
     forkIteration,
     nondeterminism,
     phases,
-    rollouts: await listRunningRollouts(session, row, phases),
+    rollouts: await listRunningRollouts(connections, row, phases),
     jobs: await store.trainingProgress.listRunning(id),
     training: await store.ledger.getTrainingCost(id),
     scenarios: await store.evaluations.listScenarios(id),
@@ -93,28 +93,28 @@ export async function readCampaignDetails(session: Session, name: string): Promi
 
 type ShownState = Omit<CampaignState, 'status'> & Pick<CampaignDetails, 'status' | 'problem' | 'pausedWork'>;
 
-async function readState(session: Session, row: CampaignRow, phases: readonly PhaseRow[]): Promise<ShownState> {
-  const problem = await withTemporalDeadline(session, () => findRunProblem(session, row));
-  if (problem) return stateOfRows(session, row, phases, problem);
-  const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(row.name));
+async function readState(connections: Connections, row: CampaignRow, phases: readonly PhaseRow[]): Promise<ShownState> {
+  const problem = await withTemporalDeadline(connections, () => findRunProblem(connections, row));
+  if (problem) return stateOfRows(connections, row, phases, problem);
+  const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(row.name));
   try {
     const state: CampaignState = await handle.query(statusQuery);
     if (state.campaignId === row.id) {
       const pausedWork = hasEnded(state.status)
         ? []
-        : await withTemporalDeadline(session, () => listPausedWork(session, row.name));
+        : await withTemporalDeadline(connections, () => listPausedWork(connections, row.name));
       return { ...state, problem, pausedWork };
     }
-    return await stateOfRows(session, row, phases, hasEnded(row.status) ? null : otherCampaign(row.name));
+    return await stateOfRows(connections, row, phases, hasEnded(row.status) ? null : otherCampaign(row.name));
   } catch (error) {
-    const { status } = await session.store.campaigns.getByName(row.name);
-    if (hasEnded(status)) return stateOfRows(session, { ...row, status }, phases, null); // Temporal keeps closed workflows for a limited time
+    const { status } = await connections.store.campaigns.getByName(row.name);
+    if (hasEnded(status)) return stateOfRows(connections, { ...row, status }, phases, null); // Temporal keeps closed workflows for a limited time
     throw error;
   }
 }
 
 async function stateOfRows(
-  { pool }: Session,
+  { pool }: Connections,
   row: CampaignRow,
   phases: readonly PhaseRow[],
   problem: RunProblem | null,

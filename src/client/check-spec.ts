@@ -20,7 +20,7 @@ import { hashAsStored, nameTaken } from '../specification/read-spec';
 import { checkDevices } from './check-devices';
 import { checkEngine } from './check-engine';
 import { requireEnvironment } from './require-environment';
-import { withSession } from './session';
+import { withConnections } from './connections';
 
 export type SpecCheck = {
   /** Reasons why the campaign cannot run here. */
@@ -103,7 +103,7 @@ export async function dryRun(
 ): Promise<Pick<SpecCheck, 'problems' | 'unchecked' | 'needs'>> {
   const { databaseUrl } = config;
   const check = databaseUrl
-    ? await withSession(({ store }) => checkStored(config, spec, store), config)
+    ? await withConnections(({ store }) => checkStored(config, spec, store), config)
     : await checkSpec(config, spec, { drawsTasks: true });
   const { problems, unreachable, unchecked, needs } = check;
   const down = unreachable.map(messageOf).map((text) => text.replace('\n  next: ', '; '));

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { Session } from './session';
+import type { Connections } from './connections';
 import { listStoredArtifacts, type StoredArtifact } from './stored-artifacts';
 
 /** A file or folder of the artifacts that nothing refers to. `path` is relative to the artifacts' folder. */
@@ -15,8 +15,8 @@ export const garbageDays = 7;
  *
  * @param olderThanDays >= 0
  */
-export const findGarbage = async (session: Session, olderThanDays: number): Promise<Garbage[]> =>
-  garbageOf(await listStoredArtifacts(session), olderThanDays);
+export const findGarbage = async (connections: Connections, olderThanDays: number): Promise<Garbage[]> =>
+  garbageOf(await listStoredArtifacts(connections), olderThanDays);
 
 /** Returns the garbage among these artifacts, the largest first. */
 export function garbageOf(artifacts: readonly StoredArtifact[], olderThanDays: number): Garbage[] {
@@ -29,6 +29,6 @@ export function garbageOf(artifacts: readonly StoredArtifact[], olderThanDays: n
 
 export const isUnused = ({ campaigns, isModel }: StoredArtifact): boolean => campaigns.length === 0 && !isModel;
 
-export async function deleteGarbage({ config }: Session, garbage: readonly Garbage[]): Promise<void> {
+export async function deleteGarbage({ config }: Connections, garbage: readonly Garbage[]): Promise<void> {
   for (const entry of garbage) await rm(path.join(config.artifacts, entry.path), { recursive: true, force: true });
 }

@@ -6,7 +6,7 @@ import { differencesOf } from '../specification/differences';
 import { listActiveRewards, listEffort, type ActiveRewards, type IterationEffort } from '../store/audit/compare';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { listMatches, type Match } from '../store/tasks/matches';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 export type Comparison = {
   campaigns: string[];
@@ -56,7 +56,7 @@ const meaning =
  * @throws DomainError `UnknownCampaign`; `UnknownSet` when no campaign has scores on the set
  */
 export async function compareCampaigns(
-  { store, pool }: Session,
+  { store, pool }: Connections,
   names: readonly string[],
   { evaluationSet, allPairs = false }: ComparisonOptions = {},
 ): Promise<Comparison> {

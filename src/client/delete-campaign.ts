@@ -3,7 +3,7 @@ import { retry } from '../requests/retry';
 import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { deleteCampaign as deleteRows } from '../store/campaign/delete-campaign';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** Temporal 1.32 needed 35 s. */
 const timeoutMs = 180_000;
@@ -14,7 +14,7 @@ const timeoutMs = 180_000;
  *
  * @throws DomainError `UnknownCampaign`, `CampaignRuns`: nothing is deleted then; `NameStillTaken`
  */
-export async function deleteCampaign({ pool, config, artifacts, temporal }: Session, name: string): Promise<void> {
+export async function deleteCampaign({ pool, config, artifacts, temporal }: Connections, name: string): Promise<void> {
   const client = await temporal(); // before the rows: without Temporal nothing is deleted
   await deleteRows(pool, name);
   await artifacts.deleteReport(name);

@@ -7,7 +7,7 @@ import { stackFolders } from '../stack';
 import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
 import { readTableSizes, type TableSize } from '../store/database/table-sizes';
 import { garbageDays, garbageOf, isUnused } from './collect-garbage';
-import type { Session } from './session';
+import type { Connections } from './connections';
 import {
   artifactKinds,
   listStoredArtifacts,
@@ -47,9 +47,9 @@ export type DiskUsage = {
 };
 
 /** Measures files and tables by their sizes; no file and no row of a campaign is read. */
-export async function readDiskUsage(session: Session): Promise<DiskUsage> {
-  const { artifacts: root, home } = session.config;
-  const inDatabase = await readCampaigns(session).catch((error: unknown) => ({ problem: messageOf(error) }));
+export async function readDiskUsage(connections: Connections): Promise<DiskUsage> {
+  const { artifacts: root, home } = connections.config;
+  const inDatabase = await readCampaigns(connections).catch((error: unknown) => ({ problem: messageOf(error) }));
   const artifacts = 'problem' in inDatabase ? await measureArtifacts(root) : inDatabase.artifacts;
   const { bsize, blocks, bavail } = await statfs(existingFolder(root));
   const measured = {
@@ -76,10 +76,10 @@ type InDatabase = Pick<DiskUsage, 'campaigns'> & {
   database: NonNullable<DiskUsage['database']>;
 };
 
-async function readCampaigns(session: Session): Promise<InDatabase> {
-  const { bytes, tables } = await readTableSizes(session.pool);
-  const artifacts = await listStoredArtifacts(session);
-  const campaigns = (await session.store.campaigns.list()).map((row) => usageOf(row, tables, artifacts));
+async function readCampaigns(connections: Connections): Promise<InDatabase> {
+  const { bytes, tables } = await readTableSizes(connections.pool);
+  const artifacts = await listStoredArtifacts(connections);
+  const campaigns = (await connections.store.campaigns.list()).map((row) => usageOf(row, tables, artifacts));
   const campaignBytes = campaigns.reduce((sum, { databaseBytes }) => sum + databaseBytes, 0);
   return {
     artifacts,

@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors';
 import type { EvaluationRequest } from '../specification/evaluation-spec';
 import { readStoredSpec } from '../specification/read-spec';
 import type { CampaignRow } from '../store/campaign/campaigns';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** The policy to play, and the campaign whose settings it is played with. */
 export type ChosenPolicy = Pick<EvaluationRequest, 'policyId' | 'source'> & { origin: string };
@@ -17,7 +17,7 @@ export type PolicyChoice = { iteration?: number | undefined; role?: string | und
  * @throws DomainError `UnknownPolicy`
  */
 export async function choosePolicy(
-  { store, artifacts }: Session,
+  { store, artifacts }: Connections,
   subject: string,
   choice: PolicyChoice,
 ): Promise<ChosenPolicy> {
@@ -40,7 +40,7 @@ export async function choosePolicy(
 }
 
 async function ofCampaign(
-  { policies }: Session['store'],
+  { policies }: Connections['store'],
   campaign: CampaignRow,
   { iteration, role = 'target' }: PolicyChoice,
 ): Promise<ChosenPolicy> {

@@ -5,7 +5,7 @@ import { hasEnded, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
 import type { RunningJob } from '../store/training/training-progress';
 import { listRunningRollouts } from './running-rollouts';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** The phase that runs now. */
 export type RunningPhase = { phase: PhaseRow; rollouts: AttemptProgress[]; jobs: RunningJob[] };
@@ -31,7 +31,7 @@ const checkEveryMs = 5_000;
  * @throws DomainError `UnknownCampaign`
  */
 export async function followCampaign(
-  { store }: Pick<Session, 'store'>,
+  { store }: Pick<Connections, 'store'>,
   name: string,
   { onPhase, onParked, onRunning, check }: FollowCallbacks,
 ): Promise<CampaignStatus> {

@@ -3,7 +3,7 @@ import { forkSpec, type ForkRequest } from '../specification/fork-spec';
 import { hashAsStored, readStoredSpec } from '../specification/read-spec';
 import { hasEnded } from '../store/campaign/campaigns';
 import { forkCampaign } from '../store/campaign/fork-campaign';
-import { operatorName, type Session } from './session';
+import { operatorName, type Connections } from './connections';
 import { requireNoOrphan, requireStartable, startOrJoin, type StartedCampaign } from './start-campaign';
 
 export type StartedFork = Pick<StartedCampaign, 'workflowId' | 'outcome'> & {
@@ -16,13 +16,17 @@ export type StartedFork = Pick<StartedCampaign, 'workflowId' | 'outcome'> & {
  *
  * @throws DomainError of `forkSpec`, of the store's `forkCampaign`, of `requireStartable`, `requireNoOrphan` and `startOrJoin`
  */
-export async function startFork(session: Session, sourceName: string, request: ForkRequest): Promise<StartedFork> {
-  const { store, pool } = session;
+export async function startFork(
+  connections: Connections,
+  sourceName: string,
+  request: ForkRequest,
+): Promise<StartedFork> {
+  const { store, pool } = connections;
   const { iteration, name } = request;
   const source = await store.campaigns.getByName(sourceName);
   const spec = forkSpec(readStoredSpec(source.spec), request);
-  const nondeterminism = await requireStartable(session, spec, { drawsTasks: false });
-  await requireNoOrphan(session, name);
+  const nondeterminism = await requireStartable(connections, spec, { drawsTasks: false });
+  await requireNoOrphan(connections, name);
   const { id } = await forkCampaign(pool, {
     source,
     iteration,
@@ -36,5 +40,5 @@ export async function startFork(session: Session, sourceName: string, request: F
   const row = await store.campaigns.get(id);
   if (hasEnded(row.status)) return { ...fork, outcome: 'ended' };
   // The workflow is started also for an existing fork: a crash may have come between its rows and its workflow.
-  return { ...fork, outcome: await startOrJoin(session, row) };
+  return { ...fork, outcome: await startOrJoin(connections, row) };
 }

@@ -3,7 +3,7 @@ import { logFile } from '../process/processes';
 import { workerRoles } from '../stack';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { jobName } from '../training/kubernetes/render-job';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** Logs of a campaign that are not on this machine, and the command that shows them. */
 export type MissingLogs = { what: string; next: string };
@@ -14,7 +14,7 @@ export type MissingLogs = { what: string; next: string };
  * could begin.
  */
 export async function findMissingLogs(
-  { config, pool, artifacts }: Session,
+  { config, pool, artifacts }: Connections,
   { id, name, forkIteration }: Pick<CampaignRow, 'id' | 'name' | 'forkIteration'>,
 ): Promise<MissingLogs[]> {
   const { rows } = await pool.query<{ jobKey: string; backend: string }>(

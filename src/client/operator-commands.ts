@@ -15,7 +15,7 @@ import {
 } from '../workflows/temporal/messages';
 import { findRunProblem, problemError, requireRun, withTemporalDeadline } from './campaign-run';
 import { continuePausedWork, listPausedWork } from './paused-work';
-import { operatorName, type Session } from './session';
+import { operatorName, type Connections } from './connections';
 
 const updates = {
   pause: pauseUpdate,
@@ -46,16 +46,16 @@ export type CommandResult = CampaignState | { name: string; status: 'aborted' };
  * @throws DomainError `CampaignEnded`, `NotRunning`, `PausedInTemporal`, or the code with which the campaign rejects the command
  */
 export async function sendOperatorCommand(
-  session: Session,
+  connections: Connections,
   name: string,
   command: OperatorCommand,
   { reason, actor = operatorName(), onProgress }: CommandOptions,
 ): Promise<CommandResult> {
-  const row = await session.store.campaigns.getByName(name);
+  const row = await connections.store.campaigns.getByName(name);
   if (command === 'abort' && row.status === 'aborted') return { name, status: 'aborted' };
   requireNotEnded(row, command);
-  await requireCommandable(session, row, command, onProgress);
-  const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
+  await requireCommandable(connections, row, command, onProgress);
+  const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name));
   const operator = { actor, ...(reason ? { reason } : {}) };
   try {
     if (command === 'retry' && (await handle.query(statusQuery)).status !== 'parked')
@@ -63,7 +63,7 @@ export async function sendOperatorCommand(
     const state: CampaignState = await handle.executeUpdate(updates[command], { args: [operator] });
     if (command !== 'abort') {
       // The command has taken effect, whatever this request finds.
-      const paused = await withTemporalDeadline(session, () => listPausedWork(session, name)).catch(() => []);
+      const paused = await withTemporalDeadline(connections, () => listPausedWork(connections, name)).catch(() => []);
       for (const { what, next } of paused) onProgress(`${name}: ${what}; ${next}`);
       return state;
     }
@@ -74,7 +74,7 @@ export async function sendOperatorCommand(
       throw error;
     });
   } catch (error) {
-    return await throwReason(session, name, command, error);
+    return await throwReason(connections, name, command, error);
   }
 }
 
@@ -84,16 +84,16 @@ export async function sendOperatorCommand(
  * @throws DomainError `NotRunning`, `PausedInTemporal`
  */
 async function requireCommandable(
-  session: Session,
+  connections: Connections,
   row: CampaignRow,
   command: OperatorCommand,
   onProgress: CommandOptions['onProgress'],
 ): Promise<void> {
-  if (command !== 'resume') return requireRun(session, row);
-  await withTemporalDeadline(session, async () => {
-    const problem = await findRunProblem(session, row);
+  if (command !== 'resume') return requireRun(connections, row);
+  await withTemporalDeadline(connections, async () => {
+    const problem = await findRunProblem(connections, row);
     if (problem?.status === 'lost') throw problemError(row.name, problem);
-    for (const { what } of await continuePausedWork(session, row.name))
+    for (const { what } of await continuePausedWork(connections, row.name))
       onProgress(`${row.name}: ${what}; it continues`);
   });
 }
@@ -104,11 +104,16 @@ function requireNotEnded({ name, status }: CampaignRow, command: OperatorCommand
 }
 
 /** @throws DomainError with the reason of the campaign or of Temporal where there is one; otherwise the error itself */
-async function throwReason(session: Session, name: string, command: OperatorCommand, error: unknown): Promise<never> {
+async function throwReason(
+  connections: Connections,
+  name: string,
+  command: OperatorCommand,
+  error: unknown,
+): Promise<never> {
   if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure)
     throw new DomainError(error.cause.type ?? 'Refused', error.cause.message);
-  const row = await session.store.campaigns.getByName(name); // it may have changed during the command
+  const row = await connections.store.campaigns.getByName(name); // it may have changed during the command
   if (error instanceof WorkflowNotFoundError) requireNotEnded(row, command);
-  const problem = await withTemporalDeadline(session, () => findRunProblem(session, row)).catch(() => null);
+  const problem = await withTemporalDeadline(connections, () => findRunProblem(connections, row)).catch(() => null);
   throw problem ? problemError(name, problem) : error;
 }

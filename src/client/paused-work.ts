@@ -1,7 +1,7 @@
 import { isGrpcServiceError, WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { campaignOfWorkflow, campaignWorkflowId } from '../domain/campaign/ids';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** An activity or a workflow of a campaign that was paused in Temporal itself. */
 export type PausedWork = {
@@ -17,8 +17,8 @@ export type PausedWork = {
 const maxDescribed = 50;
 
 /** Returns the paused activities and workflows of a campaign. */
-export async function listPausedWork(session: Session, name: string): Promise<PausedWork[]> {
-  const { workflow } = await session.temporal();
+export async function listPausedWork(connections: Connections, name: string): Promise<PausedWork[]> {
+  const { workflow } = await connections.temporal();
   const found: PausedWork[] = [];
   const ids = [campaignWorkflowId(name)];
   for (let i = 0; i < Math.min(ids.length, maxDescribed); i++) {
@@ -37,10 +37,10 @@ export async function listPausedWork(session: Session, name: string): Promise<Pa
 }
 
 /** Continues what was paused in Temporal and returns it. */
-export async function continuePausedWork(session: Session, name: string): Promise<PausedWork[]> {
-  const { workflowService, options } = await session.temporal();
+export async function continuePausedWork(connections: Connections, name: string): Promise<PausedWork[]> {
+  const { workflowService, options } = await connections.temporal();
   const { namespace, identity } = options;
-  const paused = await listPausedWork(session, name);
+  const paused = await listPausedWork(connections, name);
   for (const { workflowId, activityId } of paused)
     if (activityId === null) await workflowService.unpauseWorkflowExecution({ namespace, workflowId, identity });
     else
@@ -57,9 +57,12 @@ export async function continuePausedWork(session: Session, name: string): Promis
 const notFound = 5;
 
 /** Returns the names of the campaigns with a paused activity. Temporal lists these workflows some seconds late. */
-export async function findPausedCampaigns(session: Session, campaigns: readonly CampaignRow[]): Promise<Set<string>> {
+export async function findPausedCampaigns(
+  connections: Connections,
+  campaigns: readonly CampaignRow[],
+): Promise<Set<string>> {
   if (campaigns.every(({ status }) => hasEnded(status))) return new Set();
-  const { workflow } = await session.temporal();
+  const { workflow } = await connections.temporal();
   const query = 'TemporalPauseInfo is not null and ExecutionStatus = "Running"';
   const names = new Set<string>();
   for await (const { workflowId } of workflow.list({ query, pageSize: 1_000 })) {

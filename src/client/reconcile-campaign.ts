@@ -8,7 +8,7 @@ import { deleteUnusable, findUnusable, type Unusable } from '../store/trajectori
 import { removeStepBatch } from '../training/local/step-batch';
 import { statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, problemError } from './campaign-run';
-import { operatorName, type Session } from './session';
+import { operatorName, type Connections } from './connections';
 import { startWorkflow } from './start-campaign';
 
 export type Reconciled = {
@@ -26,10 +26,10 @@ export type Reconciled = {
 };
 
 /** Reconciles every campaign that has not ended, in the order of their start. */
-export async function reconcileAll(session: Session, force: boolean): Promise<Reconciled[]> {
-  const open = (await session.store.campaigns.list()).filter(({ status }) => !hasEnded(status));
+export async function reconcileAll(connections: Connections, force: boolean): Promise<Reconciled[]> {
+  const open = (await connections.store.campaigns.list()).filter(({ status }) => !hasEnded(status));
   const results: Reconciled[] = [];
-  for (const row of open) results.push(await reconcile(session, row, force));
+  for (const row of open) results.push(await reconcile(connections, row, force));
   return results;
 }
 
@@ -43,44 +43,44 @@ export async function reconcileAll(session: Session, force: boolean): Promise<Re
  * @param force also terminates a running workflow, and that of a campaign that the database does not have
  * @throws DomainError `UnknownCampaign`
  */
-export async function reconcileCampaign(session: Session, name: string, force: boolean): Promise<Reconciled> {
-  const row = await session.store.campaigns.find(name);
-  if (!row && force && (await terminateOrphan(session, name)))
+export async function reconcileCampaign(connections: Connections, name: string, force: boolean): Promise<Reconciled> {
+  const row = await connections.store.campaigns.find(name);
+  if (!row && force && (await terminateOrphan(connections, name)))
     return { name, outcome: 'ended', iteration: null, epoch: null, unusable: 0 };
-  return reconcile(session, row ?? (await session.store.campaigns.getByName(name)), force);
+  return reconcile(connections, row ?? (await connections.store.campaigns.getByName(name)), force);
 }
 
-async function reconcile(session: Session, row: CampaignRow, force: boolean): Promise<Reconciled> {
+async function reconcile(connections: Connections, row: CampaignRow, force: boolean): Promise<Reconciled> {
   const { name, id, status } = row;
   const unchanged = { name, iteration: null, epoch: null, unusable: 0 };
   if (hasEnded(status)) return { ...unchanged, outcome: 'ended' };
-  return session.store.campaigns.withLock(id, async () => {
-    const client = await session.temporal();
+  return connections.store.campaigns.withLock(id, async () => {
+    const client = await connections.temporal();
     const handle = client.workflow.getHandle(campaignWorkflowId(name));
     const run = await runStateOf(handle);
     if (run === 'running' && !force) {
-      const problem = await findRunProblem(session, row);
+      const problem = await findRunProblem(connections, row);
       if (problem) return { ...unchanged, outcome: 'blocked', problem: problemError(name, problem).message };
-      if (!(await isParkedByRows(session, id, handle))) return { ...unchanged, outcome: 'running' };
+      if (!(await isParkedByRows(connections, id, handle))) return { ...unchanged, outcome: 'running' };
     }
     if (run === 'running') await handle.terminate('rebuilt from the database by coevolve reconcile');
-    const state = await nextState(session, client, id, run !== 'unknown');
+    const state = await nextState(connections, client, id, run !== 'unknown');
     const [{ iteration }, epoch] = [state.progress, state.epoch ?? 1];
-    const unusable = await unusableAttempts(session, id, iteration); // no worker writes in the old epoch
-    for (const { jobKey, step } of unusable.batches) await removeStepBatch(session.artifacts.jobPath(jobKey), step);
-    await deleteUnusable(session.pool, id, unusable);
-    await session.store.campaigns.setStatus(id, state.status);
-    if (!(await startWorkflow(session, state, true))) return { ...unchanged, outcome: 'running' };
+    const unusable = await unusableAttempts(connections, id, iteration); // no worker writes in the old epoch
+    for (const { jobKey, step } of unusable.batches) await removeStepBatch(connections.artifacts.jobPath(jobKey), step);
+    await deleteUnusable(connections.pool, id, unusable);
+    await connections.store.campaigns.setStatus(id, state.status);
+    if (!(await startWorkflow(connections, state, true))) return { ...unchanged, outcome: 'running' };
     const detail = { epoch, ...(unusable.ids.length > 0 ? { deleted: unusable.ids } : {}) };
-    await session.store.campaigns.recordEvent(id, { iteration, kind: 'reconciled', actor: operatorName(), detail });
+    await connections.store.campaigns.recordEvent(id, { iteration, kind: 'reconciled', actor: operatorName(), detail });
     return { name, outcome: 'started', iteration, epoch, unusable: unusable.ids.length };
   });
 }
 
 /** Terminates the workflow of a campaign that the database does not have; returns false when none runs. */
-async function terminateOrphan(session: Session, name: string): Promise<boolean> {
+async function terminateOrphan(connections: Connections, name: string): Promise<boolean> {
   try {
-    const handle = (await session.temporal()).workflow.getHandle(campaignWorkflowId(name));
+    const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name));
     await handle.terminate('the database does not have the campaign');
     return true;
   } catch (error) {
@@ -101,21 +101,21 @@ async function runStateOf(handle: WorkflowHandle): Promise<RunState> {
   }
 }
 
-const unusableAttempts = ({ pool, artifacts }: Session, id: number, iteration: number): Promise<Unusable> =>
+const unusableAttempts = ({ pool, artifacts }: Connections, id: number, iteration: number): Promise<Unusable> =>
   findUnusable(pool, id, iteration, policyVocabulary(artifacts.policyPath));
 
 /** Returns whether the campaign is parked because of its rows: by the reason, by an unusable attempt or by the open iteration. */
-async function isParkedByRows(session: Session, id: number, handle: WorkflowHandle): Promise<boolean> {
+async function isParkedByRows(connections: Connections, id: number, handle: WorkflowHandle): Promise<boolean> {
   const { progress } = await handle.query<CampaignState>(statusQuery);
   if (progress.parked === null) return false;
   if (progress.parked.includes('coevolve reconcile')) return true;
-  if ((await unusableAttempts(session, id, progress.iteration)).ids.length > 0) return true;
-  return (await rebuildState(session.pool, id)).progress.iteration !== progress.iteration;
+  if ((await unusableAttempts(connections, id, progress.iteration)).ids.length > 0) return true;
+  return (await rebuildState(connections.pool, id)).progress.iteration !== progress.iteration;
 }
 
 /** Returns the state to continue from, in an epoch that neither the database nor Temporal has used. */
 async function nextState(
-  { pool, store }: Session,
+  { pool, store }: Connections,
   client: Client,
   id: number,
   isKnown: boolean,

@@ -3,11 +3,11 @@ import { plannedPerTask } from '../specification/iteration-plan';
 import { readStoredSpec } from '../specification/read-spec';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** Counts the stored and the planned attempts of the running phase, by purpose; in reinforcement learning those of the newest step. */
 export async function listRunningRollouts(
-  { store }: Pick<Session, 'store'>,
+  { store }: Pick<Connections, 'store'>,
   { id: campaignId, spec: stored }: Pick<CampaignRow, 'id' | 'spec'>,
   phases: readonly PhaseRow[],
 ): Promise<AttemptProgress[]> {

@@ -13,7 +13,7 @@ import { rebuildState } from '../store/campaign/rebuild-state';
 import type { campaign } from '../workflows';
 import { isWorkflowOpen, requireRun } from './campaign-run';
 import { checkSpec, throwProblems, type CheckOptions } from './check-spec';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 export type StartedCampaign = {
   campaignId: number;
@@ -33,25 +33,25 @@ type StartableOptions = Pick<CheckOptions, 'drawsTasks'> & { onUnchecked?: ((lin
  *   `NotRunning`, `PausedInTemporal`; ConfigError
  */
 export async function startCampaign(
-  session: Session,
+  connections: Connections,
   spec: CampaignSpec,
   onUnchecked?: (line: string) => void,
 ): Promise<StartedCampaign> {
-  const drawsTasks = !(await session.store.campaigns.find(spec.name));
-  const nondeterminism = await requireStartable(session, spec, { drawsTasks, onUnchecked });
-  await requireNoOrphan(session, spec.name);
-  const row = await session.store.campaigns.save({
+  const drawsTasks = !(await connections.store.campaigns.find(spec.name));
+  const nondeterminism = await requireStartable(connections, spec, { drawsTasks, onUnchecked });
+  await requireNoOrphan(connections, spec.name);
+  const row = await connections.store.campaigns.save({
     name: spec.name,
     recipe: spec.recipe,
     environment: spec.environment.name,
     spec,
-    specHash: hashAsStored(spec, await session.store.campaigns.find(spec.name)),
+    specHash: hashAsStored(spec, await connections.store.campaigns.find(spec.name)),
     seed: spec.seed,
   });
-  await session.store.campaigns.addNondeterminism(row.id, nondeterminism);
+  await connections.store.campaigns.addNondeterminism(row.id, nondeterminism);
   const started = { campaignId: row.id, workflowId: campaignWorkflowId(spec.name) };
   if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has deleted the workflow
-  return { ...started, outcome: await startOrJoin(session, row) };
+  return { ...started, outcome: await startOrJoin(connections, row) };
 }
 
 /**
@@ -59,16 +59,16 @@ export async function startCampaign(
  *
  * @throws DomainError `NotRunning`, `PausedInTemporal` when Temporal has a workflow of that name that does not continue
  */
-export async function startOrJoin(session: Session, row: CampaignRow): Promise<'started' | 'joined'> {
-  if (await startWorkflow(session, await rebuildState(session.pool, row.id))) return 'started';
-  await requireRun(session, row);
+export async function startOrJoin(connections: Connections, row: CampaignRow): Promise<'started' | 'joined'> {
+  if (await startWorkflow(connections, await rebuildState(connections.pool, row.id))) return 'started';
+  await requireRun(connections, row);
   return 'joined';
 }
 
 /** @throws DomainError `OrphanWorkflow` when a workflow of the name runs, but the database has no campaign of the name */
-export async function requireNoOrphan(session: Session, name: string): Promise<void> {
-  const isOpen = await isWorkflowOpen(session, name); // before the row: a concurrent start stores its row first
-  if (!isOpen || (await session.store.campaigns.find(name))) return;
+export async function requireNoOrphan(connections: Connections, name: string): Promise<void> {
+  const isOpen = await isWorkflowOpen(connections, name); // before the row: a concurrent start stores its row first
+  if (!isOpen || (await connections.store.campaigns.find(name))) return;
   throw new DomainError(
     'OrphanWorkflow',
     `name: the workflow ${campaignWorkflowId(name)} runs in Temporal, but its rows are not in the database; end it with ` +
@@ -85,7 +85,7 @@ export async function requireNoOrphan(session: Session, name: string): Promise<v
  *   EnvironmentError
  */
 export async function requireStartable(
-  { config, store }: Session,
+  { config, store }: Connections,
   spec: CampaignSpec,
   { drawsTasks, onUnchecked }: StartableOptions,
 ): Promise<string[]> {
@@ -104,17 +104,17 @@ export async function requireStartable(
  *
  * @param again starts the workflow also when Temporal has a closed workflow of the campaign
  */
-export async function startWorkflow(session: Session, state: CampaignState, again = false): Promise<boolean> {
-  const client = await session.temporal();
+export async function startWorkflow(connections: Connections, state: CampaignState, again = false): Promise<boolean> {
+  const client = await connections.temporal();
   const workflowId = campaignWorkflowId(state.name);
-  const { weight } = readStoredSpec((await session.store.campaigns.get(state.campaignId)).spec);
+  const { weight } = readStoredSpec((await connections.store.campaigns.get(state.campaignId)).spec);
   try {
     await client.workflow.start<typeof campaign>('campaign', {
       workflowId,
       taskQueue: taskQueues.workflow,
       args: [state],
       workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
-      ...memoOf(session.config, workflowId, { weight, campaignId: state.campaignId }),
+      ...memoOf(connections.config, workflowId, { weight, campaignId: state.campaignId }),
       staticSummary: `${state.recipe} on ${state.environment}`,
     });
     return true;

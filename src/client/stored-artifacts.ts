@@ -4,7 +4,7 @@ import { listModels } from '../artifacts/imported-models';
 import { measureFiles, type FileSizes } from '../files/file-sizes';
 import { withClient } from '../store/database/pool';
 import { listReferences } from '../store/backup/artifacts';
-import type { Session } from './session';
+import type { Connections } from './connections';
 
 /** Kinds of artifacts with the depth of their folders: `jobs/campaign/<name>` has all jobs of a campaign. */
 const depths = { policies: 1, datasets: 1, reports: 1, imports: 1, jobs: 2 } as const;
@@ -23,11 +23,11 @@ export type StoredArtifact = FileSizes & {
 };
 
 /** Lists all artifacts with their sizes and the campaigns that need them. Files with several hard links count once. */
-export async function listStoredArtifacts(session: Session): Promise<StoredArtifact[]> {
-  const found = await measureArtifacts(session.config.artifacts);
+export async function listStoredArtifacts(connections: Connections): Promise<StoredArtifact[]> {
+  const found = await measureArtifacts(connections.config.artifacts);
   // Rows are read after the files: a file that is referred to meanwhile is kept.
-  const users = await listUsers(session);
-  const models = new Set((await listModels(session.artifacts)).map(({ policyId }) => `policies/${policyId}`));
+  const users = await listUsers(connections);
+  const models = new Set((await listModels(connections.artifacts)).map(({ policyId }) => `policies/${policyId}`));
   return found.map((artifact) => ({
     ...artifact,
     campaigns: [...(users.get(artifact.path) ?? [])].sort((a, b) => a - b),
@@ -48,7 +48,7 @@ export async function measureArtifacts(
 }
 
 /** Returns the ids of the campaigns per artifact. */
-async function listUsers({ config, pool, store }: Session): Promise<Map<string, Set<number>>> {
+async function listUsers({ config, pool, store }: Connections): Promise<Map<string, Set<number>>> {
   const campaigns = await store.campaigns.list();
   const owned = campaigns.flatMap(({ id, name }) =>
     [`reports/${name}.html`, `jobs/campaign/${name}`].map((owns) => ({ path: owns, campaignId: id })),

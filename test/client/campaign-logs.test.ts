@@ -4,7 +4,7 @@ import path from 'node:path';
 import { readCampaignLogs, type LogFilter } from '../../src/client/campaign-logs';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { findMissingLogs } from '../../src/client/missing-logs';
-import type { Session } from '../../src/client/session';
+import type { Connections } from '../../src/client/connections';
 import { fullCampaign } from '../store/support/campaign-rows';
 import { freshDatabase } from '../support/database';
 import { logLine } from '../../src/workers/worker-log';
@@ -116,9 +116,9 @@ test('logs that are elsewhere are named with the next command: of other workers,
   const database = await freshDatabase();
   try {
     const { campaignId: id, name } = await fullCampaign(database.pool);
-    const session = { config: { home, artifacts: home }, pool: database.pool, artifacts: artifactStore(home) };
+    const connections = { config: { home, artifacts: home }, pool: database.pool, artifacts: artifactStore(home) };
     const missing = (forkIteration: number | null) =>
-      findMissingLogs(session as unknown as Session, { id, name, forkIteration });
+      findMissingLogs(connections as unknown as Connections, { id, name, forkIteration });
     const worker = { what: expect.stringMatching(/no log of the workers workflow, store, rollout, llm, train:/) };
     const next = expect.stringContaining(`coevolve logs ${name}, on`);
     const folders = { what: expect.stringMatching(/^2 of 2 training jobs have no folder/), next };

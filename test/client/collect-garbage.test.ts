@@ -5,7 +5,7 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
 import { measureFiles } from '../../src/files/file-sizes';
 import { deleteGarbage, findGarbage } from '../../src/client/collect-garbage';
-import type { Session } from '../../src/client/session';
+import type { Connections } from '../../src/client/connections';
 import { createStore } from '../../src/store';
 import { fullCampaign, ids } from '../store/support/campaign-rows';
 import { freshDatabase, type FreshDatabase } from '../support/database';
@@ -30,17 +30,17 @@ function write(file: string, text = 'text', changedAt = monthAgo): void {
   for (let entry = at; entry !== root; entry = path.dirname(entry)) utimesSync(entry, changedAt, changedAt);
 }
 
-const sessionOf = (): Session =>
+const connectionsOf = (): Connections =>
   ({
     pool: database.pool,
     store: createStore(database.pool),
     artifacts: artifactStore(root),
     config: { artifacts: root },
-  }) as unknown as Session;
+  }) as unknown as Connections;
 
 test('only old artifacts to which no row and no model refers are garbage, the largest first', async () => {
   const { name } = await fullCampaign(database.pool);
-  const session = sessionOf();
+  const connections = connectionsOf();
   const model = {
     name: 'm',
     policyId: 'c'.repeat(64),
@@ -50,7 +50,7 @@ test('only old artifacts to which no row and no model refers are garbage, the la
     tools: false,
     architecture: '',
   };
-  await saveModel(session.artifacts, { ...model, parameters: 1, weights: '' });
+  await saveModel(connections.artifacts, { ...model, parameters: 1, weights: '' });
   for (const kept of [`policies/${ids.trained}`, `policies/${model.policyId}`, `jobs/campaign/${name}/iteration/1`])
     write(`${kept}/model.safetensors`);
   write(`reports/${name}.html`);
@@ -59,16 +59,16 @@ test('only old artifacts to which no row and no model refers are garbage, the la
   write('reports/deleted.html');
   write('imports/new/model.safetensors', 'of an import that runs', Date.now() / 1000);
 
-  const garbage = await findGarbage(session, 7);
+  const garbage = await findGarbage(connections, 7);
   expect(garbage).toEqual([
     { path: `policies/${'d'.repeat(64)}`, bytes: 100 },
     { path: 'jobs/campaign/deleted', bytes: 10 },
     { path: 'reports/deleted.html', bytes: 4 },
   ]);
-  await deleteGarbage(session, garbage);
+  await deleteGarbage(connections, garbage);
   expect(garbage.filter((entry) => existsSync(path.join(root, entry.path)))).toEqual([]);
-  expect(await findGarbage(session, 7)).toEqual([]);
-  expect((await findGarbage(session, 0)).map((entry) => entry.path)).toEqual(['imports/new']);
+  expect(await findGarbage(connections, 7)).toEqual([]);
+  expect((await findGarbage(connections, 0)).map((entry) => entry.path)).toEqual(['imports/new']);
 });
 
 test('the job folder of a deleted campaign is kept while a fork refers to a state in it', async () => {
@@ -79,13 +79,13 @@ test('the job folder of a deleted campaign is kept while a fork refers to a stat
     [campaignId, { path: path.join(root, state), sha256: 'e'.repeat(64) }],
   );
   write(state);
-  expect(await findGarbage(sessionOf(), 7)).toEqual([]);
+  expect(await findGarbage(connectionsOf(), 7)).toEqual([]);
 });
 
 test('links are measured without following them, and a file that has disappeared has no size', async () => {
   write('jobs/campaign/linked/model', 'x'.repeat(20));
   for (const target of ['missing', '..']) symlinkSync(target, path.join(root, 'jobs/campaign/linked', `to-${target}`));
-  expect(await findGarbage(sessionOf(), 0)).toContainEqual({
+  expect(await findGarbage(connectionsOf(), 0)).toContainEqual({
     path: 'jobs/campaign/linked',
     bytes: 20 + 'missing'.length + '..'.length,
   });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readConfig } from '../../src/config';
 import { compareCampaigns } from '../../src/client/compare-campaigns';
-import type { Session } from '../../src/client/session';
+import type { Connections } from '../../src/client/connections';
 import { signFlipTest } from '../../src/domain/evaluation/paired-tests';
 import { exactMcNemar } from '../../src/domain/evaluation/statistics';
 import { createStore } from '../../src/store';
@@ -35,9 +35,10 @@ function renamed(rows: CampaignRows, name: string, policies: string): CampaignRo
   return JSON.parse(text.replaceAll('harbour-light', name)) as CampaignRows;
 }
 
-const session = (): Session => ({ pool: database.pool, store: createStore(database.pool) }) as unknown as Session;
+const connections = (): Connections =>
+  ({ pool: database.pool, store: createStore(database.pool) }) as unknown as Connections;
 
-const compare = (...names: string[]) => compareCampaigns(session(), names);
+const compare = (...names: string[]) => compareCampaigns(connections(), names);
 
 test('many campaigns are compared with the first', async () => {
   const { campaigns, seeds, differences, effort, pairs, evaluationSet } = await compare('light', 'dark', 'far');
@@ -81,7 +82,7 @@ test('graded rewards are compared by their paired differences, with an interval 
 });
 
 test('all pairs are compared on request, and refused pairs do not count for the correction', async () => {
-  const { pairs } = await compareCampaigns(session(), ['light', 'dark', 'far'], { allPairs: true });
+  const { pairs } = await compareCampaigns(connections(), ['light', 'dark', 'far'], { allPairs: true });
   expect(pairs.map(({ campaigns }) => campaigns.join())).toEqual(['light,dark', 'light,far', 'dark,far']);
   expect(pairs[0]!.tests!.signFlipHolm).toBe(pairs[0]!.tests!.signFlipP);
   expect(pairs[0]!.tests!.mcnemarHolm).toBe(pairs[0]!.tests!.mcnemarP);
@@ -100,7 +101,7 @@ test('tasks that one of two policies was trained on are left out of their compar
 });
 
 test('a set without a score is rejected', async () => {
-  const refused = compareCampaigns(session(), ['light', 'dark'], { evaluationSet: 'unseen' });
+  const refused = compareCampaigns(connections(), ['light', 'dark'], { evaluationSet: 'unseen' });
   await expect(refused).rejects.toMatchObject({ code: 'UnknownSet', message: expect.stringContaining('--set unseen') });
 });
 

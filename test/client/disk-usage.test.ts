@@ -4,7 +4,7 @@ import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { deleteGarbage, findGarbage } from '../../src/client/collect-garbage';
 import { readDiskUsage } from '../../src/client/disk-usage';
-import type { Session } from '../../src/client/session';
+import type { Connections } from '../../src/client/connections';
 import { createStore } from '../../src/store';
 import { createPool } from '../../src/store/database/pool';
 import { partitionedTables } from '../../src/store/database/partitions';
@@ -23,10 +23,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-const sessionOf = (pool = database.pool): Session => {
+const connectionsOf = (pool = database.pool): Connections => {
   const root = path.join(home, 'artifacts');
   const parts = { pool, store: createStore(pool), artifacts: artifactStore(root), config: { home, artifacts: root } };
-  return parts as unknown as Session;
+  return parts as unknown as Connections;
 };
 
 function write(file: string, bytes: number): string {
@@ -57,7 +57,7 @@ test('every campaign has the sizes of its partitions and of the artifacts that o
   write('artifacts/jobs/campaign/deleted/iteration/0/log', 50_000);
   write('temporal/temporal.db', 6000);
 
-  const usage = await readDiskUsage(sessionOf());
+  const usage = await readDiskUsage(connectionsOf());
   const [large, small] = usage.campaigns;
   expect(usage.campaigns.map(({ name }) => name)).toEqual([second.name, first.name]);
   expect(small).toMatchObject({
@@ -78,24 +78,24 @@ test('every campaign has the sizes of its partitions and of the artifacts that o
 });
 
 test('delete and gc free the bytes that the usage names, and no others', async () => {
-  const session = sessionOf();
-  const [first] = (await readDiskUsage(session)).campaigns.filter(({ artifacts }) => artifacts.jobs > 0);
-  const { id } = await session.store.campaigns.getByName(first!.name);
-  await session.store.campaigns.setStatus(id, 'finished');
-  const before = await readDiskUsage(session);
+  const connections = connectionsOf();
+  const [first] = (await readDiskUsage(connections)).campaigns.filter(({ artifacts }) => artifacts.jobs > 0);
+  const { id } = await connections.store.campaigns.getByName(first!.name);
+  await connections.store.campaigns.setStatus(id, 'finished');
+  const before = await readDiskUsage(connections);
   expect(before.campaigns.find(({ name }) => name === first!.name)).toMatchObject({ isDeletable: true });
   await deleteCampaign(database.pool, first!.name);
-  const freed = (await findGarbage(session, 0)).reduce((sum, { bytes }) => sum + bytes, 0);
+  const freed = (await findGarbage(connections, 0)).reduce((sum, { bytes }) => sum + bytes, 0);
   expect(freed).toBe(before.unusedBytes + first!.bytes - first!.databaseBytes);
-  await deleteGarbage(session, await findGarbage(session, 0));
-  const after = await readDiskUsage(session);
+  await deleteGarbage(connections, await findGarbage(connections, 0));
+  const after = await readDiskUsage(connections);
   expect(before.database!.campaignBytes - after.database!.campaignBytes).toBe(first!.databaseBytes);
   expect(after).toMatchObject({ unusedBytes: 0, campaigns: [{ artifacts: { policies: 30 } }] });
 });
 
 test('without a database the folders are measured, and the problem is returned', async () => {
   const pool = createPool('postgres://coevolve@127.0.0.1:1/none', 1);
-  const usage = await readDiskUsage(sessionOf(pool));
+  const usage = await readDiskUsage(connectionsOf(pool));
   expect(usage).toMatchObject({ campaigns: [], database: null, problem: expect.stringContaining('ECONNREFUSED') });
   expect(usage.folders).toContainEqual({ path: path.join(home, 'temporal'), bytes: 6000 });
   await pool.end();

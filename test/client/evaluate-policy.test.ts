@@ -4,7 +4,7 @@ import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
 import { choosePolicy, type PolicyChoice } from '../../src/client/evaluate-policy';
-import type { Session } from '../../src/client/session';
+import type { Connections } from '../../src/client/connections';
 import { taskCampaign, type TaskCampaign } from '../activities/context/task-campaign';
 import { addPolicy, hash } from '../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 const choose = (subject: string, choice: PolicyChoice = {}) =>
-  choosePolicy({ store: campaign.store, artifacts } as unknown as Session, subject, choice);
+  choosePolicy({ store: campaign.store, artifacts } as unknown as Connections, subject, choice);
 
 test('a policy is named by its campaign, with an iteration or a role, by its hash, or by its imported model', async () => {
   const { name, spec } = campaign;

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { artifactStore } from '../../src/artifacts/artifact-store';
-import type { Session } from '../../src/client/session';
+import type { Connections } from '../../src/client/connections';
 import { readConfig, variablesOf, type Config } from '../../src/config';
 import type { RecoveryProfile } from '../../src/domain/campaign/memo';
 import { stackDown, stackUp } from '../../src/stack';
@@ -27,10 +27,10 @@ import { openModelProxy, type ModelProxy } from './model-proxy';
 import { mountSmallDisk, type SmallDisk } from './small-disk';
 
 /**
- * Supervised stack whose workers reach every server through a proxy. The session connects to the servers directly, to
+ * Supervised stack whose workers reach every server through a proxy. The connections lead to the servers directly, to
  * observe the campaigns.
  */
-export type ChaosStack = Session & {
+export type ChaosStack = Connections & {
   client: Client;
   proxies: Record<Proxied, FaultProxy>;
   modelProxy: Pick<ModelProxy, 'generated'>;

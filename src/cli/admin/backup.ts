@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { writeBackup } from '../../store/backup/backup';
 import { printResult, printMessage } from '../output/output';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 
 /** `coevolve backup <folder>`: writes a snapshot of all rows while campaigns continue. */
 export function addBackup(program: Command): void {
@@ -12,7 +12,7 @@ export function addBackup(program: Command): void {
     .option('--artifacts', 'also copy the referenced policies and datasets')
     .option('--json', 'print the result as JSON')
     .action((folder: string, { artifacts = false, json }: { artifacts?: boolean; json?: boolean }) =>
-      withSession(async ({ pool, config }) => {
+      withConnections(async ({ pool, config }) => {
         const target = { folder: path.resolve(folder), artifactsRoot: config.artifacts, withArtifacts: artifacts };
         const manifest = await writeBackup(pool, target);
         const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);

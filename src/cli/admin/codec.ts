@@ -8,7 +8,7 @@ import { makePayloadKey } from '../../temporal/make-payload-key';
 import { keysVariable, readPayloadKeys } from '../../temporal/payload-keys';
 import { payloadSeal } from '../../temporal/payload-seal';
 import { printResult, printMessage } from '../output/output';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 
 /** `coevolve codec key|serve`: creates keys for history payloads and serves decryption to the Web UI. */
 export function addCodec(program: Command): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../errors/errors';
 import { deleteCampaign } from '../../client/delete-campaign';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { printMessage, printResult } from '../output/output';
 
 /** `coevolve delete <campaign>` */
@@ -16,8 +16,8 @@ export function addDelete(program: Command): void {
         throw new UsageError(
           `delete: found no --yes, expected it: all rows of ${name} are lost; \`coevolve delete ${name} --yes\` deletes them`,
         );
-      return withSession(async (session) => {
-        await deleteCampaign(session, name);
+      return withConnections(async (connections) => {
+        await deleteCampaign(connections, name);
         printMessage('`coevolve gc` lists the artifacts without rows');
         printResult(json, { deleted: name }, () => `deleted ${name}`);
       });

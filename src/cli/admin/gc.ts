@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
 import { deleteGarbage, findGarbage, garbageDays } from '../../client/collect-garbage';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { bytesText, printMessage, printResult, table } from '../output/output';
 import { integerIn } from '../data/experts-table';
 
@@ -17,9 +17,9 @@ export function addGc(program: Command): void {
     .option('--yes', 'delete them')
     .option('--json', 'print them as JSON')
     .action(({ olderThan, yes, json }: Options) =>
-      withSession(async (session) => {
-        const garbage = await findGarbage(session, olderThan);
-        if (yes) await deleteGarbage(session, garbage);
+      withConnections(async (connections) => {
+        const garbage = await findGarbage(connections, olderThan);
+        if (yes) await deleteGarbage(connections, garbage);
         const bytes = garbage.reduce((sum, entry) => sum + entry.bytes, 0);
         const result = { deleted: yes === true, bytes, artifacts: garbage };
         printResult(json, result, () =>

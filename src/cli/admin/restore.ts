@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { hasEnded, type CampaignStatus } from '../../store/campaign/campaigns';
 import { restoreBackup } from '../../store/backup/restore';
 import { printResult, printMessage } from '../output/output';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 
 /** `coevolve restore <folder>`: restores a backup into an empty database. */
 export function addRestore(program: Command): void {
@@ -12,7 +12,7 @@ export function addRestore(program: Command): void {
     .description('restore a backup into an empty database of the same schema')
     .option('--json', 'print the result as JSON')
     .action((folder: string, { json }: { json?: boolean }) =>
-      withSession(async ({ pool, config }) => {
+      withConnections(async ({ pool, config }) => {
         const source = { folder: path.resolve(folder), artifactsRoot: config.artifacts };
         const { manifest, missingArtifacts } = await restoreBackup(pool, source);
         const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { approveCampaign } from '../../client/approve-campaign';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { printResult } from '../output/output';
 
 type Options = { reject: string[]; keep?: boolean; json?: boolean };
@@ -14,8 +14,8 @@ export function addApprove(program: Command): void {
     .option('--keep', 'keep the active policy instead of the trained one')
     .option('--json', 'print the new state as JSON')
     .action((name: string, { reject, keep = false, json }: Options) =>
-      withSession(async (session) => {
-        const { summary, state } = await approveCampaign(session, name, { reject, keep });
+      withConnections(async (connections) => {
+        const { summary, state } = await approveCampaign(connections, name, { reject, keep });
         printResult(json, state, () => `${name}: ${summary}; ${state.status}`);
       }),
     );

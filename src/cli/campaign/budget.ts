@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { raiseBudget, readBudget, type BudgetDetails } from '../../client/campaign-budget';
-import { withSession, type Session } from '../../client/session';
+import { withConnections, type Connections } from '../../client/connections';
 import type { Budget } from '../../store/spending/budgets';
 import type { Waste } from '../../store/spending/model-spending';
 import { duration, printResult, printMessage, table } from '../output/output';
@@ -16,8 +16,8 @@ export function addBudget(program: Command): void {
     .description('show the cost of language models and training by purpose; `budget raise` raises the limits')
     .option('--json', 'print all values as JSON')
     .action((name: string, { json }: { json?: boolean }) =>
-      withSession(async (session) => {
-        const details = await readBudget(session, name);
+      withConnections(async (connections) => {
+        const details = await readBudget(connections, name);
         printResult(json, details, () => budgetText(details));
       }),
     );
@@ -28,7 +28,7 @@ export function addBudget(program: Command): void {
     .option('--usd <dollars>', 'US dollars to add', positive)
     .option('--request-id <id>', 'a raise with the same id is applied once')
     .action((name: string, _own: object, command: Command) =>
-      withSession((session) => raise(session, name, command.optsWithGlobals<RaiseOptions>())),
+      withConnections((connections) => raise(connections, name, command.optsWithGlobals<RaiseOptions>())),
     );
 }
 
@@ -38,8 +38,8 @@ function positive(text: string): number {
   return value;
 }
 
-async function raise(session: Session, name: string, { json, ...raiseOptions }: RaiseOptions): Promise<void> {
-  const { budget, resumed } = await raiseBudget(session, name, raiseOptions);
+async function raise(connections: Connections, name: string, { json, ...raiseOptions }: RaiseOptions): Promise<void> {
+  const { budget, resumed } = await raiseBudget(connections, name, raiseOptions);
   if (resumed) printMessage(`${name} continues; follow it with \`coevolve status ${name} --watch\``);
   printResult(json, budget, () => limitsText(budget));
 }

@@ -3,7 +3,7 @@ import { UsageError } from '../../errors/errors';
 import { runCheck } from '../../client/campaign-run';
 import { choosePolicy } from '../../client/evaluate-policy';
 import { followCampaign } from '../../client/follow-campaign';
-import { withSession, type Session } from '../../client/session';
+import { withConnections, type Connections } from '../../client/connections';
 import { startCampaign } from '../../client/start-campaign';
 import { DomainError } from '../../domain/errors';
 import type { CampaignSpec } from '../../specification/campaign-spec';
@@ -40,13 +40,13 @@ export function addEvaluate(program: Command): void {
     .option('--name <name>', 'name under which the scores are stored')
     .option('--json', 'print the scores as JSON')
     .action((subject: string, options: Options) =>
-      withSession(async (session) => {
-        const { spec, set, origin } = await readRequest(session, subject, options);
-        const { outcome } = await startCampaign(session, spec, (line) => printMessage(`not checked: ${line}`));
+      withConnections(async (connections) => {
+        const { spec, set, origin } = await readRequest(connections, subject, options);
+        const { outcome } = await startCampaign(connections, spec, (line) => printMessage(`not checked: ${line}`));
         printMessage(
           `${spec.name}: ${origin} on ${spec.environment.name}${outcome === 'ended' ? ', stored before' : ''}`,
         );
-        const scores = await scoresOf(session, spec, set);
+        const scores = await scoresOf(connections, spec, set);
         for (const line of trainedLines(scores)) printMessage(line);
         const result = { campaign: spec.name, policyId: spec.policy.id, environment: spec.environment.name, scores };
         printResult(options.json, result, () => scoresText(scores, spec));
@@ -55,9 +55,9 @@ export function addEvaluate(program: Command): void {
 }
 
 /** Returns the spec of the evaluation, and the set whose scores are printed; null: all sets. */
-async function readRequest(session: Session, subject: string, options: Options) {
+async function readRequest(connections: Connections, subject: string, options: Options) {
   const { on, option, tasks, iteration, role, seed, name } = options;
-  const { policyId, source, origin } = await choosePolicy(session, subject, { iteration, role });
+  const { policyId, source, origin } = await choosePolicy(connections, subject, { iteration, role });
   const set = source !== null && on !== undefined && Object.hasOwn(source.evaluation.sets, on) ? on : null;
   if (source === null && on === undefined)
     throw new UsageError(`--on: found nothing, expected an environment: ${origin} has no evaluation sets`);
@@ -88,10 +88,10 @@ function optionsOf(changes: readonly string[]): Record<string, unknown> {
 }
 
 /** Waits until the evaluation has ended and returns its scores. */
-async function scoresOf(session: Session, { name }: CampaignSpec, set: string | null): Promise<SetScore[]> {
-  const status = await followCampaign(session, name, { ...followOutput(name), check: runCheck(session, name) });
-  const { id } = await session.store.campaigns.getByName(name);
-  const all = await session.store.evaluations.listSetScores(id);
+async function scoresOf(connections: Connections, { name }: CampaignSpec, set: string | null): Promise<SetScore[]> {
+  const status = await followCampaign(connections, name, { ...followOutput(name), check: runCheck(connections, name) });
+  const { id } = await connections.store.campaigns.getByName(name);
+  const all = await connections.store.evaluations.listSetScores(id);
   const scores = set === null ? all : all.filter(({ evaluationSet }) => evaluationSet === set);
   if (status !== 'finished' || scores.length === 0)
     throw new DomainError('NoScore', `evaluate: ${name} is ${status} without a score; see \`coevolve status ${name}\``);

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { startFork, type StartedFork } from '../../client/fork-campaign';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { printResult, printMessage } from '../output/output';
 
 type Options = { fromIteration: number; name: string; set: string[]; json?: boolean };
@@ -15,8 +15,8 @@ export function addFork(program: Command): void {
     .option('--set <change...>', 'changes of the spec, such as training.dpo.beta=0.2', [])
     .option('--json', 'print the result as JSON')
     .action((source: string, { fromIteration: iteration, name, set: changes, json }: Options) =>
-      withSession(async (session) => {
-        const fork = await startFork(session, source, { iteration, name, changes });
+      withConnections(async (connections) => {
+        const fork = await startFork(connections, source, { iteration, name, changes });
         printMessage(`${outcomeTexts[fork.outcome]}; follow it with \`coevolve status ${name} --watch\``);
         printResult(json, fork, () => fork.workflowId);
       }),

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Option, type Command } from 'commander';
 import { didYouMean } from '../../input/did-you-mean';
 import { codeOf, UsageError } from '../../errors/errors';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 import type { Config } from '../../config';
 import { recipeNames, recipes, type RecipeName } from '../../domain/campaign/recipe';
 import { createEnvironments } from '../../envs/environments';

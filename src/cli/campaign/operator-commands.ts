@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { sendOperatorCommand, type CommandResult, type OperatorCommand } from '../../client/operator-commands';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { printResult, printMessage } from '../output/output';
 
 const descriptions: Record<OperatorCommand, string> = {
@@ -23,8 +23,8 @@ export function addOperatorCommands(program: Command): void {
       .option('--reason <text>', 'reason for the event log')
       .option('--json', 'print the new state as JSON')
       .action((name: string, { reason, json }: Options) =>
-        withSession(async (session) => {
-          const result = await sendOperatorCommand(session, name, command, { reason, onProgress: printMessage });
+        withConnections(async (connections) => {
+          const result = await sendOperatorCommand(connections, name, command, { reason, onProgress: printMessage });
           printResult(json, result, () => `${name}: ${resultText(result)}`);
         }),
       );

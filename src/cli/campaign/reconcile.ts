@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { restartExperiments } from '../../client/experiments/start-experiment';
 import { reconcileAll, reconcileCampaign, type Reconciled } from '../../client/reconcile-campaign';
-import { withSession, type Session } from '../../client/session';
+import { withConnections, type Connections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { printResult, printMessage } from '../output/output';
@@ -17,12 +17,12 @@ export function addReconcile(program: Command): void {
     .option('--force', 'also terminate and restart a running workflow; its unfinished work is repeated')
     .option('--json', 'print the result as JSON')
     .action((name: string | undefined, options: Options) =>
-      withSession((session) => reconcile(session, name, options)),
+      withConnections((connections) => reconcile(connections, name, options)),
     );
 }
 
 async function reconcile(
-  session: Session,
+  connections: Connections,
   name: string | undefined,
   { all, force = false, json }: Options,
 ): Promise<void> {
@@ -32,8 +32,8 @@ async function reconcile(
       'reconcile: name a campaign, or add --all for every campaign that has not ended',
     );
   const results =
-    name === undefined ? await reconcileAll(session, force) : [await reconcileCampaign(session, name, force)];
-  const experiments = name === undefined ? await restartExperiments(session) : [];
+    name === undefined ? await reconcileAll(connections, force) : [await reconcileCampaign(connections, name, force)];
+  const experiments = name === undefined ? await restartExperiments(connections) : [];
   for (const each of experiments)
     printMessage(`experiment ${each}: continues; follow it with \`coevolve experiment status ${each} --watch\``);
   for (const result of results) printMessage(result.problem ?? `${result.name}: ${outcomeText(result)}`);

@@ -9,7 +9,7 @@ import { asCalled } from '../output/called-name';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { estimateText } from './estimate-text';
 import { printResult, printMessage } from '../output/output';
-import { currentConfig, withSession } from '../../client/session';
+import { currentConfig, withConnections } from '../../client/connections';
 import { estimateCampaign } from '../../client/estimate/estimate-campaign';
 import { dryRun } from '../../client/check-spec';
 import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
@@ -30,8 +30,8 @@ export function addStart(program: Command): void {
       const spec = await readSpecFile(file, { overlays: overlay, changes: set.map(changeOf) });
       if (isDryRun) return await printDryRun(spec, { full, json });
       for (const setting of unreadSettings(spec)) printMessage(unreadLine(setting));
-      await withSession(async (session) => {
-        const { workflowId, outcome } = await startCampaign(session, spec, (line) =>
+      await withConnections(async (connections) => {
+        const { workflowId, outcome } = await startCampaign(connections, spec, (line) =>
           printMessage(`not checked: ${line}`),
         );
         printMessage(outcomeText(outcome, spec.name));

@@ -7,7 +7,7 @@ import type { ConstantAnswer } from '../../envs/check/constant-answers';
 import { createEnvironments } from '../../envs/environments';
 import { printMessage, printOver, printResult, table } from '../output/output';
 import { paint } from '../output/terminal-text';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 
 type Flags = {
   tasks: number;

@@ -6,7 +6,7 @@ import { installEnvironment, installable, type Installable } from '../../client/
 import { asCalled } from '../output/called-name';
 import { printResult, printMessage, table } from '../output/output';
 import { paint } from '../output/terminal-text';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 
 /** `coevolve env list|install|check` */
 export function addEnv(program: Command): void {

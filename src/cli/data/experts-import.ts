@@ -4,7 +4,7 @@ import {
   type ConversationImport,
   type ImportedConversations,
 } from '../../client/import-conversations';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 import { conversationFormats } from '../../envs/experts/read-conversations';
 import { printMessage, printOver, printResult, rounded, table } from '../output/output';
 import { expertsTable, integerIn, optionsOf } from './experts-table';

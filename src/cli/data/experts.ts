@@ -15,7 +15,7 @@ import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
 import { expertsTable, optionsOf, integerIn } from './experts-table';
 import { printMessage, printOver, printResult } from '../output/output';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 
 type Flags = Omit<ReferenceRequest, 'options'> & { options: string; json?: true };
 

@@ -4,7 +4,7 @@ import { Option, type Command } from 'commander';
 import { agentRoles, type AgentRole } from '../../domain/roles';
 import { exportDataset, exportFormats, type ExportFormat } from '../../training/export-dataset';
 import { printMessage, printResult } from '../output/output';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 
 type Options = { format: ExportFormat; output: string; role: AgentRole; iteration?: string; json?: boolean };
 
@@ -23,7 +23,7 @@ export function addExport(program: Command): void {
     .option('--iteration <number>', 'only this iteration (default: all)')
     .option('--json', 'print the result as JSON')
     .action((campaign: string, { format, output, role, iteration, json }: Options) =>
-      withSession(async ({ pool, store }) => {
+      withConnections(async ({ pool, store }) => {
         const exported = await exportDataset(store, pool, {
           campaign,
           format,

@@ -3,7 +3,7 @@ import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel, type ImportChoices } from '../../training/import-model';
 import { printResult, printMessage, shortHash, table } from '../output/output';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 
 type ImportOptions = Omit<ImportChoices, 'name'> & { name?: string; json?: boolean };
 

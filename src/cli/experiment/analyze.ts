@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../../errors/errors';
 import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
 import { analyzeTable } from '../../client/experiments/analyze-table';
-import { currentConfig, withSession } from '../../client/session';
+import { currentConfig, withConnections } from '../../client/connections';
 import type { ExperimentReport } from '../../report/experiment';
 import { printResult } from '../output/output';
 import { analysisJson, analysisText } from './analysis-text';
@@ -32,7 +32,7 @@ async function analyzed(name: string | undefined, flags: Flags): Promise<Experim
   if (table !== undefined) return analyzeTable(currentConfig(), resolve(table), at);
   if (name === undefined)
     throw new UsageError('name: found nothing, expected an experiment, or a file with --table; see `--help`');
-  return withSession((session) => analyzeExperiment(session, name, { at, exploratory }));
+  return withConnections((connections) => analyzeExperiment(connections, name, { at, exploratory }));
 }
 
 export function seedCount(text: string): number {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { writeAtomically } from '../../files/atomic-write';
 import { combineTables } from '../../client/experiments/combine-tables';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 import type { CombinedExperiments, RunMeasure } from '../../domain/experiment/combined';
 import { renderCombined } from '../../report/experiment';
 import { printResult, table } from '../output/output';

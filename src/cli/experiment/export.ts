@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { exportExperiment } from '../../client/experiments/export-experiment';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { exportFormats, type ExportFormat } from '../../report/experiment';
 import { printResult } from '../output/output';
 
@@ -19,9 +19,9 @@ export function addExport(group: Command): void {
     .option('--output <folder>', 'folder of the files', '.')
     .option('--json', 'print the paths as JSON')
     .action((name: string, { format, cells, output, json }: Flags) =>
-      withSession(async (session) => {
+      withConnections(async (connections) => {
         const folder = resolve(output);
-        const files = await exportExperiment(session, name, { formats: format, cells: cells ?? null, folder });
+        const files = await exportExperiment(connections, name, { formats: format, cells: cells ?? null, folder });
         printResult(json, { files }, () => files.join('\n'));
       }),
     );

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { freezeExperiment, type Frozen } from '../../client/experiments/freeze-experiment';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { loadExperiment } from '../../specification/experiment/read-experiment';
 import { printResult, shortHash } from '../output/output';
 
@@ -16,8 +16,8 @@ export function addFreeze(group: Command): void {
     .option('--json', 'print the result as JSON')
     .action(async (file: string, { profile, amend = false, json }: Options) => {
       const loaded = await loadExperiment(file, { profile });
-      await withSession(async (session) => {
-        const { source: _source, ...frozen } = await freezeExperiment(session, loaded, { amend });
+      await withConnections(async (connections) => {
+        const { source: _source, ...frozen } = await freezeExperiment(connections, loaded, { amend });
         printResult(json, frozen, () => frozenText(frozen));
       });
     });

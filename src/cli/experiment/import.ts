@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { importCells } from '../../client/experiments/import-cells';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { printResult, shortHash } from '../output/output';
 
 /** `coevolve experiment import <name> <file>` */
@@ -11,8 +11,8 @@ export function addImport(group: Command): void {
     .description('store finished cells of an exported .jsonl file')
     .option('--json', 'print the result as JSON')
     .action((name: string, file: string, { json }: { json?: true }) =>
-      withSession(async (session) => {
-        const result = await importCells(session, name, resolve(file));
+      withConnections(async (connections) => {
+        const result = await importCells(connections, name, resolve(file));
         printResult(
           json,
           result,

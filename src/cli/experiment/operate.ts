@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { sendExperimentCommand, type ExperimentCommand } from '../../client/experiments/experiment-run';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import type { ExperimentState } from '../../domain/experiment/progress';
 import { printResult } from '../output/output';
 
@@ -21,8 +21,8 @@ export function addOperate(group: Command): void {
       .option('--reason <text>', 'reason shown beside the status')
       .option('--json', 'print the new state as JSON')
       .action((name: string, { reason, arm, json }: Options) =>
-        withSession(async (session) => {
-          const state = await sendExperimentCommand(session, name, verb, { reason, arm });
+        withConnections(async (connections) => {
+          const state = await sendExperimentCommand(connections, name, verb, { reason, arm });
           printResult(json, state, () => stateText(state));
         }),
       );

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 import { planExperiment } from '../../client/experiments/plan-experiment';
 import { readExperiment } from '../../specification/experiment/read-experiment';
 import { printResult } from '../output/output';

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { writeAtomically } from '../../files/atomic-write';
 import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { renderExperiment } from '../../report/experiment';
 import { printResult } from '../output/output';
 import { seedCount } from './analyze';
@@ -19,10 +19,10 @@ export function addReport(group: Command): void {
     .option('--out <file>', 'file of the page (default: <name>.html)')
     .option('--json', 'print the path as JSON')
     .action((name: string, { at, exploratory, out, json }: Flags) =>
-      withSession(async (session) => {
+      withConnections(async (connections) => {
         const request = { at: at ?? null, exploratory: exploratory === true };
         const path = resolve(out ?? `${name}.html`);
-        await writeAtomically(path, renderExperiment(await analyzeExperiment(session, name, request)));
+        await writeAtomically(path, renderExperiment(await analyzeExperiment(connections, name, request)));
         printResult(json, { path }, () => path);
       }),
     );

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { checkRerun, rerunCell, type CheckedRerun, type RerunCell } from '../../client/experiments/rerun-cell';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { asCalled } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
 import { printMessage, printResult, shortHash } from '../output/output';
@@ -15,10 +15,10 @@ export function addRerun(group: Command): void {
     .option('--check', 'wait and compare content hash and scores (exit code 1 if different)')
     .option('--json', 'print the result as JSON')
     .action((cell: string, { check, json }: Options) =>
-      withSession(async (session) => {
-        const rerun = await rerunCell(session, cell);
+      withConnections(async (connections) => {
+        const rerun = await rerunCell(connections, cell);
         printMessage(`plays ${cell} again as ${rerun.rerun}`);
-        const result = check ? await checkRerun(session, rerun, followOutput(rerun.rerun)) : rerun;
+        const result = check ? await checkRerun(connections, rerun, followOutput(rerun.rerun)) : rerun;
         if ('equal' in result && !result.equal) process.exitCode = 1;
         printResult(json, result, () => asCalled(rerunText(result)));
       }),

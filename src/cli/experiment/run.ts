@@ -5,7 +5,7 @@ import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
 import { followExperiment } from '../../client/experiments/experiment-status';
 import { planExperiment } from '../../client/experiments/plan-experiment';
 import { startFile } from '../../client/experiments/start-file';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { renderExperiment } from '../../report/experiment';
 import { loadExperiment } from '../../specification/experiment/read-experiment';
 import { print, printMessage, printResult } from '../output/output';
@@ -30,13 +30,13 @@ export function addRun(group: Command): void {
 async function runExperiment(file: string, { profile, amend = false, json }: Options): Promise<void> {
   const loaded = await loadExperiment(file, { profile });
   const { name } = loaded.experiment;
-  await withSession(async (session) => {
-    printMessage(planText(await planExperiment(session.config, loaded.experiment)));
+  await withConnections(async (connections) => {
+    printMessage(planText(await planExperiment(connections.config, loaded.experiment)));
     const onUnchecked = (line: string): void => printMessage(`not checked: ${line}`);
-    const { outcome, version } = (await startFile(session, loaded, { amend, onUnchecked })).frozen;
+    const { outcome, version } = (await startFile(connections, loaded, { amend, onUnchecked })).frozen;
     printMessage(`${outcome}: ${name} version ${version}`);
-    await followExperiment(session, name, printProgress);
-    const report = await analyzeExperiment(session, name, { at: null, exploratory: false });
+    await followExperiment(connections, name, printProgress);
+    const report = await analyzeExperiment(connections, name, { at: null, exploratory: false });
     printResult(json, analysisJson(report), () => analysisText(report));
     const page = resolve(`${name}.html`);
     await writeAtomically(page, renderExperiment(report));

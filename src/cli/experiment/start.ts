@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { startExperiment, type StartedExperiment } from '../../client/experiments/start-experiment';
 import { startFile } from '../../client/experiments/start-file';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { loadExperiment } from '../../specification/experiment/read-experiment';
 import { printMessage, printResult } from '../output/output';
 import { integerIn } from '../data/experts-table';
@@ -29,11 +29,11 @@ export function addStart(group: Command): void {
 async function start(fileOrName: string, { profile, amend, seeds, json }: Options): Promise<void> {
   const loaded = /\.(ya?ml|json)$/.test(fileOrName) ? await loadExperiment(fileOrName, { profile }) : null;
   const name = loaded?.experiment.name ?? fileOrName;
-  await withSession(async (session) => {
+  await withConnections(async (connections) => {
     const onUnchecked = (line: string): void => printMessage(`not checked: ${line}`);
     const result = loaded
-      ? (await startFile(session, loaded, { seeds, amend: amend ?? false, onUnchecked })).started
-      : await startExperiment(session, name, { seeds, onUnchecked });
+      ? (await startFile(connections, loaded, { seeds, amend: amend ?? false, onUnchecked })).started
+      : await startExperiment(connections, name, { seeds, onUnchecked });
     printMessage(outcomeText(name, result));
     printResult(json, result, () => result.workflowId);
   });

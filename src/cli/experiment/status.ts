@@ -7,7 +7,7 @@ import {
   type ShownCell,
 } from '../../client/experiments/experiment-status';
 import { UsageError } from '../../errors/errors';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { effortMeasures } from '../../domain/experiment/experiment';
 import { asCalled } from '../output/called-name';
 import { duration, printMessage, printResult, rounded, shortHash, table } from '../output/output';
@@ -22,15 +22,15 @@ export function addStatus(group: Command): void {
     .option('--watch', 'follow the experiment cell by cell until it ends')
     .option('--json', 'print the state as JSON')
     .action((name: string | undefined, { watch, json }: Options) =>
-      withSession(async (session) => {
+      withConnections(async (connections) => {
         if (name === undefined) {
           if (watch) throw new UsageError('name: found nothing, expected the experiment to follow');
-          const all = await listExperiments(session);
+          const all = await listExperiments(connections);
           return printResult(json, all, () => listText(all));
         }
         const details = watch
-          ? await followExperiment(session, name, printProgress)
-          : await readExperimentDetails(session, name);
+          ? await followExperiment(connections, name, printProgress)
+          : await readExperimentDetails(connections, name);
         printResult(json, details, () => statusText(details));
       }),
     );

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../errors/errors';
 import { compareCampaigns, type CampaignPair, type Comparison, type MatchedPair } from '../../client/compare-campaigns';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
 import { interval, printMessage, printResult, probability, shortHash, table } from '../output/output';
@@ -21,9 +21,9 @@ export function addCompare(program: Command): void {
         throw new UsageError(
           `compare: found ${names.join(' ')}, expected at least two campaigns; see \`coevolve list\``,
         );
-      return withSession(async (session) => {
+      return withConnections(async (connections) => {
         const options = { ...(set === undefined ? {} : { evaluationSet: set }), allPairs: allPairs ?? false };
-        const comparison = await compareCampaigns(session, [...new Set(names)], options);
+        const comparison = await compareCampaigns(connections, [...new Set(names)], options);
         for (const pair of comparison.pairs) {
           if (pair.leftOut > 0) printMessage(`warning: ${trainedText(pair, comparison.evaluationSet)}`);
           if (!pair.tests) printMessage(`warning: ${fewShared(pair, comparison.evaluationSet)}`);

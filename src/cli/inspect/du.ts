@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { garbageDays } from '../../client/collect-garbage';
 import { readDiskUsage, type CampaignUsage, type DiskUsage } from '../../client/disk-usage';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { bytesText, printMessage, printResult, table } from '../output/output';
 
 /** `coevolve du`: disk usage of campaigns and of this machine's stack. */
@@ -12,8 +12,8 @@ export function addDu(program: Command): void {
     .option('--tables', 'also show the tables of each campaign')
     .option('--json', 'print sizes in bytes as JSON')
     .action(({ tables, json }: { tables?: boolean; json?: boolean }) =>
-      withSession(async (session) => {
-        const usage = await readDiskUsage(session);
+      withConnections(async (connections) => {
+        const usage = await readDiskUsage(connections);
         if (usage.problem !== null) printMessage(`the campaigns are not shown: the database: ${usage.problem}`);
         printResult(json, usage, () => usageText(usage, tables === true));
         if (!json) for (const line of remedies(usage)) printMessage(line);

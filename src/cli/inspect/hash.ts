@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { contentHash } from '../../store/audit/content-hash';
 import { printResult, shortHash, table } from '../output/output';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 
 /** `coevolve hash <campaign>`: prints the content hash of a campaign and of its parts. */
 export function addHash(program: Command): void {
@@ -10,7 +10,7 @@ export function addHash(program: Command): void {
     .description("hash a campaign's content; interruptions do not change the hash")
     .option('--json', 'print the hashes as JSON')
     .action((name: string, { json }: { json?: boolean }) =>
-      withSession(async ({ store, pool }) => {
+      withConnections(async ({ store, pool }) => {
         const { id } = await store.campaigns.getByName(name);
         const content = await contentHash(pool, id);
         const parts = Object.entries(content.parts).filter(([, { rows }]) => rows > 0);

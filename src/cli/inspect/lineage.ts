@@ -5,7 +5,7 @@ import { getTaskLineage } from '../../store/tasks/task-lineage';
 import { taskLineageText } from './task-lineage-text';
 import { asCalled } from '../output/called-name';
 import { printResult, shortHash, table } from '../output/output';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 
 /**
  * `coevolve lineage <checkpoint>` lists the tasks and signals of a checkpoint's training data;
@@ -17,7 +17,7 @@ export function addLineage(program: Command): void {
     .description('trace a checkpoint or <campaign>/<task> to its origins')
     .option('--json', 'print the lineage as JSON')
     .action((origin: string, { json }: { json?: boolean }) =>
-      withSession(async ({ pool }) => {
+      withConnections(async ({ pool }) => {
         const slash = origin.indexOf('/');
         if (slash < 0) {
           const lineage = await getLineage(pool, origin);

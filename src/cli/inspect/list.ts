@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { listCampaigns, type ListedCampaign } from '../../client/campaign-status';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { asCalled } from '../output/called-name';
 import { printMessage, printResult, table } from '../output/output';
@@ -12,8 +12,8 @@ export function addList(program: Command): void {
     .description('list all campaigns')
     .option('--json', 'print the campaigns as JSON')
     .action(({ json }: { json?: boolean }) =>
-      withSession(async (session) => {
-        const { campaigns, unchecked } = await listCampaigns(session);
+      withConnections(async (connections) => {
+        const { campaigns, unchecked } = await listCampaigns(connections);
         const header = ['name', 'status', 'recipe', 'environment', 'seed', 'started', 'forked from'];
         const rows = campaigns.map((c) => [
           c.name,

@@ -3,7 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { readCampaignLogs, type LogFilter } from '../../client/campaign-logs';
 import type { LogEntry } from '../../client/log-entry';
 import { findMissingLogs } from '../../client/missing-logs';
-import { withSession, type Session } from '../../client/session';
+import { withConnections, type Connections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
 import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';
 import { asCalled } from '../output/called-name';
@@ -25,17 +25,17 @@ export function addLogs(program: Command): void {
     .option('--job <iteration/role>', 'only a training job, such as 1/target', jobOf)
     .option('--json', 'print one JSON object per line')
     .action((name: string, options: Options) =>
-      withSession(async (session) => {
-        const row = await findCampaign(session, name);
-        const missing = row ? await findMissingLogs(session, row) : [];
+      withConnections(async (connections) => {
+        const row = await findCampaign(connections, name);
+        const missing = row ? await findMissingLogs(connections, row) : [];
         for (const { what, next } of missing) printMessage(`${what}\n  next: ${asCalled(next)}`);
-        await printLogs(session, { name, id: row?.id ?? null }, options);
+        await printLogs(connections, { name, id: row?.id ?? null }, options);
       }),
     );
 }
 
 /** Returns undefined while the database is unavailable: logs help most at that time. */
-async function findCampaign({ store }: Session, name: string): Promise<CampaignRow | undefined> {
+async function findCampaign({ store }: Connections, name: string): Promise<CampaignRow | undefined> {
   try {
     return await store.campaigns.getByName(name);
   } catch (error) {
@@ -46,14 +46,14 @@ async function findCampaign({ store }: Session, name: string): Promise<CampaignR
 }
 
 async function printLogs(
-  session: Session,
+  connections: Connections,
   campaign: { name: string; id: number | null },
   { follow = false, json, ...filter }: Options,
 ): Promise<void> {
   const read = new Map<string, number>();
   for (;;) {
-    const isLast = !follow || (await hasFinished(session, campaign.name));
-    for (const entry of await readCampaignLogs(session.config, campaign, { filter, read, isLast }))
+    const isLast = !follow || (await hasFinished(connections, campaign.name));
+    for (const entry of await readCampaignLogs(connections.config, campaign, { filter, read, isLast }))
       if (json) printJsonLine(entry);
       else print(entryText(entry));
     if (isLast) return;
@@ -61,7 +61,7 @@ async function printLogs(
   }
 }
 
-const hasFinished = ({ store }: Session, name: string): Promise<boolean> =>
+const hasFinished = ({ store }: Connections, name: string): Promise<boolean> =>
   store.campaigns.find(name).then(
     (row) => row === undefined || hasEnded(row.status),
     () => false,

@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors/errors';
 import type { Command } from 'commander';
 import { printMessage, printResult, table } from '../output/output';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 
 /** `coevolve pairs <campaign> [iteration]` */
 export function addPairs(program: Command): void {
@@ -10,7 +10,7 @@ export function addPairs(program: Command): void {
     .description('list preference pairs of an iteration (default: the last with pairs)')
     .option('--json', 'print the pairs as JSON')
     .action((name: string, iteration: string | undefined, { json }: { json?: boolean }) =>
-      withSession(async ({ store }) => {
+      withConnections(async ({ store }) => {
         const { id } = await store.campaigns.getByName(name);
         const number = iteration === undefined ? await store.preferencePairs.lastIteration(id) : Number(iteration);
         if (!Number.isInteger(number)) throw new UsageError(`iteration: found "${iteration}", expected a number`);

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { UsageError } from '../../errors/errors';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 import { createEnvironments } from '../../envs/environments';
 import { readProviders } from '../../llm/providers';
 import { caseSpec } from '../../prompt-eval/case-spec';

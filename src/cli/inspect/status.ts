@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { readCampaignDetails, type CampaignDetails } from '../../client/campaign-status';
 import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { hasEnded } from '../../store/campaign/campaigns';
@@ -26,12 +26,12 @@ export function addStatus(program: Command): void {
     .option('--until-parked', 'follow it until it ends or parks (exit code 5)')
     .option('--json', 'print the state as JSON')
     .action((name: string, { watch, untilParked, json }: Options) =>
-      withSession(async (session) => {
-        const check = runCheck(session, name);
+      withConnections(async (connections) => {
+        const check = runCheck(connections, name);
         if (untilParked)
-          await followCampaign(session, name, { ...followOutput(name), check, onParked: () => refuseParked(name) });
-        else if (watch) await followCampaign(session, name, { ...followOutput(name), check });
-        const details = await readCampaignDetails(session, name);
+          await followCampaign(connections, name, { ...followOutput(name), check, onParked: () => refuseParked(name) });
+        else if (watch) await followCampaign(connections, name, { ...followOutput(name), check });
+        const details = await readCampaignDetails(connections, name);
         printResult(json, details, () => statusText(details));
       }),
     );

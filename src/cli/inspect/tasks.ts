@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import type { StageVerdict } from '../../domain/tasks/admission/candidate';
 import type { TaskFilter, TaskRow } from '../../store/tasks/tasks';
 import { printResult, table } from '../output/output';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 
 type Options = TaskFilter & { verdicts?: boolean; json?: boolean };
 
@@ -18,7 +18,7 @@ export function addTasks(program: Command): void {
     .option('--verdicts', 'print the admission stages of synthesized tasks')
     .option('--json', 'print whole tasks as JSON')
     .action((name: string, { json, verdicts, ...filter }: Options) =>
-      withSession(async ({ store }) => {
+      withConnections(async ({ store }) => {
         const { id } = await store.campaigns.getByName(name);
         const tasks = await store.tasks.list(id, filter);
         if (!verdicts) return printResult(json, tasks, () => taskTable(tasks));

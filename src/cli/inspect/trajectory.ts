@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import type { Resume } from '../../store/trajectories/turn-journal';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
 import { printResult } from '../output/output';
-import { withSession } from '../../client/session';
+import { withConnections } from '../../client/connections';
 
 /** `coevolve trajectory <campaign>/<id>` */
 export function addTrajectory(program: Command): void {
@@ -14,7 +14,7 @@ export function addTrajectory(program: Command): void {
     .description('print the turns of an attempt, by <campaign>/<trajectory id>')
     .option('--json', 'print the trajectory as JSON')
     .action((qualified: string, { json }: { json?: boolean }) =>
-      withSession(async ({ store }) => {
+      withConnections(async ({ store }) => {
         const slash = qualified.indexOf('/');
         if (slash < 1)
           throw new UsageError(

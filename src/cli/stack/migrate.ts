@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { required } from '../../config';
 import { migrate } from '../../store/database/migrate';
 import { printResult } from '../output/output';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 
 /** `coevolve migrate`: applies the missing migrations; concurrent calls wait for each other. */
 export function addMigrate(program: Command): void {

@@ -11,7 +11,7 @@ import { calledName } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
 import { duration, interval, print, printResult, printMessage } from '../output/output';
 import { paint } from '../output/terminal-text';
-import { withSession, type Session } from '../../client/session';
+import { withConnections, type Connections } from '../../client/connections';
 import { startCampaign } from '../../client/start-campaign';
 
 const specFile = 'examples/quickstart.yaml';
@@ -30,7 +30,7 @@ export function addQuickstart(program: Command): void {
       printMessage(paint.bold('starting the stack'));
       try {
         const filled = await bringUpStack(config, { onProgress: printMessage });
-        await withSession((session) => runCampaign(session, filled, { started, json }), filled);
+        await withConnections((connections) => runCampaign(connections, filled, { started, json }), filled);
       } finally {
         if (stays) printMessage(`the stack keeps running; stop it with ${paint.bold(`${calledName()} down`)}`);
         else await stackDown(config);
@@ -39,14 +39,14 @@ export function addQuickstart(program: Command): void {
 }
 
 async function runCampaign(
-  session: Session,
+  connections: Connections,
   config: Config,
   { started, json }: { started: number; json: boolean | undefined },
 ): Promise<void> {
-  const { store, artifacts } = session;
+  const { store, artifacts } = connections;
   const text = await readFile(path.join(config.projectRoot, specFile), 'utf8');
-  const spec = { ...readSpec(text, specFile), name: await freeName(session) };
-  const { campaignId, workflowId } = await startCampaign(session, spec);
+  const spec = { ...readSpec(text, specFile), name: await freeName(connections) };
+  const { campaignId, workflowId } = await startCampaign(connections, spec);
   const ui = config.temporal.uiUrl;
   printMessage(`campaign ${paint.bold(spec.name)}: ${spec.recipe} on ${spec.environment.name}, spec ${specFile}`);
   if (ui)
@@ -54,9 +54,9 @@ async function runCampaign(
       `Temporal UI: ${ui}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
     );
 
-  const status = await followCampaign(session, spec.name, {
+  const status = await followCampaign(connections, spec.name, {
     ...followOutput(spec.name),
-    check: runCheck(session, spec.name),
+    check: runCheck(connections, spec.name),
   });
   const { evaluations } = store;
   const stored = [...(await evaluations.list(campaignId)), ...(await evaluations.listReported(campaignId))];
@@ -83,7 +83,7 @@ async function runCampaign(
 }
 
 /** Returns the first free name of quickstart-1, quickstart-2, ...: every call starts a new campaign. */
-async function freeName({ store }: Session): Promise<string> {
+async function freeName({ store }: Connections): Promise<string> {
   const used = new Set((await store.campaigns.list()).map(({ name }) => name));
   let number = 1;
   while (used.has(`quickstart-${number}`)) number += 1;

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { workerRoles, type WorkerRole } from '../../stack';
 import { runWorker } from '../../workers/run-worker';
-import { currentConfig } from '../../client/session';
+import { currentConfig } from '../../client/connections';
 
 /** `coevolve worker --role R`: runs one worker process until it gets a stop signal. */
 export function addWorker(program: Command): void {

@@ -8,7 +8,7 @@ import { measuredTraining, trainsPolicies, type MeasuredLengths } from '../../sp
 import type { MeasuredSpeed, MeasuredSpeeds } from '../../specification/training-rate';
 import type { SpeedKey, SpeedOfMany } from '../../store/training/measured-speeds';
 import { probeTraining } from '../../training/local/probe-training';
-import { withSession } from '../session';
+import { withConnections } from '../connections';
 
 /** `problem`: the reason why a probe failed. */
 export type SpeedsHere = MeasuredSpeeds & { problem: string | null };
@@ -44,7 +44,7 @@ async function earlierSpeeds(config: Config, spec: CampaignSpec): Promise<Earlie
   const none = { training: null, attempts: null };
   if (!config.databaseUrl) return none;
   const key = speedKey(config, spec);
-  const read = withSession(
+  const read = withConnections(
     async ({ store: { measuredSpeeds } }) => ({
       training: await measuredSpeeds.findTraining(key),
       attempts: await measuredSpeeds.findAttempts(key),

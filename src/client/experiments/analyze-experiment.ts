@@ -3,7 +3,7 @@ import { analysisInput, completenessOf } from '../../domain/experiment/record';
 import type { ExperimentReport } from '../../report/experiment';
 import { readFlips } from '../../report/experiment/evidence/query';
 import { analyzeOnce } from '../../statistics/run-statistics';
-import type { Session } from '../session';
+import type { Connections } from '../connections';
 import { defaultLook, requireLook } from './analyze-table';
 
 export type LookRequest = {
@@ -20,7 +20,7 @@ export type LookRequest = {
  * @throws UsageError  the look is incomplete or was not declared, without `exploratory`
  */
 export async function analyzeExperiment(
-  { config, pool, store }: Pick<Session, 'config' | 'pool' | 'store'>,
+  { config, pool, store }: Pick<Connections, 'config' | 'pool' | 'store'>,
   name: string,
   { at, exploratory }: LookRequest,
 ): Promise<ExperimentReport> {

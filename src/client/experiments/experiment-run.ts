@@ -3,13 +3,13 @@ import { DomainError } from '../../domain/errors';
 import { experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
 import { pauseExperimentUpdate, resumeExperimentUpdate, stopExperimentUpdate } from '../../workflows/temporal/messages';
 import { withTemporalDeadline } from '../campaign-run';
-import { operatorName, type Session } from '../session';
+import { operatorName, type Connections } from '../connections';
 
 /** Returns whether Temporal runs the workflow of an experiment. */
-export async function isExperimentOpen(session: Session, name: string): Promise<boolean> {
-  const handle = (await session.temporal()).workflow.getHandle(experimentWorkflowId(name));
+export async function isExperimentOpen(connections: Connections, name: string): Promise<boolean> {
+  const handle = (await connections.temporal()).workflow.getHandle(experimentWorkflowId(name));
   try {
-    const { status } = await withTemporalDeadline(session, () => handle.describe());
+    const { status } = await withTemporalDeadline(connections, () => handle.describe());
     return status.name === 'RUNNING' || status.name === 'PAUSED';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;
@@ -32,12 +32,12 @@ type CommandOptions = {
  * @throws DomainError `UnknownExperiment`, `UnknownArm`, `ExperimentEnded`, `NotRunning`
  */
 export async function sendExperimentCommand(
-  session: Session,
+  connections: Connections,
   name: string,
   command: ExperimentCommand,
   { reason, arm }: CommandOptions = {},
 ): Promise<ExperimentState> {
-  const row = await session.store.experiments.getByName(name);
+  const row = await connections.store.experiments.getByName(name);
   const arms = row.resolved.arms.map((each) => each.name);
   if (arm !== undefined && !arms.includes(arm))
     throw new DomainError('UnknownArm', `--arm: found "${arm}", expected one of ${arms.join(', ')}`);
@@ -46,7 +46,7 @@ export async function sendExperimentCommand(
       'ExperimentEnded',
       `${name} is ${row.status}: nothing to ${command}; \`coevolve experiment start ${name}\` plays what is missing`,
     );
-  const handle = (await session.temporal()).workflow.getHandle(experimentWorkflowId(name));
+  const handle = (await connections.temporal()).workflow.getHandle(experimentWorkflowId(name));
   const operator = { actor: operatorName(), ...(reason ? { reason } : {}) };
   try {
     if (command === 'pause') return await handle.executeUpdate(pauseExperimentUpdate, { args: [operator] });

@@ -6,7 +6,7 @@ import { secondsLeft } from '../../domain/experiment/time-left';
 import type { CellRow } from '../../store/experiment/cells';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import { findRunProblem } from '../campaign-run';
-import type { Session } from '../session';
+import type { Connections } from '../connections';
 import { isExperimentOpen, notRunning } from './experiment-run';
 
 export type ShownCell = CellName & {
@@ -40,23 +40,23 @@ export type ExperimentDetails = Pick<
  *
  * @throws DomainError `UnknownExperiment`
  */
-export async function readExperimentDetails(session: Session, name: string): Promise<ExperimentDetails> {
-  return detailsOf(session, await session.store.experiments.getByName(name));
+export async function readExperimentDetails(connections: Connections, name: string): Promise<ExperimentDetails> {
+  return detailsOf(connections, await connections.store.experiments.getByName(name));
 }
 
 /** Returns the progress of all experiments, the newest last. */
-export async function listExperiments(session: Session): Promise<ExperimentDetails[]> {
-  const rows = await session.store.experiments.list();
-  return Promise.all(rows.map((row) => detailsOf(session, row)));
+export async function listExperiments(connections: Connections): Promise<ExperimentDetails[]> {
+  const rows = await connections.store.experiments.list();
+  return Promise.all(rows.map((row) => detailsOf(connections, row)));
 }
 
-async function detailsOf(session: Session, row: ExperimentRow): Promise<ExperimentDetails> {
+async function detailsOf(connections: Connections, row: ExperimentRow): Promise<ExperimentDetails> {
   const { name, version, hash, frozenAt, seeds, stopped, reason } = row;
   const { arms, looks } = row.resolved;
-  const stored = await session.store.experimentCells.list(row.id);
-  const isOpen = row.status !== 'running' && row.status !== 'paused' ? true : await isExperimentOpen(session, name);
+  const stored = await connections.store.experimentCells.list(row.id);
+  const isOpen = row.status !== 'running' && row.status !== 'paused' ? true : await isExperimentOpen(connections, name);
   const names = cellsOf(arms, looks.at(-1)!);
-  const cells = await Promise.all(names.map((cell) => shownCell(session, name, cell, stored)));
+  const cells = await Promise.all(names.map((cell) => shownCell(connections, name, cell, stored)));
   return {
     name,
     version,
@@ -97,7 +97,7 @@ const secondsBetween = (from: Date, to: Date): number => (to.getTime() - from.ge
 const startGraceS = 60;
 
 async function shownCell(
-  session: Session,
+  connections: Connections,
   experiment: string,
   cell: CellName,
   stored: readonly CellRow[],
@@ -106,8 +106,8 @@ async function shownCell(
   const campaign = cellCampaign(experiment, cell);
   const shown = { ...cell, campaign, exploratory: row?.exploratory ?? false };
   if (row?.status !== 'running') return { ...shown, status: row?.status ?? 'waiting', reason: row?.reason ?? null };
-  const found = await session.store.campaigns.find(campaign);
-  const problem = found ? await findRunProblem(session, found) : null;
+  const found = await connections.store.campaigns.find(campaign);
+  const problem = found ? await findRunProblem(connections, found) : null;
   const isStarting = problem?.status === 'lost' && secondsBetween(row.startedAt, new Date()) < startGraceS;
   if (problem && !isStarting) return { ...shown, status: problem.status, reason: `${problem.what}; ${problem.next}` };
   if (found?.status !== 'parked' && found?.status !== 'paused') return { ...shown, status: 'running', reason: null };
@@ -127,13 +127,13 @@ const pollMs = 1_000;
  * @throws DomainError `UnknownExperiment`, `NotRunning`
  */
 export async function followExperiment(
-  session: Session,
+  connections: Connections,
   name: string,
   onCell: (cell: ShownCell, details: ExperimentDetails) => void,
 ): Promise<ExperimentDetails> {
   const reported = new Map<string, string>();
   for (;;) {
-    const details = await readExperimentDetails(session, name);
+    const details = await readExperimentDetails(connections, name);
     for (const cell of details.cells)
       if (cell.status !== 'waiting' && reported.get(cell.campaign) !== cell.status) {
         reported.set(cell.campaign, cell.status);

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { UsageError } from '../../errors/errors';
 import { completeLook, type ExperimentRecord } from '../../domain/experiment/record';
 import { exportFiles, type ExportFormat } from '../../report/experiment';
-import type { Session } from '../session';
+import type { Connections } from '../connections';
 import { analyzeExperiment } from './analyze-experiment';
 
 export type ExportRequest = {
@@ -22,15 +22,15 @@ export type ExportRequest = {
  * @throws UsageError a cell is unknown, or nothing can be written yet
  */
 export async function exportExperiment(
-  session: Pick<Session, 'config' | 'pool' | 'store'>,
+  connections: Pick<Connections, 'config' | 'pool' | 'store'>,
   name: string,
   { formats, cells, folder }: ExportRequest,
 ): Promise<string[]> {
-  const { id: _, ...whole } = await session.store.experimentRecords.get(name);
+  const { id: _, ...whole } = await connections.store.experimentRecords.get(name);
   const record = cells === null ? whole : onlyCells(whole, cells);
   // the analysis reads all cells, so that a part of them has no verdict of its own
   const hasVerdicts = cells === null && formats.some((format) => format !== 'jsonl') && completeLook(whole) !== null;
-  const report = hasVerdicts ? await analyzeExperiment(session, name, { at: null, exploratory: false }) : null;
+  const report = hasVerdicts ? await analyzeExperiment(connections, name, { at: null, exploratory: false }) : null;
   const files = formats.flatMap((format) => {
     const found = exportFiles(format, report?.record ?? record, report);
     if (found.length > 0) return found;

@@ -11,7 +11,7 @@ import { cellSpec } from '../../specification/experiment/cell-spec';
 import type { LoadedExperiment } from '../../specification/experiment/read-experiment';
 import { experimentHash, isSameExperiment, upgraded } from '../../specification/experiment/same-experiment';
 import { experimentVersionStore, type ExperimentVersion } from '../../store/experiment/versions';
-import type { Session } from '../session';
+import type { Connections } from '../connections';
 import { codeVersion } from './code-version';
 
 export type Frozen = ExperimentVersion & {
@@ -27,18 +27,18 @@ export type Frozen = ExperimentVersion & {
  * @throws DomainError `ExperimentFrozen`
  */
 export async function freezeExperiment(
-  session: Session,
+  connections: Connections,
   { experiment, source, profile }: LoadedExperiment,
   { amend = false }: { amend?: boolean } = {},
 ): Promise<Frozen> {
-  const versions = experimentVersionStore(session.pool);
+  const versions = experimentVersionStore(connections.pool);
   const { name } = experiment;
   const before = await versions.find(name);
   if (before && isSameExperiment(before.resolved, experiment)) return { ...before, outcome: 'unchanged' };
   const differences = before ? differencesOf(comparable(upgraded(before.resolved)), comparable(experiment)) : [];
   const cells = before ? await versions.countCells(name) : 0;
   if (cells > 0 && !amend) throw refused(name, cells, differences);
-  const manifest = await manifestOf(session, experiment);
+  const manifest = await manifestOf(connections, experiment);
   await versions.save(
     { resolved: experiment, hash: experimentHash(experiment), source, profile, manifest, differences },
     before?.version ?? 0,
@@ -59,20 +59,20 @@ function refused(name: string, cells: number, differences: readonly { key: strin
   );
 }
 
-async function manifestOf(session: Session, experiment: Experiment): Promise<Record<string, unknown>> {
+async function manifestOf(connections: Connections, experiment: Experiment): Promise<Record<string, unknown>> {
   const specs = experiment.arms.map(({ name }) => cellSpec(experiment, { arm: name, seed: 1 }));
   return {
     code: await codeVersion(),
     analysisVersion,
-    environments: await environmentsOf(session, specs),
-    baseModels: await baseModelsOf(session, specs),
+    environments: await environmentsOf(connections, specs),
+    baseModels: await baseModelsOf(connections, specs),
   };
 }
 
 const sampledTasks = 20;
 
 /** Returns for each environment the hash of a sample of its tasks: another generator draws other tasks. */
-async function environmentsOf({ config }: Session, specs: readonly CampaignSpec[]): Promise<unknown[]> {
+async function environmentsOf({ config }: Connections, specs: readonly CampaignSpec[]): Promise<unknown[]> {
   const { data } = createEnvironments(config);
   const different = new Map(
     specs.map(({ environment: { name, options, form } }) => [
@@ -97,7 +97,7 @@ async function environmentsOf({ config }: Session, specs: readonly CampaignSpec[
 
 /** Returns the hashes of the imported models by name; null for one that is not imported yet. */
 async function baseModelsOf(
-  { artifacts }: Session,
+  { artifacts }: Connections,
   specs: readonly CampaignSpec[],
 ): Promise<Record<string, string | null>> {
   const models: Record<string, string | null> = {};

@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors/errors';
 import type { RecordedCell } from '../../domain/experiment/record';
 import { isSameExperiment } from '../../specification/experiment/same-experiment';
-import type { Session } from '../session';
+import type { Connections } from '../connections';
 import { readTable } from './read-table';
 
 export type ImportedCells = {
@@ -23,7 +23,7 @@ const nameOf = ({ arm, seed }: RecordedCell): string => `${arm}-s${seed}`;
  * @throws UsageError  the file is of another frozen experiment, or a cell is present with other content
  */
 export async function importCells(
-  { store }: Pick<Session, 'store'>,
+  { store }: Pick<Connections, 'store'>,
   name: string,
   file: string,
 ): Promise<ImportedCells> {

@@ -5,7 +5,7 @@ import { contentHash, differingParts } from '../../store/audit/content-hash';
 import { hasEnded } from '../../store/campaign/campaigns';
 import { countDifferingScores } from '../../store/experiment/scores';
 import { followCampaign, type FollowCallbacks } from '../follow-campaign';
-import type { Session } from '../session';
+import type { Connections } from '../connections';
 import { startCampaign } from '../start-campaign';
 
 export type RerunCell = { campaign: string; rerun: string; expected: string };
@@ -28,8 +28,8 @@ export type CheckedRerun = RerunCell & {
  * @param campaign the campaign of the cell, `<experiment>-<arm>-s<seed>`
  * @throws DomainError `UnknownCell`, `CellNotFinished`, and those of `startCampaign`
  */
-export async function rerunCell(session: Session, campaign: string): Promise<RerunCell> {
-  const cell = await session.store.experimentCells.findByCampaign(campaign);
+export async function rerunCell(connections: Connections, campaign: string): Promise<RerunCell> {
+  const cell = await connections.store.experimentCells.findByCampaign(campaign);
   if (!cell)
     throw new DomainError(
       'UnknownCell',
@@ -40,25 +40,25 @@ export async function rerunCell(session: Session, campaign: string): Promise<Rer
       'CellNotFinished',
       `${campaign} is ${cell.status}, expected finished: only a finished cell has a manifest; see \`coevolve status ${campaign}\``,
     );
-  const rerun = await nextName(session, campaign);
+  const rerun = await nextName(connections, campaign);
   const { compute, ...spec } = cell.manifest.spec;
   const trained = { ...spec, name: rerun, compute: { ...(compute as object | undefined), reuse: false } };
-  await startCampaign(session, resolveSpec(trained, rerun));
+  await startCampaign(connections, resolveSpec(trained, rerun));
   return { campaign, rerun, expected: cell.contentHash };
 }
 
 /** Waits for the end of a rerun and compares its content hash and its scores with those of the cell. */
 export async function checkRerun(
-  session: Session,
+  connections: Connections,
   rerun: RerunCell,
   callbacks: FollowCallbacks,
 ): Promise<CheckedRerun> {
-  await followCampaign(session, rerun.rerun, callbacks);
-  const { id } = await session.store.campaigns.getByName(rerun.rerun);
-  const { hash, parts } = await contentHash(session.pool, id);
-  const cell = (await session.store.experimentCells.findByCampaign(rerun.campaign))!;
-  const differingScores = await countDifferingScores(session.pool, cell, id);
-  const start = startPolicy({ policies: await session.store.policies.list(id) });
+  await followCampaign(connections, rerun.rerun, callbacks);
+  const { id } = await connections.store.campaigns.getByName(rerun.rerun);
+  const { hash, parts } = await contentHash(connections.pool, id);
+  const cell = (await connections.store.experimentCells.findByCampaign(rerun.campaign))!;
+  const differingScores = await countDifferingScores(connections.pool, cell, id);
+  const start = startPolicy({ policies: await connections.store.policies.list(id) });
   return {
     ...rerun,
     found: hash,
@@ -69,7 +69,7 @@ export async function checkRerun(
   };
 }
 
-async function nextName({ store }: Session, campaign: string): Promise<string> {
+async function nextName({ store }: Connections, campaign: string): Promise<string> {
   for (let number = 1; ; number++) {
     const name = `${campaign}-rerun-${number}`;
     const row = await store.campaigns.find(name);

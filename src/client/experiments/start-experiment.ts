@@ -9,7 +9,7 @@ import { hashAsStored, nameTaken } from '../../specification/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { experiment } from '../../workflows';
 import { experimentStatusQuery, extendExperimentUpdate } from '../../workflows/temporal/messages';
-import type { Session } from '../session';
+import type { Connections } from '../connections';
 import { withTemporalDeadline } from '../campaign-run';
 import { requireStartable } from '../start-campaign';
 import { isExperimentOpen } from './experiment-run';
@@ -40,22 +40,23 @@ export type CheckedArms = ReadonlyMap<string, readonly string[]>;
  * @throws DomainError `UnknownExperiment`, `UnknownLook`, `CampaignExists`, `Stopping`, and those of `requireStartable`
  */
 export async function startExperiment(
-  session: Session,
+  connections: Connections,
   name: string,
   { seeds: wanted, onUnchecked, checked }: StartOptions = {},
 ): Promise<StartedExperiment> {
-  const { experiments } = session.store;
+  const { experiments } = connections.store;
   const row = await experiments.getByName(name);
   const { looks } = row.resolved;
   const seeds = wanted ?? looks.find((look) => look === row.seeds) ?? looks.at(-1)!; // an amendment may change the looks
   requireLook(row, seeds);
   const started = { workflowId: experimentWorkflowId(name), seeds };
-  if (await isExperimentOpen(session, name)) return joinOrExtend(session, row, { seeds: wanted, onUnchecked, checked });
-  if (await isPlayed(session, row, seeds)) return { ...started, outcome: 'ended' };
-  const nondeterminism = checked ?? (await checkCells(session, row.resolved, seeds, onUnchecked));
+  if (await isExperimentOpen(connections, name))
+    return joinOrExtend(connections, row, { seeds: wanted, onUnchecked, checked });
+  if (await isPlayed(connections, row, seeds)) return { ...started, outcome: 'ended' };
+  const nondeterminism = checked ?? (await checkCells(connections, row.resolved, seeds, onUnchecked));
   const isInterrupted = row.status === 'running' || row.status === 'paused';
   const begun = isInterrupted && row.seeds === seeds ? row : await experiments.begin(row.id, seeds);
-  const isStarted = await startExperimentWorkflow(session, await stateOf(session, begun, nondeterminism));
+  const isStarted = await startExperimentWorkflow(connections, await stateOf(connections, begun, nondeterminism));
   return { ...started, outcome: isStarted ? 'started' : 'joined' };
 }
 
@@ -65,19 +66,19 @@ export async function startExperiment(
  * @throws DomainError `Stopping`, and those of `checkCells`
  */
 async function joinOrExtend(
-  session: Session,
+  connections: Connections,
   { id, name, resolved }: ExperimentRow,
   { seeds: wanted, onUnchecked, checked }: StartOptions,
 ): Promise<StartedExperiment> {
   const workflowId = experimentWorkflowId(name);
-  const handle = (await session.temporal()).workflow.getHandle(workflowId);
-  const playing = await withTemporalDeadline(session, () => handle.query(experimentStatusQuery));
+  const handle = (await connections.temporal()).workflow.getHandle(workflowId);
+  const playing = await withTemporalDeadline(connections, () => handle.query(experimentStatusQuery));
   const seeds = Math.max(wanted ?? 0, playing.seeds);
   if (seeds === playing.seeds && resolved.arms.length === playing.arms.length)
     return { workflowId, seeds, outcome: 'joined' };
   if (playing.stopping) throw endsNow(name);
-  const arms = armsOf(resolved, checked ?? (await checkCells(session, resolved, seeds, onUnchecked)));
-  await session.store.experiments.extend(id, seeds); // before the workflow, which is rebuilt from the database
+  const arms = armsOf(resolved, checked ?? (await checkCells(connections, resolved, seeds, onUnchecked)));
+  await connections.store.experiments.extend(id, seeds); // before the workflow, which is rebuilt from the database
   const extended = await handle.executeUpdate(extendExperimentUpdate, { args: [{ arms, seeds }] });
   if (extended.seeds === seeds && extended.arms.length === arms.length)
     return { workflowId, seeds, outcome: 'extended' };
@@ -91,20 +92,23 @@ const endsNow = (name: string): DomainError =>
   );
 
 /** Starts the workflows of experiments that Temporal does not run and that have not ended; returns their names. */
-export async function restartExperiments(session: Session): Promise<string[]> {
-  const open = (await session.store.experiments.list()).filter(
+export async function restartExperiments(connections: Connections): Promise<string[]> {
+  const open = (await connections.store.experiments.list()).filter(
     ({ status }) => status === 'running' || status === 'paused',
   );
   const restarted: string[] = [];
   for (const { name } of open)
-    if (!(await isExperimentOpen(session, name)) && (await startExperiment(session, name)).outcome === 'started')
+    if (
+      !(await isExperimentOpen(connections, name)) &&
+      (await startExperiment(connections, name)).outcome === 'started'
+    )
       restarted.push(name);
   return restarted;
 }
 
 /** Returns the state of an experiment's workflow from the database alone. */
 async function stateOf(
-  { store }: Session,
+  { store }: Connections,
   { id, name, resolved, seeds, status, stopped, reason, revision }: ExperimentRow,
   nondeterminism: CheckedArms,
 ): Promise<ExperimentState> {
@@ -132,8 +136,8 @@ const armsOf = ({ arms }: Experiment, nondeterminism: CheckedArms): ExperimentSt
   arms.map(({ name, matches }) => ({ name, matches, nondeterminism: nondeterminism.get(name) ?? [] }));
 
 /** Returns false when the workflow is open. */
-async function startExperimentWorkflow(session: Session, state: ExperimentState): Promise<boolean> {
-  const client = await session.temporal();
+async function startExperimentWorkflow(connections: Connections, state: ExperimentState): Promise<boolean> {
+  const client = await connections.temporal();
   const workflowId = experimentWorkflowId(state.name);
   try {
     await client.workflow.start<typeof experiment>('experiment', {
@@ -141,7 +145,7 @@ async function startExperimentWorkflow(session: Session, state: ExperimentState)
       taskQueue: taskQueues.workflow,
       args: [state],
       workflowIdReusePolicy: 'ALLOW_DUPLICATE', // an experiment that ended incomplete or is extended goes on
-      ...memoOf(session.config, workflowId, { weight: 1 }),
+      ...memoOf(connections.config, workflowId, { weight: 1 }),
       staticSummary: `Experiment: ${state.arms.length} arms by ${state.seeds} seeds`,
     });
     return true;
@@ -161,7 +165,7 @@ function requireLook({ name, resolved: { looks } }: ExperimentRow, seeds: number
 }
 
 /** Returns whether every cell has a result. */
-async function isPlayed({ store }: Session, { id, resolved }: ExperimentRow, seeds: number): Promise<boolean> {
+async function isPlayed({ store }: Connections, { id, resolved }: ExperimentRow, seeds: number): Promise<boolean> {
   const cells = await store.experimentCells.list(id);
   const finished = new Set(cells.filter(({ status }) => status === 'finished').map(({ campaign }) => campaign));
   return cellsOf(resolved.arms, seeds).every((cell) => finished.has(cellCampaign(resolved.name, cell)));
@@ -173,7 +177,7 @@ async function isPlayed({ store }: Session, { id, resolved }: ExperimentRow, see
  * @throws DomainError `CampaignExists`, and those of `requireStartable`
  */
 export async function checkCells(
-  session: Session,
+  connections: Connections,
   resolved: Experiment,
   seeds: number,
   onUnchecked?: (line: string) => void,
@@ -182,15 +186,15 @@ export async function checkCells(
   for (const { name: arm } of resolved.arms) {
     for (let seed = 1; seed <= seeds; seed++) {
       const spec = cellSpec(resolved, { arm, seed });
-      const stored = await session.store.campaigns.find(spec.name);
+      const stored = await connections.store.campaigns.find(spec.name);
       if (!stored || stored.specHash === hashAsStored(spec, stored)) continue;
       const remedy = `delete it with \`coevolve delete ${spec.name}\`, or choose another name for the experiment`;
       throw nameTaken(stored, spec, remedy);
     }
     const first = cellSpec(resolved, { arm, seed: 1 });
-    const drawsTasks = !(await session.store.campaigns.find(first.name));
+    const drawsTasks = !(await connections.store.campaigns.find(first.name));
     const alone = { ...first, synthesis: { ...first.synthesis, match: null } }; // the other cell does not exist yet
-    reasons.set(arm, await requireStartable(session, alone, { drawsTasks, onUnchecked }));
+    reasons.set(arm, await requireStartable(connections, alone, { drawsTasks, onUnchecked }));
   }
   return reasons;
 }

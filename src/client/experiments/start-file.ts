@@ -1,5 +1,5 @@
 import type { LoadedExperiment } from '../../specification/experiment/read-experiment';
-import type { Session } from '../session';
+import type { Connections } from '../connections';
 import { freezeExperiment, type Frozen } from './freeze-experiment';
 import { checkCells, startExperiment, type StartedExperiment } from './start-experiment';
 
@@ -11,12 +11,12 @@ type Options = { seeds?: number | undefined; amend?: boolean; onUnchecked: (line
  * @throws DomainError those of `checkCells`, `freezeExperiment` and `startExperiment`
  */
 export async function startFile(
-  session: Session,
+  connections: Connections,
   loaded: LoadedExperiment,
   { seeds, amend = false, onUnchecked }: Options,
 ): Promise<{ frozen: Frozen; started: StartedExperiment }> {
   const { experiment } = loaded;
-  const checked = await checkCells(session, experiment, seeds ?? experiment.looks.at(-1)!, onUnchecked);
-  const frozen = await freezeExperiment(session, loaded, { amend });
-  return { frozen, started: await startExperiment(session, experiment.name, { seeds, checked }) };
+  const checked = await checkCells(connections, experiment, seeds ?? experiment.looks.at(-1)!, onUnchecked);
+  const frozen = await freezeExperiment(connections, loaded, { amend });
+  return { frozen, started: await startExperiment(connections, experiment.name, { seeds, checked }) };
 }

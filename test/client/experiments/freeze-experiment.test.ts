@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freezeExperiment } from '../../../src/client/experiments/freeze-experiment';
-import { withSession, type Session } from '../../../src/client/session';
+import { withConnections, type Connections } from '../../../src/client/connections';
 import { readConfig, type Config } from '../../../src/config';
 import { loadExperiment } from '../../../src/specification/experiment/read-experiment';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
@@ -33,13 +33,13 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const inSession = <T>(work: (session: Session) => Promise<T>): Promise<T> => withSession(work, config);
+const connected = <T>(work: (connections: Connections) => Promise<T>): Promise<T> => withConnections(work, config);
 
 test('freezing stores the content and its versions, and freezing it again changes nothing', async () => {
   const loaded = await loadExperiment(smoke);
-  const [first, again] = await inSession(async (session) => [
-    await freezeExperiment(session, loaded),
-    await freezeExperiment(session, loaded),
+  const [first, again] = await connected(async (connections) => [
+    await freezeExperiment(connections, loaded),
+    await freezeExperiment(connections, loaded),
   ]);
   expect(first).toMatchObject({
     outcome: 'frozen',
@@ -58,11 +58,11 @@ test('freezing stores the content and its versions, and freezing it again change
 test('after an upgrade that added keys to specs the file is unchanged, and a change names none of them', async () => {
   const loaded = await loadExperiment(smoke);
   const named = { ...loaded.experiment, name: 'upgraded' };
-  await inSession(async (session) => {
-    await insertFrozen(session.pool, ofEarlierRelease(named));
-    const again = await freezeExperiment(session, { ...loaded, experiment: named });
+  await connected(async (connections) => {
+    await insertFrozen(connections.pool, ofEarlierRelease(named));
+    const again = await freezeExperiment(connections, { ...loaded, experiment: named });
     expect(again).toMatchObject({ outcome: 'unchanged', version: 1 });
-    const amended = await freezeExperiment(session, { ...loaded, experiment: { ...named, question: 'Another?' } });
+    const amended = await freezeExperiment(connections, { ...loaded, experiment: { ...named, question: 'Another?' } });
     expect(amended.differences).toMatchObject([{ key: 'question' }]);
   });
 });
@@ -71,19 +71,19 @@ test('a changed file is an amendment with its differences, and needs --amend onc
   const { experiment, ...file } = await loadExperiment(smoke);
   const named = { ...experiment, name: 'amended' };
   const changed = { ...file, experiment: { ...named, question: 'Another?' } };
-  await inSession(async (session) => {
-    const { id } = await freezeExperiment(session, { ...file, experiment: named });
-    await session.pool.query(
+  await connected(async (connections) => {
+    const { id } = await freezeExperiment(connections, { ...file, experiment: named });
+    await connections.pool.query(
       `insert into experiment_cells (experiment_id, arm, seed, campaign, version) values ($1, 'none', 1, 'a', 1)`,
       [id],
     );
-    await expect(freezeExperiment(session, changed)).rejects.toMatchObject({
+    await expect(freezeExperiment(connections, changed)).rejects.toMatchObject({
       code: 'ExperimentFrozen',
       message: expect.stringContaining(
         'differs in question from the frozen version, under which 1 cells have begun; add --amend',
       ),
     });
-    await expect(freezeExperiment(session, changed, { amend: true })).resolves.toMatchObject({
+    await expect(freezeExperiment(connections, changed, { amend: true })).resolves.toMatchObject({
       outcome: 'amended',
       version: 2,
       differences: [{ key: 'question', first: experiment.question, second: 'Another?' }],

@@ -9,7 +9,7 @@ import { createPool } from '../store/database/pool';
 import { connectClient } from '../temporal/connect';
 
 /** The configuration and the connections that the functions of this folder use. */
-export type Session = {
+export type Connections = {
   config: Config;
   pool: Pool;
   store: Store;
@@ -19,11 +19,14 @@ export type Session = {
 };
 
 /**
- * Runs `work` with a session and closes its connections afterwards.
+ * Runs `work` with connections and closes them afterwards.
  *
  * @throws StackError when no database is configured
  */
-export async function withSession<T>(work: (session: Session) => Promise<T>, config = currentConfig()): Promise<T> {
+export async function withConnections<T>(
+  work: (connections: Connections) => Promise<T>,
+  config = currentConfig(),
+): Promise<T> {
   const pool = createPool(required(config.databaseUrl, 'database', 'DATABASE_URL'), 4);
   let client: Promise<Client> | undefined;
   try {
