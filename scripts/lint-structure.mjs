@@ -1,17 +1,32 @@
-// Checks the structure of src/: no folder has more than 30 files, and imports between folders form no circle. Checks also
-// that each row of the threat table in docs/security.md has tests, and that these exist.
+// Checks the structure of src/: no folder has more than 30 files, and imports between folders form no circle. In Python,
+// imports between packages and between files form no circle either; those inside of functions and for types alone count.
+// Checks also that each row of the threat table in docs/security.md has tests, and that these exist.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const maxFiles = 30;
 const root = fileURLToPath(new URL('..', import.meta.url));
-const files = readdirSync(path.join(root, 'src'), { recursive: true })
-  .map((name) => path.join(root, 'src', String(name)))
-  .filter((name) => name.endsWith('.ts'));
-const problems = [...overfullFolders(), ...circles(), ...threatsWithoutTests()];
+const files = filesIn(path.join(root, 'src'), '.ts');
+const pythonSources = ['trainer/src', 'environments/src', 'statistics/src'].map((name) => path.join(root, name));
+const pythonFiles = pythonSources.flatMap((source) => filesIn(source, '.py'));
+const pythonArrows = pythonFiles.flatMap((file) => pythonImportsOf(file).map((target) => [file, target]));
+const tsArrows = files.flatMap((file) => importsOf(file).map((target) => [file, target]));
+const problems = [
+  ...overfullFolders(),
+  ...circles('folders', tsArrows, path.dirname),
+  ...circles('packages', pythonArrows, packageOf),
+  ...circles('files', pythonArrows, (file) => file),
+  ...threatsWithoutTests(),
+];
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.exitCode = problems.length > 0 ? 1 : 0;
+
+function filesIn(folder, ending) {
+  return readdirSync(folder, { recursive: true })
+    .map((name) => path.join(folder, String(name)))
+    .filter((name) => name.endsWith(ending));
+}
 
 function overfullFolders() {
   const folders = [...new Set(files.map((file) => path.dirname(file)))];
@@ -21,21 +36,20 @@ function overfullFolders() {
     .map(({ folder, count }) => `${nameOf(folder)}: found ${count} files, expected at most ${maxFiles}`);
 }
 
-/** Returns one line per circle of folders, with an import for each of its arrows. */
-function circles() {
-  const arrows = new Map(); // folder -> imported folder -> one import as text
-  for (const file of files)
-    for (const target of importsOf(file)) {
-      const [from, to] = [path.dirname(file), path.dirname(target)];
-      if (from === to) continue;
-      if (!arrows.has(from)) arrows.set(from, new Map());
-      arrows.get(from).set(to, `${nameOf(file)} imports ${nameOf(target)}`);
-    }
+/** Returns one line per circle of units, such as folders, with an import for each of its arrows. */
+function circles(units, imports, unitOf) {
+  const arrows = new Map(); // unit -> imported unit -> one import as text
+  for (const [file, target] of imports) {
+    const [from, to] = [unitOf(file), unitOf(target)];
+    if (from === to) continue;
+    if (!arrows.has(from)) arrows.set(from, new Map());
+    arrows.get(from).set(to, `${nameOf(file)} imports ${nameOf(target)}`);
+  }
   return stronglyConnected(arrows)
     .filter((group) => group.length > 1)
     .map((group) => {
       const inside = group.flatMap((from) => group.flatMap((to) => arrows.get(from)?.get(to) ?? []));
-      return `circle of folders ${group.map(nameOf).sort().join(', ')}:\n  ${inside.join('\n  ')}`;
+      return `circle of ${units} ${group.map(nameOf).sort().join(', ')}:\n  ${inside.join('\n  ')}`;
     });
 }
 
@@ -48,6 +62,31 @@ function importsOf(file) {
 function resolve(base) {
   const isFile = statSync(`${base}.ts`, { throwIfNoEntry: false })?.isFile();
   return isFile ? `${base}.ts` : path.join(base, 'index.ts');
+}
+
+/** Returns the files that a Python file imports: modules, and modules named after `from <package> import`. */
+function pythonImportsOf(file) {
+  const text = readFileSync(file, 'utf8');
+  const statements = [...text.matchAll(/^ *from ([.\w]+) import (\([^)]*\)|[^\n#]+)/gm)].map(([, module, names]) => [
+    module,
+    [...names.matchAll(/(\w+)(?: as \w+)?/g)].map(([, name]) => name),
+  ]);
+  const plain = [...text.matchAll(/^ *import ([.\w]+)/gm)].map(([, module]) => [module, []]);
+  return [...statements, ...plain].flatMap(([module, names]) => {
+    const [, dots, rest] = /^(\.*)(.*)$/.exec(module);
+    const starts = dots ? [path.resolve(path.dirname(file), '../'.repeat(dots.length - 1))] : pythonSources;
+    const bases = starts.map((start) => path.join(start, rest.replaceAll('.', '/')));
+    const modules = bases.flatMap((base) => names.map((name) => path.join(base, `${name}.py`)));
+    const found = modules.filter((name) => pythonFiles.includes(name));
+    const whole = bases.flatMap((base) => [`${base}.py`, path.join(base, '__init__.py')]);
+    return found.length > 0 ? found : whole.filter((name) => pythonFiles.includes(name));
+  });
+}
+
+/** Returns the folder of a file's top package. */
+function packageOf(file) {
+  const source = pythonSources.find((name) => file.startsWith(`${name}/`));
+  return path.join(source, path.relative(source, file).split('/')[0]);
 }
 
 function nameOf(name) {

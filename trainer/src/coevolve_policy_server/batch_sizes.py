@@ -8,23 +8,42 @@ a pass over all slots gives it, in another slot and with more masked positions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from .decoder import Decoder
 
 CONTEXT = 400  # positions that the measured rows attend to
 WIDER = 700  # further masked positions: torch's attention computes blocks of 512
 # Rounding to bfloat16 hides all but about 1 in 10,000 differences between two orders of a sum
 ROUNDED_SUMS = 2**20
 
+
+class MeasuredDecoder(Protocol):
+    """The members of a decoder that a measurement uses."""
+
+    dtype: torch.dtype
+    context: int
+    slots: int
+    cache: Tensor
+
+    @property
+    def vocabulary(self) -> int: ...
+    @property
+    def kernel_shapes(self) -> tuple[object, ...]:
+        """All sizes and types that decide about the kernels of a decoding pass."""
+
+    @property
+    def sums_per_token(self) -> int:
+        """Elements of the matrix products of all layers for one token."""
+
+    def decode_range(self, first: int, ids: Tensor, positions: Tensor, longest: int) -> Tensor: ...
+
+
 _found: dict[tuple[object, ...], tuple[int, ...]] = {}
 
 
-def find_batch_sizes(decoder: Decoder) -> tuple[int, ...]:
+def find_batch_sizes(decoder: MeasuredDecoder) -> tuple[int, ...]:
     """Returns sizes in ascending order, the last of which is all slots; none if even those differ by slot.
 
     Kernels depend on shapes and types alone: the policies of one shape share a measurement.
@@ -37,7 +56,7 @@ def find_batch_sizes(decoder: Decoder) -> tuple[int, ...]:
     return _found[decoder.kernel_shapes]
 
 
-def _measure(decoder: Decoder) -> tuple[int, ...] | None:
+def _measure(decoder: MeasuredDecoder) -> tuple[int, ...] | None:
     generator = torch.Generator().manual_seed(0)
     last = decoder.context - 1
     position = min(CONTEXT, last // 2)
@@ -61,7 +80,7 @@ def _measure(decoder: Decoder) -> tuple[int, ...] | None:
     return tuple(sizes) if decoder.slots in sizes else ()
 
 
-def _round_count(decoder: Decoder) -> int:
+def _round_count(decoder: MeasuredDecoder) -> int:
     if decoder.dtype == torch.float32:
         return 1
     return min(16, -(-ROUNDED_SUMS // (decoder.slots * decoder.sums_per_token)))

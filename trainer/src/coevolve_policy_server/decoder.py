@@ -21,10 +21,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .attention_widths import find_width_step
+from coevolve_trainer.models.decoder_config import DecoderConfig, read_decoder_config
+
+from .attention_widths import attention_mask, find_width_step
 from .batch_sizes import find_batch_sizes
 from .lazy_zeros import lazy_zeros
-from .model_config import DecoderConfig, read_decoder_config
 from .weights import PolicyWeights
 
 CHUNK = 64  # positions per prefill pass
@@ -54,7 +55,8 @@ class Decoder:
         self.dtype = weights.dtype
         self.context = min(max_context, shape.positions)
         """Max tokens of prompt plus completion."""
-        positions = -(-self.context // CHUNK) * CHUNK
+        self.positions = positions = -(-self.context // CHUNK) * CHUNK
+        """Positions of a slot, a multiple of CHUNK."""
         self.slots = min(slots, max(1, CACHE_BYTES // self._slot_bytes(positions)))
         """Max concurrent requests: `slots`, or as many as fit into CACHE_BYTES."""
         self._embedding = weights.embedding  # [V, D]
@@ -70,8 +72,7 @@ class Decoder:
         mask = torch.cat((torch.zeros(CHUNK, positions - CHUNK), future), 1)
         self._prefill_mask = mask.repeat(self._group, 1).to(self.dtype)  # [G * CHUNK, P]
         self._rows = torch.arange(self.slots)
-        self._columns = torch.arange(positions)
-        self.width_step = find_width_step(self)
+        self.width_step = find_width_step(self.query_shape, positions, self.dtype)
         """Decoding attends to a multiple of this number of positions, or to all."""
         self.batch_sizes = find_batch_sizes(self)
         """Numbers of slots that decoding may compute together, ascending; empty: each slot alone."""
@@ -82,12 +83,7 @@ class Decoder:
         return self._shape.layers, 2, self._shape.kv_heads, CHUNK, self._shape.head_size
 
     @property
-    def positions(self) -> int:
-        """Positions of a slot, a multiple of CHUNK."""
-        return len(self._columns)
-
-    @property
-    def query_shape(self) -> tuple[int, ...]:
+    def query_shape(self) -> tuple[int, int, int]:
         """Shape of the queries of one token: [K, G, E]."""
         return self._shape.kv_heads, self._group, self._shape.head_size
 
@@ -152,7 +148,7 @@ class Decoder:
         end = first + len(ids)
         rows = self._rows[first:end]
         width = min((longest // self.width_step + 1) * self.width_step, self.positions)
-        mask = self.mask(positions, width)
+        mask = attention_mask(positions, width, self._group, self.dtype)
         cos, sin = self._cos[positions], self._sin[positions]
         x = F.embedding(ids, self._embedding)  # [N, D]
         for layer, cache in zip(self._layers, self.cache, strict=True):
@@ -164,12 +160,6 @@ class Decoder:
             mixed = F.scaled_dot_product_attention(q, keys, values, mask)
             x = self._finish_layer(x, mixed.reshape(len(ids), -1), layer)
         return self.logits(x)
-
-    def mask(self, positions: Tensor, width: int) -> Tensor:
-        """Returns the mask [N, 1, G, width] of attention by tokens at `positions` [N]."""
-        mask = torch.zeros(len(positions), 1, 1, width, dtype=self.dtype)
-        mask.masked_fill_((self._columns[:width] > positions[:, None])[:, None, None], -torch.inf)
-        return mask.expand(-1, -1, self._group, -1)
 
     @torch.inference_mode()
     def logits(self, x: Tensor) -> Tensor:

@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from coevolve_policy_server.model_config import read_decoder_config
 from coevolve_trainer.chat.encoder import ChatEncoder, Message
 from coevolve_trainer.chat.template_format import TemplateFormat
 from coevolve_trainer.failures import JobFailure
+from coevolve_trainer.models.decoder_config import read_decoder_config
 from coevolve_trainer.models.import_model import import_model
 from coevolve_trainer.models.model_limits import limit_to_window
 from template_families import STABLE, UNSTABLE

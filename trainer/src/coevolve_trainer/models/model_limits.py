@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..failures import JobFailure, bad_input
+from .decoder_config import read_decoder_config
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -46,8 +47,6 @@ def limit_to_window(model: PreTrainedModel) -> list[str]:
 
 def server_notes(policy: Path) -> list[str]:
     """Returns a note if the small policy server cannot compute the model."""
-    from coevolve_policy_server.model_config import read_decoder_config
-
     try:
         read_decoder_config(policy)
     except JobFailure as failure:

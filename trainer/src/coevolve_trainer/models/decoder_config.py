@@ -1,4 +1,7 @@
-"""Reads the decoder's configuration from config.json: Qwen3, Qwen2, Mistral or Llama (SmolLM2 is a Llama)."""
+"""Reads from config.json the sizes of a model that the small policy server computes.
+
+The families are Qwen3, Qwen2, Mistral and Llama (SmolLM2 is a Llama).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coevolve_trainer.failures import bad_input
+from ..failures import bad_input
 
 
 @dataclass(frozen=True)
