@@ -1,16 +1,22 @@
 import { z } from 'zod';
-import { verdicts, type AnalysisOutput } from '../domain/experiment/analysis';
 import { effortMeasures } from '../domain/experiment/experiment';
+import { contrastStatistics } from './contrast-columns';
+
+/**
+ * `better` and `worse` mean that the corrected test finds a difference, and `equivalent` that the difference lies within the
+ * margin (TOST). `inconclusive` means that neither is shown, and `invalid` that a broken rule makes the arms incomparable.
+ */
+const verdicts = ['better', 'worse', 'equivalent', 'inconclusive', 'invalid'] as const;
 
 /** A number that does not exist, such as a deviation of one seed, is null. */
 const number = z.number().nullable();
 const interval = { low: number, high: number };
-const bySeed = z.array(z.object({ seed: z.number().int(), value: z.number() }));
+const bySeed = z.array(z.strictObject({ seed: z.int(), value: z.number() })).readonly();
 
-const arm = z.object({
+const arm = z.strictObject({
   arm: z.string(),
-  seeds: z.number().int(),
-  tasks: z.number().int(),
+  seeds: z.int(),
+  tasks: z.int(),
   values: bySeed,
   mean: number,
   sd: number,
@@ -20,33 +26,23 @@ const arm = z.object({
   ...interval,
 });
 
-const contrast = z.object({
+/** A contrast after its tests. Its statistics are null where the verdict is `invalid` or the deviation does not allow them. */
+const contrast = z.strictObject({
   contrast: z.string(),
   plus: z.string(),
   minus: z.string(),
   kind: z.enum(['primary', 'secondary']),
+  /** Differences by seed, in the order of the seeds. */
   differences: bySeed,
-  difference: number,
-  sd: number,
-  seeds: z.number().int(),
-  ...interval,
-  low90: number,
-  high90: number,
-  p: number,
-  adjustedP: number,
-  signFlipP: number,
-  equivalenceP: number,
-  effectSize: number,
-  probability: number,
-  probabilityLow: number,
-  probabilityHigh: number,
-  detectable: number,
-  seedsNeeded: number,
+  seeds: z.int(),
+  ...contrastStatistics,
   verdict: z.enum(verdicts),
-  reasons: z.array(z.string()),
+  /** Sentences that give the reasons why the contrast is invalid or inconclusive. */
+  reasons: z.array(z.string()).readonly(),
 });
 
-const effort = z.object({
+/** A rule of effort for a contrast. `found` is the largest difference over the seeds. */
+const effort = z.strictObject({
   contrast: z.string(),
   measure: z.enum(effortMeasures),
   rule: z.enum(['equal', 'within']),
@@ -55,41 +51,53 @@ const effort = z.object({
   holds: z.boolean(),
 });
 
-const ordering = z.object({
-  arms: z.array(z.string()),
-  adjacent: z.array(z.object({ contrast: z.string(), p: number })),
+const ordering = z.strictObject({
+  arms: z.array(z.string()).readonly(),
+  adjacent: z.array(z.strictObject({ contrast: z.string(), p: number })).readonly(),
+  /** Every adjacent contrast is significant in the expected direction. */
   chain: z.boolean(),
-  page: z.object({ statistic: z.number(), p: z.number() }).nullable(),
+  page: z.strictObject({ statistic: z.number(), p: z.number() }).nullable(),
 });
 
-/** The output of `python -m coevolve_statistics`. */
-export const analysisOutput: z.ZodType<AnalysisOutput> = z.object({
-  version: z.number().int(),
-  look: z.number().int(),
-  arms: z.array(arm),
-  contrasts: z.array(contrast),
-  effort: z.array(effort),
-  ordering: ordering.nullable(),
-  breakdown: z.array(
-    z.object({
-      contrast: z.string(),
-      feature: z.string(),
-      value: z.string(),
-      tasks: z.number().int(),
-      difference: number,
-      ...interval,
-    }),
-  ),
-  curves: z.array(z.object({ arm: z.string(), checkpoint: z.number().int(), mean: z.number(), ...interval })),
-  power: z.array(z.object({ difference: z.number(), seeds: z.number().int(), power: z.number() })),
-  conditionalPower: number,
-  wonAndLost: z.array(
-    z.object({
-      contrast: z.string(),
-      seed: z.number().int(),
-      won: z.number().int(),
-      lost: z.number().int(),
-      p: z.number(),
-    }),
-  ),
+/** The difference of a contrast within a category; it describes and tests nothing. */
+const category = z.strictObject({
+  contrast: z.string(),
+  feature: z.string(),
+  value: z.string(),
+  tasks: z.int(),
+  difference: number,
+  ...interval,
 });
+
+/** The mean over the seeds at a checkpoint, with a pointwise interval. */
+const curvePoint = z.strictObject({ arm: z.string(), checkpoint: z.int(), mean: z.number(), ...interval });
+
+/** Tasks that one arm of a contrast alone solved at a seed. */
+const wonAndLost = z.strictObject({
+  contrast: z.string(),
+  seed: z.int(),
+  won: z.int(),
+  lost: z.int(),
+  p: z.number(),
+});
+
+/** The output of `python -m coevolve_statistics`: equal inputs give equal bytes. */
+export const analysisOutput = z.strictObject({
+  version: z.int(),
+  look: z.int(),
+  arms: z.array(arm).readonly(),
+  contrasts: z.array(contrast).readonly(),
+  effort: z.array(effort).readonly(),
+  ordering: ordering.nullable(),
+  breakdown: z.array(category).readonly(),
+  curves: z.array(curvePoint).readonly(),
+  /** Power of the primary contrast at its observed deviation. */
+  power: z.array(z.strictObject({ difference: z.number(), seeds: z.int(), power: z.number() })).readonly(),
+  /** Conditional power of the primary contrast at the first of two looks, and null elsewhere. */
+  conditionalPower: number,
+  wonAndLost: z.array(wonAndLost).readonly(),
+});
+
+export type AnalysisOutput = z.infer<typeof analysisOutput>;
+export type ContrastResult = z.infer<typeof contrast>;
+export type Verdict = ContrastResult['verdict'];

@@ -13,7 +13,7 @@ const maxOutputBytes = 256 * 2 ** 20;
  * Runs `python -m coevolve_statistics` with a JSON value as its input, and returns its output.
  *
  * @throws DomainError `InvalidAnalysis` with the field, the value found and the value expected
- * @throws StackError  if the Python packages are not installed
+ * @throws StackError  if the Python packages are not installed, or are those of another version
  */
 export async function runPython<Output>(
   { python }: Pick<Config, 'python'>,
@@ -29,7 +29,10 @@ export async function runPython<Output>(
   const { stdout } = await running.catch((error: unknown) => {
     throw failureOf(error, python);
   });
-  return schema.parse(JSON.parse(stdout));
+  const output = schema.safeParse(JSON.parse(stdout));
+  if (output.success) return output.data;
+  const [{ path, message }] = output.error.issues as [z.core.$ZodIssue];
+  throw new StackError(`coevolve_statistics is another version: ${path.join('.')}: ${message}`, 'npm run setup');
 }
 
 function failureOf(error: unknown, python: string): Error {

@@ -1,9 +1,9 @@
 import { sha256 } from '../files/sha256';
 import type { Config } from '../config';
 import { canonicalJson } from '../domain/canonical-json';
-import type { AnalysisInput, AnalysisOutput } from '../domain/experiment/analysis';
+import type { AnalysisInput } from '../domain/experiment/analysis';
 import type { Store } from '../store';
-import { analysisOutput } from './analysis-output';
+import { analysisOutput, type AnalysisOutput } from './analysis-output';
 import { runPython } from './run-python';
 
 /** Returns the key of an analysis: equal inputs have equal keys, and give equal outputs. */
@@ -20,15 +20,19 @@ export const runStatistics = (config: Pick<Config, 'python'>, input: AnalysisInp
 
 export type AnalysisRequest = { experimentId: number; input: AnalysisInput; exploratory: boolean };
 
-/** Returns the stored analysis of the same input, or analyses and stores it. */
+/**
+ * Returns the stored analysis of the same input, or analyses and stores it. An analysis that was stored before a statistic
+ * was added lacks its column, and is made again.
+ */
 export async function analyzeOnce(
   { store, python }: { store: Pick<Store, 'analyses'>; python: string },
   { experimentId, input, exploratory }: AnalysisRequest,
 ): Promise<{ inputHash: string; output: AnalysisOutput }> {
   const inputHash = analysisKey(input);
   const stored = await store.analyses.find(experimentId, inputHash);
-  if (stored) return { inputHash, output: stored.output };
+  const known = analysisOutput.safeParse(stored?.output);
+  if (known.success) return { inputHash, output: known.data };
   const output = await runStatistics({ python }, input);
-  const saved = await store.analyses.save({ experimentId, inputHash, look: input.look, exploratory, output });
-  return { inputHash, output: saved.output };
+  if (!stored) await store.analyses.save({ experimentId, inputHash, look: input.look, exploratory, output });
+  return { inputHash, output };
 }

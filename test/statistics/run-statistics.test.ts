@@ -63,6 +63,19 @@ test('equal inputs are analysed once and give equal bytes', async () => {
   ]);
 });
 
+test('an analysis that was stored before a statistic was added is made again', async () => {
+  const { rows } = await database.pool.query<{ id: number }>(
+    "insert into experiments (name) values ('older') returning id",
+  );
+  const store = createStore(database.pool);
+  const request = { experimentId: rows[0]!.id, input: smallAnalysis(), exploratory: false };
+  const today = await runStatistics({ python }, request.input);
+  const contrasts = today.contrasts.map(({ seedsNeeded: _, ...older }) => older);
+  const stored = { look: 3, exploratory: false, output: { ...today, contrasts } };
+  await store.analyses.save({ ...request, inputHash: analysisKey(request.input), ...stored });
+  expect((await analyzeOnce({ store, python }, request)).output).toEqual(today);
+});
+
 test('power is known before the first cell', async () => {
   const { level, deviations } = await planPower(
     { python },

@@ -5,7 +5,7 @@ import type { ModelService } from '../../llm/model-service';
 import type { PolicyClient } from '../../llm/policy-client';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { readStoredSpec } from '../../specification/read-spec';
-import type { AnalysisOutput } from '../../domain/experiment/analysis';
+import type { AnalysisOutput } from '../../statistics/analysis-output';
 import type { AnalysisRequest } from '../../statistics/run-statistics';
 import type { Store } from '../../store';
 import { awaitsApproval } from '../../domain/campaign/approval';

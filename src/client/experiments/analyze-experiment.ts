@@ -1,7 +1,8 @@
-import type { AnalysisOutput } from '../../domain/experiment/analysis';
+import type { AnalysisOutput } from '../../statistics/analysis-output';
 import { analysisInput, completenessOf } from '../../domain/experiment/record';
 import type { ExperimentReport } from '../../report/experiment';
 import { readFlips } from '../../report/experiment/evidence/query';
+import { forEachKey } from '../../statistics/contrast-columns';
 import { analyzeOnce } from '../../statistics/run-statistics';
 import type { Connections } from '../connections';
 import { defaultLook, requireLook } from './analyze-table';
@@ -38,9 +39,14 @@ export async function analyzeExperiment(
   return { record, analysis, inputHash, looks, flips: await readFlips(pool, record, analysis) };
 }
 
-/** Removes everything that is made of scores: before a declared look nobody reads a difference. */
-export const withoutScores = (output: AnalysisOutput): AnalysisOutput => ({
-  ...output,
+/**
+ * Returns the parts of an analysis that are made of completeness and effort alone: before a declared look nobody reads a
+ * difference. It is a list of what is shown, so that a new part or statistic stays hidden.
+ */
+export const withoutScores = ({ version, look, effort, contrasts }: AnalysisOutput): AnalysisOutput => ({
+  version,
+  look,
+  effort,
   arms: [],
   ordering: null,
   breakdown: [],
@@ -48,30 +54,15 @@ export const withoutScores = (output: AnalysisOutput): AnalysisOutput => ({
   power: [],
   conditionalPower: null,
   wonAndLost: [],
-  contrasts: output.contrasts.map(({ contrast, plus, minus, kind, seeds, reasons, verdict }) => ({
+  contrasts: contrasts.map(({ contrast, plus, minus, kind, seeds, reasons, verdict }) => ({
     contrast,
     plus,
     minus,
     kind,
-    differences: [],
-    difference: null,
-    sd: null,
     seeds,
-    low: null,
-    high: null,
-    low90: null,
-    high90: null,
-    p: null,
-    adjustedP: null,
-    signFlipP: null,
-    equivalenceP: null,
-    effectSize: null,
-    probability: null,
-    probabilityLow: null,
-    probabilityHigh: null,
-    detectable: null,
-    seedsNeeded: null,
-    verdict: 'invalid' as const,
+    differences: [],
+    ...forEachKey(null),
+    verdict: 'invalid',
     reasons: verdict === 'invalid' ? reasons : ['the look is not complete: its differences are not shown'],
   })),
 });

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import type { AnalysisOutput } from '../../domain/experiment/analysis';
 
 export type StoredAnalysis = {
   experimentId: number;
@@ -7,7 +6,8 @@ export type StoredAnalysis = {
   inputHash: string;
   look: number;
   exploratory: boolean;
-  output: AnalysisOutput;
+  /** The output of the statistics; its shape is declared in src/statistics/analysis-output.ts. */
+  output: unknown;
 };
 
 const columns = `experiment_id as "experimentId", input_hash as "inputHash", look, exploratory, output`;

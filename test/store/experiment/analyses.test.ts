@@ -1,5 +1,5 @@
 import { createStore, type Store } from '../../../src/store';
-import type { AnalysisOutput } from '../../../src/domain/experiment/analysis';
+import type { AnalysisOutput } from '../../../src/statistics/analysis-output';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 
 let database: FreshDatabase;

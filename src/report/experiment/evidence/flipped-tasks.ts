@@ -1,4 +1,4 @@
-import type { AnalysisOutput } from '../../../domain/experiment/analysis';
+import type { AnalysisOutput } from '../../../statistics/analysis-output';
 import type { CellName } from '../../../domain/experiment/experiment';
 import type { ExperimentRecord } from '../../../domain/experiment/record';
 import { finalScores } from '../model/final-scores';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { AnalysisOutput } from '../../../domain/experiment/analysis';
+import type { AnalysisOutput } from '../../../statistics/analysis-output';
 import type { ExperimentRecord } from '../../../domain/experiment/record';
 import type { FlippedTask } from '../model/report';
 import { flippedTasks } from './flipped-tasks';

@@ -1,5 +1,5 @@
 import { compareText } from '../../../domain/compare-text';
-import type { AnalysisOutput } from '../../../domain/experiment/analysis';
+import type { AnalysisOutput } from '../../../statistics/analysis-output';
 import { type ExperimentRecord, byScore } from '../../../domain/experiment/record';
 
 type Cell = string | number | null;

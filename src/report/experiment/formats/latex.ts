@@ -1,4 +1,4 @@
-import type { AnalysisOutput, ContrastResult } from '../../../domain/experiment/analysis';
+import type { AnalysisOutput, ContrastResult } from '../../../statistics/analysis-output';
 import { decisiveP, intervalName } from '../model/points';
 import type { ExperimentReport } from '../model/report';
 

@@ -1,4 +1,4 @@
-import type { AnalysisOutput } from '../../../domain/experiment/analysis';
+import type { AnalysisOutput } from '../../../statistics/analysis-output';
 import { type Completeness, completenessOf, type ExperimentRecord } from '../../../domain/experiment/record';
 
 /** A look that somebody took at the scores. */

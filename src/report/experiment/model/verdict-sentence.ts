@@ -1,4 +1,4 @@
-import type { AnalysisOutput, ContrastResult } from '../../../domain/experiment/analysis';
+import type { AnalysisOutput, ContrastResult } from '../../../statistics/analysis-output';
 import type { Experiment } from '../../../domain/experiment/experiment';
 import { counted } from '../../page/format';
 import { intervalName, points, pointsRange, signedPoints } from './points';

@@ -1,4 +1,4 @@
-import type { ContrastResult } from '../../../../domain/experiment/analysis';
+import type { ContrastResult } from '../../../../statistics/analysis-output';
 import type { Experiment } from '../../../../domain/experiment/experiment';
 import { scaleAround } from '../../../charts/axes';
 import { type Chart, figure } from '../../../charts/figure';
