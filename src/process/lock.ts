@@ -9,9 +9,9 @@ import { isAlive, startTimeOf } from './processes';
 const Owner = z.object({ pid: z.number(), startTime: z.string(), nonce: z.string() });
 type Owner = z.infer<typeof Owner>;
 
-/** Runs `run` while holding the lock of this home's stack; waits for it. The lock of an exited owner is void. */
-export async function withStackLock<T>(home: string, onWait: (pid: number) => void, run: () => Promise<T>): Promise<T> {
-  const file = lockFile(home);
+/** Runs `run` while holding the lock `<folder>/run/lock`, and waits for it. The lock of an exited owner is void. */
+export async function withLock<T>(folder: string, onWait: (pid: number) => void, run: () => Promise<T>): Promise<T> {
+  const file = lockFile(folder);
   const mine = self();
   for (let waits = false; !tryLock(file, mine); waits = true) {
     const owner = readOwner(file);
@@ -25,17 +25,17 @@ export async function withStackLock<T>(home: string, onWait: (pid: number) => vo
   }
 }
 
-/** Runs `run` with the lock of this home's stack; returns at once when another process holds it. */
-export async function withStackLockIfFree(home: string, run: () => Promise<void>): Promise<void> {
-  if (!tryLock(lockFile(home), self())) return;
+/** Runs `run` with the lock `<folder>/run/lock`; returns at once when another process holds it. */
+export async function withLockIfFree(folder: string, run: () => Promise<void>): Promise<void> {
+  if (!tryLock(lockFile(folder), self())) return;
   try {
     await run();
   } finally {
-    rmSync(lockFile(home), { force: true });
+    rmSync(lockFile(folder), { force: true });
   }
 }
 
-const lockFile = (home: string): string => path.join(home, 'run', 'lock');
+const lockFile = (folder: string): string => path.join(folder, 'run', 'lock');
 
 const self = (): Owner => ({
   pid: process.pid,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Config } from '../config';
 import { createHome } from '../process/home';
 import { findStackProcesses, type StackProcess } from '../process/list-processes';
-import { withStackLock } from '../process/lock';
+import { withLock } from '../process/lock';
 import { findProcess, stopProcess } from '../process/processes';
 import { servers, supervisor, workers } from './all-services';
 import type { Service } from './service-definition';
@@ -22,7 +22,7 @@ export async function stackDown(config: Config, { onProgress }: DownOptions = {}
   if (!existsSync(config.home)) return [];
   createHome(config.home);
   const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
-  return withStackLock(config.home, onWait, async () => {
+  return withLock(config.home, onWait, async () => {
     const [database, ...others] = servers;
     const stopped = [...(await stopAll(config, [supervisor], report)), ...(await stopAll(config, workers, report))];
     stopped.push(...(await stopLeftovers(config, report)));

@@ -1,7 +1,7 @@
 import { messageOf } from '../errors/errors';
 import type { Config } from '../config';
 import { createHome } from '../process/home';
-import { withStackLock } from '../process/lock';
+import { withLock } from '../process/lock';
 import { keepFiles } from './kept-files';
 import { allServices, servers, supervisor, workers } from './all-services';
 import type { Service, ServiceName, Stack, WorkerRole } from './service-definition';
@@ -34,7 +34,7 @@ export async function stackUp(given: Config, options: UpOptions = {}): Promise<C
   const report = options.onProgress ?? (() => undefined);
   createHome(given.home);
   const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
-  return withStackLock(given.home, onWait, async () => {
+  return withLock(given.home, onWait, async () => {
     const state = readState(given.home);
     const config = keepFiles({ config: given, state }, options.forget ?? false, report);
     const stack = { config, state };

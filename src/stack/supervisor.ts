@@ -3,7 +3,7 @@ import { messageOf } from '../errors/errors';
 import { backoffMs } from '../requests/retry';
 import type { Config } from '../config';
 import { createHome } from '../process/home';
-import { withStackLockIfFree } from '../process/lock';
+import { withLockIfFree } from '../process/lock';
 import { findProcess, isAlive, readRecord, stopProcess } from '../process/processes';
 import { writeReadyFile } from '../process/ready-file';
 import { supervised } from './all-services';
@@ -43,7 +43,7 @@ export async function restartCrashed(
   const supervision: Supervision = { config, services, signal, onProgress, starts: new Map() };
   while (!signal.aborted) {
     const due = services.filter((service) => isDue(supervision, service));
-    if (due.length > 0) await withStackLockIfFree(config.home, () => restart(supervision, due));
+    if (due.length > 0) await withLockIfFree(config.home, () => restart(supervision, due));
     await sleep(pollMs, undefined, { signal }).catch(() => undefined);
   }
   await Promise.all([...supervision.starts.values()].map(async ({ pending }) => pending));

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createHome } from '../../src/process/home';
-import { withStackLock } from '../../src/process/lock';
+import { withLock } from '../../src/process/lock';
 import { startTimeOf } from '../../src/process/processes';
 import { removeHome, temporaryHome } from '../stack/temporary-home';
 
@@ -15,7 +15,7 @@ beforeAll(() => createHome(config.home));
 afterAll(() => removeHome(config));
 
 test('the lock is released after a failure', async () => {
-  const failure = withStackLock(config.home, never, () => Promise.reject(new Error('no')));
+  const failure = withLock(config.home, never, () => Promise.reject(new Error('no')));
   await expect(failure).rejects.toThrow('no');
   expect(existsSync(file)).toBe(false);
 });
@@ -24,7 +24,7 @@ test('concurrent processes that find a stale lock run one at a time', async () =
   writeFileSync(file, JSON.stringify({ pid: 999_999, startTime: '1', nonce: 'stale' }));
   let inside = 0;
   const runs = Array.from({ length: 8 }, () =>
-    withStackLock(
+    withLock(
       config.home,
       () => undefined,
       async () => {
@@ -40,12 +40,12 @@ test('concurrent processes that find a stale lock run one at a time', async () =
 
 test('the lock of an exited process whose pid was reused is void', async () => {
   writeFileSync(file, JSON.stringify({ pid: process.pid, startTime: '1', nonce: 'reused' }));
-  await expect(withStackLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
+  await expect(withLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
 });
 
 test.each(['', '{"pid":1'])('an incomplete lock file %j is void', async (content) => {
   writeFileSync(file, content);
-  await expect(withStackLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
+  await expect(withLock(config.home, never, () => Promise.resolve('mine'))).resolves.toBe('mine');
   expect(existsSync(file)).toBe(false);
 });
 
@@ -58,7 +58,7 @@ test('the lock of a running process is waited for, and its pid reported', async 
     owners.push(ownerPid);
     owner.kill('SIGKILL');
   };
-  await withStackLock(config.home, onWait, () => Promise.resolve());
+  await withLock(config.home, onWait, () => Promise.resolve());
   expect(owners).toEqual([pid]);
 });
 

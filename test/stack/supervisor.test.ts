@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { doctor } from '../../src/doctor/doctor';
 import { restartCrashed, stackDown, stackStatus, stackUp, type ServiceName } from '../../src/stack';
 import { createHome } from '../../src/process/home';
-import { withStackLock } from '../../src/process/lock';
+import { withLock } from '../../src/process/lock';
 import { findStackProcesses } from '../../src/process/list-processes';
 import { findProcess, startTimeOf } from '../../src/process/processes';
 import type { Service } from '../../src/stack/service-definition';
@@ -114,7 +114,7 @@ describe('a supervision of scripted services', () => {
     await startService(stack, steady, record);
     const killed = runningPid()!;
     await whileSupervised([steady], async () => {
-      await withStackLock(
+      await withLock(
         home.home,
         () => undefined,
         async () => {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { writeAtomically } from '../../files/atomic-write';
 import { sha256 } from '../../files/sha256';
 import { findTrainer } from '../../process/find-trainer';
-import { withStackLock } from '../../process/lock';
+import { withLock } from '../../process/lock';
 import { isAlive, startTimeOf } from '../../process/processes';
 
 const leaseFile = z.object({
@@ -33,7 +33,7 @@ export type DeviceLease = z.infer<typeof leaseFile>;
 export const deviceLeases = (folder: string) => ({
   async locked<T>(run: () => Promise<T>): Promise<T> {
     await mkdir(join(folder, 'run'), { recursive: true, mode: 0o700 });
-    return withStackLock(folder, () => undefined, run);
+    return withLock(folder, () => undefined, run);
   },
 
   /** Returns the valid leases, the oldest first. */

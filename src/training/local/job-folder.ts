@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { writeAtomically } from '../../files/atomic-write';
-import { withStackLock } from '../../process/lock';
+import { withLock } from '../../process/lock';
 import { numbersOf, readNewestUpdate } from './progress-file';
 import { stepName } from './step-batch';
 import type { TrainedPolicy, TrainingJob, TrainingProgress, TrainingStatus } from '../training-backend';
@@ -11,26 +10,7 @@ import type { TrainedPolicy, TrainingJob, TrainingProgress, TrainingStatus } fro
 /** Runs while no other process on this machine changes the job's input files. */
 export async function withJobFolder<T>(folder: string, run: () => Promise<T>): Promise<T> {
   await mkdir(join(folder, 'run'), { recursive: true });
-  await removeDamagedLock(join(folder, 'run', 'lock'));
-  return withStackLock(folder, () => undefined, run);
-}
-
-/**
- * Removes a lock file that a machine crash has damaged. Lock files are created atomically, so the owner of an
- * unreadable one has ended. The file is read again after it is moved, because another process can have replaced it
- * meanwhile.
- */
-async function removeDamagedLock(lock: string): Promise<void> {
-  const isDamaged = async (file: string): Promise<boolean> =>
-    readFile(file, 'utf8').then(
-      (text) => !isJson(text),
-      () => false,
-    );
-  if (!(await isDamaged(lock))) return;
-  const aside = `${lock}.${randomUUID()}.damaged`;
-  await rename(lock, aside).catch(() => undefined);
-  if (!(await isDamaged(aside))) await link(aside, lock).catch(() => undefined);
-  await rm(aside, { force: true });
+  return withLock(folder, () => undefined, run);
 }
 
 /** Writes the trainer's input `<folder>/job.json` (format: trainer/README.md). */
