@@ -21,7 +21,7 @@ import { serverVersion } from './server-version';
 import type { SharedDevices } from '../training/local/start-trainer';
 import { withCachedStatus } from '../training/kubernetes/cached-status';
 import { webhookNotifier } from './notifier';
-import type { TrainingBackend } from '../training/training-backend';
+import type { TrainingBackend } from '../training/contract/training-backend';
 import type { FailpointHooks } from '../failpoints/failpoint-hooks';
 
 export type WorkerDependencies = Dependencies & { providers: Providers; close(): Promise<void> };

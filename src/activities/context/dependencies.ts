@@ -10,7 +10,7 @@ import type { AnalysisRequest } from '../../statistics/run-statistics';
 import type { Store } from '../../store';
 import { awaitsApproval } from '../../domain/campaign/approval';
 import type { CampaignRow, CampaignStatus } from '../../store/campaign/campaigns';
-import type { TrainingService } from '../../training/training-backend';
+import type { TrainingService } from '../../training/contract/training-backend';
 
 /** Dependencies of the activities; created once per worker. */
 export type Dependencies = {

@@ -1,7 +1,7 @@
-import type { TrainingService } from '../../training/training-backend';
+import type { TrainingService } from '../../training/contract/training-backend';
 import { DomainError } from '../../domain/errors';
 import type { TrainingRunStore } from '../../store/training/training-runs';
-import type { TrainingBackend } from '../../training/training-backend';
+import type { TrainingBackend } from '../../training/contract/training-backend';
 
 /** Created at their first use: a backend may need settings that this worker does not have. */
 export type TrainingBackends = Readonly<Record<string, () => TrainingBackend>>;

@@ -2,7 +2,7 @@ import { log } from '@temporalio/activity';
 import { ServiceError } from '../../errors/errors';
 import { DomainError } from '../../domain/errors';
 import type { JobKey } from '../../store/database/epoch';
-import type { TrainingProgress } from '../../training/training-backend';
+import type { TrainingProgress } from '../../training/contract/training-backend';
 import type { Dependencies } from '../context/dependencies';
 
 export type EndedJobs = {

@@ -11,7 +11,7 @@ import type { AgentRole } from '../../domain/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { RolloutRow } from '../../store/trajectories/rollouts';
 import type { NewTrainingRun } from '../../store/training/training-runs';
-import { rolloutRow } from '../../training/dataset-rows';
+import { rolloutRow } from '../../training/data/dataset-rows';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
 export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'ppo'; step: number };

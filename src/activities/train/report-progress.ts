@@ -7,7 +7,7 @@ import {
 } from '../../domain/training/job-progress';
 import type { JobKey } from '../../store/database/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
-import type { TrainingProgress, TrainingStatus } from '../../training/training-backend';
+import type { TrainingProgress, TrainingStatus } from '../../training/contract/training-backend';
 import type { Dependencies } from '../context/dependencies';
 import { trainingGauges } from './training-metrics';
 

@@ -1,6 +1,6 @@
 import type { JobKey } from '../../store/database/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
-import type { TrainingJob } from '../../training/training-backend';
+import type { TrainingJob } from '../../training/contract/training-backend';
 import { reserveTrainingBudget } from './reserve-budget';
 import type { Dependencies } from '../context/dependencies';
 

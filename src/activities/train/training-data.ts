@@ -3,7 +3,7 @@ import type { RecipeJob } from '../../domain/campaign/recipe';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
 import type { TrainingExample, TrainingMethod } from '../../store/training/training-runs';
-import { pairRow, trajectoryRow } from '../../training/dataset-rows';
+import { pairRow, trajectoryRow } from '../../training/data/dataset-rows';
 import type { Dependencies } from '../context/dependencies';
 
 export type TrainingRequest = IterationKey & {

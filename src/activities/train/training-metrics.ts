@@ -1,7 +1,7 @@
 import { metricMeter } from '@temporalio/activity';
 import type { JobProgress } from '../../domain/training/job-progress';
 import type { TrainingRunRow } from '../../store/training/training-runs';
-import type { TrainingProgress } from '../../training/training-backend';
+import type { TrainingProgress } from '../../training/contract/training-backend';
 
 /** Gauges by the metric names of the trainer. */
 const trainerMetrics = [

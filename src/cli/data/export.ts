@@ -2,7 +2,7 @@ import { UsageError } from '../../errors/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { agentRoles, type AgentRole } from '../../domain/roles';
-import { exportDataset, exportFormats, type ExportFormat } from '../../training/export-dataset';
+import { exportDataset, exportFormats, type ExportFormat } from '../../training/data/export-dataset';
 import { printMessage, printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
 

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, type ImportedModel } from '../../artifacts/imported-models';
-import { importModel, type ImportChoices } from '../../training/import-model';
+import { importModel, type ImportChoices } from '../../training/data/import-model';
 import { printResult, printMessage, shortHash, table } from '../output/output';
 import { currentConfig } from '../../client/connections';
 

@@ -7,8 +7,8 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import { measuredTraining, trainsPolicies, type MeasuredLengths } from '../../specification/estimate-training';
 import type { MeasuredSpeed, MeasuredSpeeds } from '../../specification/training-rate';
 import type { SpeedKey, SpeedOfMany } from '../../store/training/measured-speeds';
-import { probeTraining } from '../../training/local/probe-training';
 import { withConnections } from '../connections';
+import { probeTraining } from './probe-training';
 
 /** `problem`: the reason why a probe failed. */
 export type SpeedsHere = MeasuredSpeeds & { problem: string | null };

@@ -1,5 +1,5 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node' with { 'resolution-mode': 'import' };
-import type { TrainingFailure } from '../training-backend';
+import type { TrainingFailure } from '../contract/training-backend';
 
 export type Job = V1Job & { metadata: { name: string; uid: string } };
 export type Pod = V1Pod;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '../../artifacts/artifact-store';
-import { BackendError } from '../backend-error';
+import { BackendError } from '../contract/backend-error';
 import {
   removeStatusFile,
   jobFileText,
@@ -12,7 +12,7 @@ import {
 } from '../local/job-folder';
 import { readCurve } from '../local/progress-file';
 import { writeStepBatch } from '../local/step-batch';
-import type { TrainingBackend, TrainingFailure, TrainingJob, TrainingStatus } from '../training-backend';
+import type { TrainingBackend, TrainingFailure, TrainingJob, TrainingStatus } from '../contract/training-backend';
 import { connectCluster } from './cluster-api';
 import { clusterJobs, type ClusterJobs } from './cluster-jobs';
 import { hasEnded, jobState, newestPod, type Job, type JobState, type Pod } from './job-state';

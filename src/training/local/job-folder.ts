@@ -5,7 +5,7 @@ import { writeAtomically } from '../../files/atomic-write';
 import { withLock } from '../../process/lock';
 import { numbersOf, readNewestUpdate } from './progress-file';
 import { stepName } from './step-batch';
-import type { TrainedPolicy, TrainingJob, TrainingProgress, TrainingStatus } from '../training-backend';
+import type { TrainedPolicy, TrainingJob, TrainingProgress, TrainingStatus } from '../contract/training-backend';
 
 /** Runs while no other process on this machine changes the job's input files. */
 export async function withJobFolder<T>(folder: string, run: () => Promise<T>): Promise<T> {

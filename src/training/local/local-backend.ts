@@ -10,7 +10,7 @@ import { removeStatusFile, readJobFolder, withJobFolder, writeJobFile } from './
 import { readCurve } from './progress-file';
 import { writeStepBatch } from './step-batch';
 import { trainerStarter, type SharedDevices } from './start-trainer';
-import type { TrainingBackend } from '../training-backend';
+import type { TrainingBackend } from '../contract/training-backend';
 
 /** Longer than the 30 s that torch's launcher waits for its processes. */
 const cancelGraceMs = 40_000;

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readTail } from '../../files/read-tail';
-import type { TrainingProgress } from '../training-backend';
+import type { TrainingProgress } from '../contract/training-backend';
 
 /** More than the length of any line of progress.jsonl. */
 const lineLimitBytes = 16_384;

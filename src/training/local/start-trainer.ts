@@ -7,7 +7,7 @@ import { deviceLeases, type DeviceLease } from './device-leases';
 import { deviceQueue, type SharedServer } from './device-queue';
 import { withJobFolder } from './job-folder';
 import { devicesOf, trainerCommand } from './trainer-command';
-import type { TrainingJob } from '../training-backend';
+import type { TrainingJob } from '../contract/training-backend';
 
 /** Interval at which a waiting job requests devices again. */
 const requestMs = 1_000;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { writeAtomically } from '../../files/atomic-write';
 import { DomainError } from '../../domain/errors';
-import type { Dataset } from '../training-backend';
+import type { Dataset } from '../contract/training-backend';
 
 const batchFile = z.object({ dataset: z.string(), sha256: z.string() });
 

@@ -1,6 +1,6 @@
-import { BackendError } from '../../../src/training/backend-error';
+import { BackendError } from '../../../src/training/contract/backend-error';
 import { withCachedStatus } from '../../../src/training/kubernetes/cached-status';
-import type { TrainingBackend, TrainingStatus } from '../../../src/training/training-backend';
+import type { TrainingBackend, TrainingStatus } from '../../../src/training/contract/training-backend';
 
 const running = (step: number): TrainingStatus => ({ state: 'running', step, totalSteps: 9, policies: [] });
 

@@ -10,7 +10,7 @@ import { connectCluster } from '../../../src/training/kubernetes/cluster-api';
 import { clusterJobs } from '../../../src/training/kubernetes/cluster-jobs';
 import { kubernetesBackend } from '../../../src/training/kubernetes/kubernetes-backend';
 import type { KubernetesSettings } from '../../../src/training/kubernetes/kubernetes-settings';
-import type { TrainingBackend, TrainingJob } from '../../../src/training/training-backend';
+import type { TrainingBackend, TrainingJob } from '../../../src/training/contract/training-backend';
 import { selfSigned } from './certificate';
 import { startFakeCluster, type FakeCluster, type FakeJob } from './fake-cluster';
 

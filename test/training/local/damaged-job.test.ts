@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { repairJobFile, readJobFolder, withJobFolder } from '../../../src/training/local/job-folder';
 import { writeStepBatch } from '../../../src/training/local/step-batch';
-import type { TrainingJob } from '../../../src/training/training-backend';
+import type { TrainingJob } from '../../../src/training/contract/training-backend';
 
 let root: string;
 let folder: string;

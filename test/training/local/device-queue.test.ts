@@ -7,7 +7,7 @@ import { findProcess, killGroup, startDetached } from '../../../src/process/proc
 import { deviceLeases } from '../../../src/training/local/device-leases';
 import { deviceQueue, type SharedServer } from '../../../src/training/local/device-queue';
 import { localBackend } from '../../../src/training/local/local-backend';
-import type { TrainingJob } from '../../../src/training/training-backend';
+import type { TrainingJob } from '../../../src/training/contract/training-backend';
 
 let root: string;
 let leases: ReturnType<typeof deviceLeases>;

@@ -8,7 +8,7 @@ import { findProcess } from '../../../src/process/processes';
 import { localBackend } from '../../../src/training/local/local-backend';
 import { resolveSpec } from '../../../src/specification/read-spec';
 import { trainerSettings } from '../../../src/specification/trainer-settings';
-import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
+import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/contract/training-backend';
 
 const projectRoot = path.resolve(__dirname, '../../..');
 let root: string;

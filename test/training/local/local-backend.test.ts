@@ -6,7 +6,7 @@ import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifa
 import { findProcess, isAlive, startTimeOf } from '../../../src/process/processes';
 import { findTrainer } from '../../../src/process/find-trainer';
 import { localBackend } from '../../../src/training/local/local-backend';
-import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
+import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/contract/training-backend';
 import { twentyLines } from '../../support/sft-lines';
 
 const projectRoot = path.resolve(__dirname, '../../..');

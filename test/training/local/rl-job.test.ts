@@ -4,10 +4,15 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifact-store';
 import { findProcess } from '../../../src/process/processes';
-import { rolloutRow } from '../../../src/training/dataset-rows';
+import { rolloutRow } from '../../../src/training/data/dataset-rows';
 import { localBackend } from '../../../src/training/local/local-backend';
 import { removeStepBatch } from '../../../src/training/local/step-batch';
-import type { Dataset, TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/training-backend';
+import type {
+  Dataset,
+  TrainingBackend,
+  TrainingJob,
+  TrainingStatus,
+} from '../../../src/training/contract/training-backend';
 
 const projectRoot = path.resolve(__dirname, '../../..');
 let root: string;

@@ -3,7 +3,7 @@ import { attemptReporter } from '../../../src/activities/rollout/report-attempts
 import { reportProgress } from '../../../src/activities/train/report-progress';
 import type { JobKey } from '../../../src/store/database/epoch';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
-import type { TrainingStatus } from '../../../src/training/training-backend';
+import type { TrainingStatus } from '../../../src/training/contract/training-backend';
 import { runtimeOptions } from '../../../src/temporal/connect-worker';
 import { resolveSpec } from '../../../src/specification/read-spec';
 import type { campaign } from '../../../src/workflows';

@@ -1,5 +1,5 @@
-import type { TrajectoryRow } from '../../src/store/trajectories/trajectories';
-import { rolloutRow, trajectoryRow } from '../../src/training/dataset-rows';
+import type { TrajectoryRow } from '../../../src/store/trajectories/trajectories';
+import { rolloutRow, trajectoryRow } from '../../../src/training/data/dataset-rows';
 
 const step = { promptTokenIds: [1, 5], tokenIds: [7, 2], logprobs: [-0.5, -0.25] };
 

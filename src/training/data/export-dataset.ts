@@ -2,12 +2,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pool } from 'pg';
-import { DomainError } from '../domain/errors';
-import type { AgentRole } from '../domain/roles';
-import type { Reading } from '../domain/rollout/reading';
-import type { CampaignSpec } from '../specification/campaign-spec';
-import type { Store } from '../store';
-import { listDemonstrations, listTrainingPairs, type ExampleQuery } from '../store/training/training-examples';
+import { DomainError } from '../../domain/errors';
+import type { AgentRole } from '../../domain/roles';
+import type { Reading } from '../../domain/rollout/reading';
+import type { CampaignSpec } from '../../specification/campaign-spec';
+import type { Store } from '../../store';
+import { listDemonstrations, listTrainingPairs, type ExampleQuery } from '../../store/training/training-examples';
 import { demonstrationLine, pairLine } from './export-rows';
 
 export const exportFormats = ['trl-sft', 'trl-dpo'] as const;

@@ -1,7 +1,7 @@
-import { withFunctionsFor, type Prompt, type Reading } from '../domain/rollout/reading';
-import type { TrainingDemonstration, TrainingPair } from '../store/training/training-examples';
-import type { TrajectoryRow } from '../store/trajectories/trajectories';
-import { conversationOf, type ChatMessage } from '../domain/rollout/turn';
+import { withFunctionsFor, type Prompt, type Reading } from '../../domain/rollout/reading';
+import type { TrainingDemonstration, TrainingPair } from '../../store/training/training-examples';
+import type { TrajectoryRow } from '../../store/trajectories/trajectories';
+import { conversationOf, type ChatMessage } from '../../domain/rollout/turn';
 
 /** Float columns are always written with a decimal point, because readers infer column types from the first rows. */
 type Floats = Record<string, number>;

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { resolveSpec } from '../../../src/specification/read-spec';
-import { probeTraining } from '../../../src/training/local/probe-training';
+import { probeTraining } from '../../../src/client/estimate/probe-training';
 
 const projectRoot = path.resolve(__dirname, '../../..');
 const config = { python: path.join(projectRoot, '.venv/bin/python'), projectRoot };

@@ -1,4 +1,4 @@
-import type { TrainerState, TrainingMethod } from '../store/training/training-runs';
+import type { TrainerState, TrainingMethod } from '../../store/training/training-runs';
 
 export type Dataset = { path: string; sha256: string };
 

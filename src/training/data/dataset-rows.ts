@@ -1,10 +1,10 @@
-import { DomainError } from '../domain/errors';
-import { withFunctionsFor, type Reading } from '../domain/rollout/reading';
-import { withoutThinking } from '../domain/rollout/thinking';
-import { conversationOf } from '../domain/rollout/turn';
-import type { PreferencePairRow } from '../store/trajectories/preference-pairs';
-import type { RolloutRow } from '../store/trajectories/rollouts';
-import type { TrajectoryRow } from '../store/trajectories/trajectories';
+import { DomainError } from '../../domain/errors';
+import { withFunctionsFor, type Reading } from '../../domain/rollout/reading';
+import { withoutThinking } from '../../domain/rollout/thinking';
+import { conversationOf } from '../../domain/rollout/turn';
+import type { PreferencePairRow } from '../../store/trajectories/preference-pairs';
+import type { RolloutRow } from '../../store/trajectories/rollouts';
+import type { TrajectoryRow } from '../../store/trajectories/trajectories';
 
 /**
  * Returns one line of a training dataset. Sampled actions have their token ids; reference actions have text, which the

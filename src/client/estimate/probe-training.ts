@@ -8,8 +8,13 @@ import type { Config } from '../../config';
 import { killTrainers } from '../../process/find-trainer';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { trainerSettings } from '../../specification/trainer-settings';
-import type { TrainingBackend, TrainingJob, TrainingProgress, TrainingStatus } from '../training-backend';
-import { localBackend } from './local-backend';
+import type {
+  TrainingBackend,
+  TrainingJob,
+  TrainingProgress,
+  TrainingStatus,
+} from '../../training/contract/training-backend';
+import { localBackend } from '../../training/local/local-backend';
 
 type Policy = { hash: string; path: string };
 

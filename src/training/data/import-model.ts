@@ -4,10 +4,10 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import type { ArtifactStore } from '../artifacts/artifact-store';
-import { requireFreeName, requireModelName, saveModel, type ImportedModel } from '../artifacts/imported-models';
-import type { Config } from '../config';
-import { DomainError } from '../domain/errors';
+import type { ArtifactStore } from '../../artifacts/artifact-store';
+import { requireFreeName, requireModelName, saveModel, type ImportedModel } from '../../artifacts/imported-models';
+import type { Config } from '../../config';
+import { DomainError } from '../../domain/errors';
 
 const run = promisify(execFile);
 

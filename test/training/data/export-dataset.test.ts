@@ -3,11 +3,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { readConfig } from '../../src/config';
-import { exportDataset, type ExportFormat, type ExportRequest } from '../../src/training/export-dataset';
-import { freshDatabase, type FreshDatabase } from '../support/database';
-import { fullCampaign, ids } from '../store/support/campaign-rows';
-import { addPolicy, attempt, hash, step, type NewCampaign } from '../store/support/new-campaign';
+import { readConfig } from '../../../src/config';
+import { exportDataset, type ExportFormat, type ExportRequest } from '../../../src/training/data/export-dataset';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { fullCampaign, ids } from '../../store/support/campaign-rows';
+import { addPolicy, attempt, hash, step, type NewCampaign } from '../../store/support/new-campaign';
 
 let database: FreshDatabase;
 let campaign: NewCampaign;

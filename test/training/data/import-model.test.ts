@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { artifactStore } from '../../src/artifacts/artifact-store';
-import { readConfig } from '../../src/config';
-import { importModel } from '../../src/training/import-model';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
+import { readConfig } from '../../../src/config';
+import { importModel } from '../../../src/training/data/import-model';
 
 const config = readConfig({});
 let root: string;

@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors/errors';
+import { ServiceError } from '../../errors/errors';
 
 /** `rejected`: the service rejects the job until the cause in the message is removed. */
 export type BackendErrorKind = 'unavailable' | 'rejected';
