@@ -2,6 +2,7 @@ import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
 import { ConfigError, StackError } from './errors/errors';
+import { backendFiles, type BackendFile } from './training/backends';
 import { readAddress, readCount, readDevices, readOneOf, readToken, readUrl, type Env } from './input/read-variable';
 
 export { ConfigError };
@@ -22,16 +23,10 @@ export type Config = {
   readonly databasePasswordFile?: string;
   readonly temporal: TemporalConfig;
   readonly environment: Endpoint;
-  /** File with settings of hosted environments and third-party servers (docs/environments.md); absent: defaults. */
-  readonly environmentsFile?: string;
   readonly policy: Endpoint;
   readonly policyServer: PolicyServerConfig;
   /** GPUs for jobs and policy servers on this machine (src/process/devices.ts). */
   readonly devices: string;
-  /** File of the language-model providers (src/llm/providers.ts); absent: no providers. */
-  readonly providersFile?: string;
-  /** File with the settings of training on Kubernetes (src/training/kubernetes/kubernetes-settings.ts). */
-  readonly kubernetesFile?: string;
   /** Keyring file for encrypted payloads (src/temporal/payload-keys.ts); absent: plain payloads. */
   readonly payloadKeysFile?: string;
   /** Profile of the timeouts that detect crashed workers, for campaigns started here and for workers that run here. */
@@ -42,7 +37,20 @@ export type Config = {
   readonly notifyUrl?: string;
   /** IP address and port of a worker's Prometheus metrics; absent: no metrics. */
   readonly metricsAddress?: string;
+} & { readonly [Name in SettingsFile]?: string };
+
+/** Variables of the files of settings that `coevolve up` keeps, by their names in the configuration. */
+export const settingsFiles: Readonly<Record<SettingsFile, string>> = {
+  environmentsFile: 'COEVOLVE_ENVIRONMENTS_FILE',
+  providersFile: 'COEVOLVE_LLM_PROVIDERS',
+  ...backendFiles,
 };
+
+/**
+ * `environmentsFile` has the settings of hosted environments and third-party servers (docs/environments.md),
+ * `providersFile` the language-model providers (src/llm/providers.ts); the others are a training backend's.
+ */
+export type SettingsFile = 'environmentsFile' | 'providersFile' | BackendFile;
 
 export type TemporalConfig = {
   /** `host:port`; absent: the embedded server. */
@@ -89,9 +97,6 @@ export function required(value: string | undefined, name: string, variable: stri
 export function readConfig(env: Env = process.env): Config {
   const projectRoot = path.resolve(__dirname, '..'); // parent of src/ and of dist/
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
-  const environments = env['COEVOLVE_ENVIRONMENTS_FILE'];
-  const providers = env['COEVOLVE_LLM_PROVIDERS'];
-  const kubernetes = env['COEVOLVE_KUBERNETES_CONFIG'];
   const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
   const notifyUrl = readUrl(env, 'COEVOLVE_NOTIFY_URL', ['http:', 'https:']);
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
@@ -106,12 +111,10 @@ export function readConfig(env: Env = process.env): Config {
     recovery: readOneOf(env, 'COEVOLVE_RECOVERY', recoveryProfiles, 'default'),
     versioning: readOneOf(env, 'COEVOLVE_WORKER_VERSIONING', ['off', 'pinned'], 'off'),
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
-    ...(environments ? { environmentsFile: path.resolve(environments) } : {}),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
     policyServer: readPolicyServer(env, projectRoot),
     devices: readDevices(env, 'COEVOLVE_DEVICES'),
-    ...(providers ? { providersFile: path.resolve(providers) } : {}),
-    ...(kubernetes ? { kubernetesFile: path.resolve(kubernetes) } : {}),
+    ...readSettingsFiles(env),
     ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
     ...(notifyUrl ? { notifyUrl } : {}),
     ...(metricsAddress ? { metricsAddress } : {}),
@@ -135,7 +138,6 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_TEMPORAL_BIN: config.temporal.binary,
     COEVOLVE_ENVIRONMENT_URL: config.environment.url,
     COEVOLVE_ENVIRONMENT_TOKEN_FILE: config.environment.tokenFile,
-    COEVOLVE_ENVIRONMENTS_FILE: config.environmentsFile,
     COEVOLVE_POLICY_URL: config.policy.url,
     COEVOLVE_POLICY_TOKEN_FILE: config.policy.tokenFile,
     COEVOLVE_POLICY_SERVER: config.policyServer.kind,
@@ -146,8 +148,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_VLLM_PROCESSES: config.policyServer.processes?.toString(),
     COEVOLVE_VLLM_DEVICES: config.policyServer.devicesPerProcess?.toString(),
     COEVOLVE_DEVICES: config.devices,
-    COEVOLVE_LLM_PROVIDERS: config.providersFile,
-    COEVOLVE_KUBERNETES_CONFIG: config.kubernetesFile,
+    ...Object.fromEntries(fileEntries.map(([name, variable]) => [variable, config[name]])),
     COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
     COEVOLVE_NOTIFY_URL: config.notifyUrl,
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
@@ -156,6 +157,13 @@ export function variablesOf(config: Config): Record<string, string> {
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
 }
+
+const fileEntries = Object.entries(settingsFiles) as [SettingsFile, string][];
+
+const readSettingsFiles = (env: Env): Partial<Record<SettingsFile, string>> =>
+  Object.fromEntries(
+    fileEntries.flatMap(([name, variable]) => (env[variable] ? [[name, path.resolve(env[variable])]] : [])),
+  );
 
 const passwordFileVariable = 'COEVOLVE_DATABASE_PASSWORD_FILE';
 

@@ -14,7 +14,7 @@ import type { CampaignSpec } from '../specification/campaign-spec';
 import { evaluationDraws } from '../specification/evaluation-settings';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaign/campaigns';
-import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import { backends } from '../training/backends';
 import { absurdRates } from '../specification/learning-rates';
 import { hashAsStored, nameTaken } from '../specification/read-spec';
 import { checkDevices } from './check-devices';
@@ -53,7 +53,7 @@ export async function checkSpec(
   const artifacts = artifactStore(config.artifacts);
   const checks: (() => unknown)[] = [
     () => requireProviders(spec, readProviders(config)),
-    () => compute.backend === 'kubernetes' && requireKubernetesSettings(config),
+    () => backends[compute.backend].check(config),
     () => checkModel(artifacts, spec),
     () => policy.id !== null && requirePolicy(artifacts, policy.id),
     () => environment.experts !== null && loadExperts(artifacts, environment.experts, environment.name),

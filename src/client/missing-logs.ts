@@ -2,11 +2,9 @@ import { existsSync } from 'node:fs';
 import { logFile } from '../process/processes';
 import { workerRoles } from '../stack';
 import type { CampaignRow } from '../store/campaign/campaigns';
-import { jobName } from '../training/kubernetes/render-job';
+import { backends } from '../training/backends';
+import type { LogsHint } from '../training/contract/backend-module';
 import type { Connections } from './connections';
-
-/** Logs of a campaign that are not on this machine, and the command that shows them. */
-export type MissingLogs = { what: string; next: string };
 
 /**
  * Finds the logs that are elsewhere: of workers that `up` did not start here, of jobs without a folder here, and of jobs in
@@ -16,7 +14,7 @@ export type MissingLogs = { what: string; next: string };
 export async function findMissingLogs(
   { config, pool, artifacts }: Connections,
   { id, name, forkIteration }: Pick<CampaignRow, 'id' | 'name' | 'forkIteration'>,
-): Promise<MissingLogs[]> {
+): Promise<LogsHint[]> {
   const { rows } = await pool.query<{ jobKey: string; backend: string }>(
     `select job_key as "jobKey", backend from training_runs r
      where campaign_id = $1::integer and iteration > $2::integer and method <> 'import' and found_from is null
@@ -25,7 +23,10 @@ export async function findMissingLogs(
     [id, forkIteration ?? -1],
   );
   const elsewhere = rows.filter(({ jobKey }) => !existsSync(artifacts.jobPath(jobKey)));
-  const [inCluster] = rows.filter(({ backend }) => backend === 'kubernetes');
+  const hints = Object.entries(backends).map(([own, { logsHint }]) => {
+    const job = rows.find(({ backend }) => backend === own);
+    return job ? logsHint(job.jobKey) : null;
+  });
   return [
     ...missingWorkers(config.home, name),
     ...(elsewhere.length > 0
@@ -36,19 +37,12 @@ export async function findMissingLogs(
           },
         ]
       : []),
-    ...(inCluster
-      ? [
-          {
-            what: 'the output of jobs in the cluster is in its pods; their events are here',
-            next: `kubectl logs --selector coevolve.dev/job=${jobName(inCluster.jobKey)}`,
-          },
-        ]
-      : []),
+    ...hints.filter((hint) => hint !== null),
   ];
 }
 
 /** Workers of containers and other machines log to their stderr. */
-function missingWorkers(home: string, name: string): MissingLogs[] {
+function missingWorkers(home: string, name: string): LogsHint[] {
   const missing = workerRoles.filter((role) => !existsSync(logFile(home, `worker-${role}`)));
   if (missing.length === 0) return [];
   return [

@@ -7,8 +7,7 @@ import { readProviders } from '../llm/providers';
 import { findProgram } from '../process/find-program';
 import { findPostgres } from '../stack/postgres-binaries';
 import { findTemporal } from '../stack/temporal-service';
-import { checkCluster } from '../training/kubernetes/check-cluster';
-import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
+import { backends } from '../training/backends';
 import { check, type Check, CheckFailed } from './check';
 import { checkDevices } from './check-devices';
 
@@ -47,15 +46,12 @@ export function checkMachine(config: Config): Promise<Check>[] {
     ...(config.providersFile
       ? [check('language models', 'correct the file that COEVOLVE_LLM_PROVIDERS names', () => checkProviders(config))]
       : []),
-    ...(config.kubernetesFile
-      ? [check('kubernetes', 'correct the file that COEVOLVE_KUBERNETES_CONFIG names', () => checkKubernetes(config))]
-      : []),
+    ...Object.entries(backends).flatMap(([name, { doctor }]) => {
+      const found = doctor(config);
+      return found ? [check(name, found.next, found.run)] : [];
+    }),
   ];
 }
-
-/** Reads the file again, so that an error in it is reported here and does not park a campaign. */
-const checkKubernetes = async (config: Config): Promise<string> =>
-  checkCluster(requireKubernetesSettings(config), config.artifacts);
 
 const checkProviders = (config: Config): string => `providers ${[...readProviders(config).keys()].join(', ')}`;
 

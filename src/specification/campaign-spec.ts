@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defaultPromotionSettings } from '../domain/evaluation/promotion';
 import { recipeNames, recipes } from '../domain/campaign/recipe';
+import { backendNames } from '../training/backends';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { actionForms } from '../domain/rollout/action-form';
 import { evaluationSettingsSchema } from './evaluation-settings';
@@ -141,7 +142,9 @@ export const campaignSpecSchema = z
       .describe(
         'First policies of the agents: fine-tuned on reference trajectories (sft), or the unchanged model (base).',
       ),
-    compute: computeSettingsSchema.prefault({}).describe('Where training runs: local or kubernetes, cpu or cuda.'),
+    compute: computeSettingsSchema
+      .prefault({})
+      .describe(`Where training runs: ${backendNames.join(' or ')}, cpu or cuda.`),
     training: trainingSettingsSchema.prefault({}).describe('Settings of the training methods.'),
     evaluation: evaluationSettingsSchema.prefault({}).describe('Evaluation on held-out tasks.'),
     promotion: z

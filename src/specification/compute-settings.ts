@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { backendNames } from '../training/backends';
 
 const count = z.number().int().min(1);
 
@@ -62,7 +63,7 @@ export const policySettingsSchema = z.strictObject({
 
 /** Where and how training jobs run. */
 export const computeSettingsSchema = z.strictObject({
-  backend: z.enum(['local', 'kubernetes']).default('local').describe('Where training jobs run.'),
+  backend: z.enum(backendNames).default('local').describe('Where training jobs run.'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto').describe('Device of training; auto: CUDA if there is a GPU.'),
   engine: z
     .enum(['auto', 'builtin', 'trl'])

@@ -1,3 +1,4 @@
+import { backends } from '../training/backends';
 import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
 
@@ -33,10 +34,13 @@ export const uselessReuse = ({ compute }: Pick<CampaignSpec, 'compute'>): string
 
 type Reason = [holds: boolean, reason: string];
 
-const trainingReasons = (compute: CampaignSpec['compute']): Reason[] => [
-  [compute.backend === 'kubernetes', 'compute.backend: the machines of a cluster may differ'],
-  [gpusOf(compute) > 0, 'compute: sums on a GPU depend on the order of its threads'],
-];
+function trainingReasons(compute: CampaignSpec['compute']): Reason[] {
+  const { nondeterminism } = backends[compute.backend];
+  return [
+    [nondeterminism !== null, `compute.backend: ${nondeterminism}`],
+    [gpusOf(compute) > 0, 'compute: sums on a GPU depend on the order of its threads'],
+  ];
+}
 
 const holding = (reasons: readonly Reason[]): string[] =>
   reasons.filter(([holds]) => holds).map(([, reason]) => reason);

@@ -1,16 +1,10 @@
 import { existsSync } from 'node:fs';
 import { StackError } from '../errors/errors';
-import type { Config } from '../config';
+import { settingsFiles, type Config, type SettingsFile } from '../config';
 import type { Stack } from './service-definition';
-import { withKeptFiles, writeState, type FileName, type StackState } from './stack-state';
+import { withKeptFiles, writeState, type StackState } from './stack-state';
 
 type Report = (line: string) => void;
-
-const variables: Record<FileName, string> = {
-  environmentsFile: 'COEVOLVE_ENVIRONMENTS_FILE',
-  providersFile: 'COEVOLVE_LLM_PROVIDERS',
-  kubernetesFile: 'COEVOLVE_KUBERNETES_CONFIG',
-};
 
 /**
  * Adds the files that an earlier `up` was given to the configuration, and stores the files for the next one.
@@ -21,7 +15,7 @@ const variables: Record<FileName, string> = {
 export function keepFiles({ config, state }: Stack, forget: boolean, report: Report): Config {
   const kept = forget ? config : withKeptFiles(config, state);
   const files: StackState['files'] = {};
-  for (const [name, variable] of Object.entries(variables) as [FileName, string][]) {
+  for (const [name, variable] of Object.entries(settingsFiles) as [SettingsFile, string][]) {
     const [last, file] = [state.files?.[name], kept[name]];
     if (file) files[name] = file;
     if (last && !file) report(`${variable}: ${last} of the last \`coevolve up\` is dropped`);

@@ -3,22 +3,18 @@ import path from 'node:path';
 import { z } from 'zod';
 import { writeAtomicallySync } from '../files/atomic-write';
 import { messageOf, StackError } from '../errors/errors';
-import type { Config, Endpoint } from '../config';
+import { settingsFiles, type Config, type Endpoint, type SettingsFile } from '../config';
 import { secretFile, type SecretName } from '../process/home';
 
 const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;
 export type PortName = (typeof portNames)[number];
-
-/** Settings files of the stack's processes, by their names in the configuration. */
-const fileNames = ['environmentsFile', 'providersFile', 'kubernetesFile'] as const;
-export type FileName = (typeof fileNames)[number];
 
 const StackState = z.object({
   ports: z.partialRecord(z.enum(portNames), z.number()),
   /** Folder of the embedded cluster; outside the home when Postgres' user cannot reach the home. */
   postgresDirectory: z.string().exactOptional(),
   /** Files that the last `up` was given. */
-  files: z.partialRecord(z.enum(fileNames), z.string()).exactOptional(),
+  files: z.partialRecord(z.enum(Object.keys(settingsFiles) as SettingsFile[]), z.string()).exactOptional(),
   payloadKeysFile: z.string().exactOptional(),
 });
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { variablesOf, type Config } from '../config';
+import { backendFiles, type BackendFile } from '../training/backends';
 import { failpointVariables } from '../failpoints/failpoint-variables';
 import { providerFiles } from '../llm/providers';
 import { readReadyFile, removeStaleReadyFiles } from '../process/ready-file';
@@ -50,7 +51,7 @@ function worker(role: WorkerRole, n: number): Service {
         settings: [
           ...providerFiles(config),
           ...payloadKeyFiles(config.payloadKeysFile),
-          ...[config.kubernetesFile, config.environmentsFile].flatMap(existing),
+          ...[...backendFileNames.map((name) => config[name]), config.environmentsFile].flatMap(existing),
         ],
       };
     },
@@ -60,6 +61,8 @@ function worker(role: WorkerRole, n: number): Service {
     },
   };
 }
+
+const backendFileNames = Object.keys(backendFiles) as BackendFile[];
 
 const existing = (file: string | undefined): string[] => (file && existsSync(file) ? [file] : []);
 

@@ -1,27 +1,21 @@
 import type { Dependencies } from '../activities/context/dependencies';
 import { backendForRun, type TrainingBackends } from '../activities/train/backend-for-run';
-import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
+import { artifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
 import { closeLeases } from '../envs/server/close-leases';
 import { createEnvironments } from '../envs/environments';
 import { createModelService } from '../llm/model-service';
-import { policyClient, type PolicyClient } from '../llm/policy-client';
+import { policyClient } from '../llm/policy-client';
 import { policyVocabulary } from '../llm/policy-vocabulary';
 import { readProviders, type Providers } from '../llm/providers';
-import { findDevices } from '../process/devices';
-import { hasEmbeddedServer, leasesFolder, serverDevices } from '../process/server-devices';
 import { analyzeOnce } from '../statistics/run-statistics';
 import { createStore } from '../store';
 import { createPool } from '../store/database/pool';
-import { kubernetesBackend } from '../training/kubernetes/kubernetes-backend';
-import { requireKubernetesSettings } from '../training/kubernetes/kubernetes-settings';
-import { localBackend } from '../training/local/local-backend';
+import { backends } from '../training/backends';
+import type { BackendServices } from '../training/contract/backend-module';
 import { trainerVersion } from '../training/local/trainer-version';
 import { serverVersion } from './server-version';
-import type { SharedDevices } from '../training/local/start-trainer';
-import { withCachedStatus } from '../training/kubernetes/cached-status';
 import { webhookNotifier } from './notifier';
-import type { TrainingBackend } from '../training/contract/training-backend';
 import type { FailpointHooks } from '../failpoints/failpoint-hooks';
 
 export type WorkerDependencies = Dependencies & { providers: Providers; close(): Promise<void> };
@@ -52,7 +46,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     closeLeases: (holder) => closeLeases(environment, holder),
     policies,
     models: createModelService({ store, providers }),
-    training: backendForRun(backends(config, artifacts, policies), store.trainingRuns),
+    training: backendForRun(createBackends(config, { artifacts, release: policies.release }), store.trainingRuns),
     trainerVersion: () => trainerVersion(config),
     serverVersion: serverVersion(config),
     async writeReport(campaignId) {
@@ -67,20 +61,5 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
   return hooks ? hooks.wrapDependencies(dependencies) : dependencies;
 }
 
-/** Keys are the values of `compute.backend`. A cluster is queried less often, and may be unavailable for two minutes. */
-const backends = (config: Config, artifacts: ArtifactStore, policies: PolicyClient): TrainingBackends => ({
-  local: () => localBackend(config, artifacts, sharedDevices(config, policies)),
-  kubernetes: () => withCachedStatus(inCluster(config, artifacts), { everyMs: 3_000, maxStaleMs: 120_000 }),
-});
-
-function sharedDevices(config: Config, policies: PolicyClient): SharedDevices {
-  const devices = hasEmbeddedServer(config) ? serverDevices(config).flat() : [];
-  return {
-    inventory: () => findDevices(config.devices),
-    folder: leasesFolder(config),
-    server: devices.length > 0 ? { devices: devices.map(({ index }) => index), release: policies.release } : null,
-  };
-}
-
-const inCluster = (config: Config, artifacts: ArtifactStore): TrainingBackend =>
-  kubernetesBackend(requireKubernetesSettings(config), artifacts, config.artifacts);
+const createBackends = (config: Config, services: BackendServices): TrainingBackends =>
+  Object.fromEntries(Object.entries(backends).map(([name, { create }]) => [name, () => create(config, services)]));

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { throwAsFailure } from '../../src/workers/service-failures';
 import { EnvironmentError } from '../../src/envs/contract/environment-error';
 import { ModelError } from '../../src/llm/model-error';
-import { BackendError } from '../../src/training/contract/backend-error';
+import { BackendError } from '../../src/training/contract/training-backend';
 
 const thrown = (error: unknown): unknown => {
   try {

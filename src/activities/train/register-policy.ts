@@ -1,6 +1,6 @@
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
-import type { TrainingMethod } from '../../store/training/training-runs';
+import type { TrainingMethod } from '../../training/contract/training-backend';
 import type { Dependencies } from '../context/dependencies';
 
 /**

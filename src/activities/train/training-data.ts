@@ -2,7 +2,8 @@ import type { Reading } from '../../domain/rollout/reading';
 import type { RecipeJob } from '../../domain/campaign/recipe';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { PolicyRole } from '../../store/training/policies';
-import type { TrainingExample, TrainingMethod } from '../../store/training/training-runs';
+import type { TrainingExample } from '../../store/training/training-runs';
+import type { TrainingMethod } from '../../training/contract/training-backend';
 import { pairRow, trajectoryRow } from '../../training/data/dataset-rows';
 import type { Dependencies } from '../context/dependencies';
 

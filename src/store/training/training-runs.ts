@@ -1,13 +1,8 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/errors';
+import type { TrainerState, TrainingMethod } from '../../training/contract/training-backend';
 import { assertEpoch, assertJobEpoch, jobEpochError, type IterationKey, type JobKey } from '../database/epoch';
 import type { PolicyRole } from './policies';
-
-/** `import`: the run of a policy that was trained elsewhere, without job and dataset. */
-export type TrainingMethod = 'import' | 'init' | 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
-
-/** File of the trainer with the optimizer state between two runs. */
-export type TrainerState = { path: string; sha256: string };
 
 export type TrainingRunRow = {
   jobKey: string;

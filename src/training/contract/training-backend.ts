@@ -1,4 +1,10 @@
-import type { TrainerState, TrainingMethod } from '../../store/training/training-runs';
+import { ServiceError } from '../../errors/errors';
+
+/** `import` is the method of a policy that was trained elsewhere, without a job and a dataset. */
+export type TrainingMethod = 'import' | 'init' | 'sft' | 'rft' | 'dpo' | 'target' | 'grpo' | 'ppo';
+
+/** File of the trainer with the optimizer state between two runs. */
+export type TrainerState = { path: string; sha256: string };
 
 export type Dataset = { path: string; sha256: string };
 
@@ -104,3 +110,16 @@ export type TrainingBackend = {
 
 /** Training backend for activities: each job runs on the backend of its stored run. */
 export type TrainingService = Omit<TrainingBackend, 'name'>;
+
+/** `rejected`: the service rejects the job until the cause in the message is removed. */
+export type BackendErrorKind = 'unavailable' | 'rejected';
+
+/** A service that runs training jobs failed. */
+export class BackendError extends ServiceError {
+  override readonly name = 'BackendError';
+  declare readonly kind: BackendErrorKind;
+
+  constructor(kind: BackendErrorKind, message: string, retryAfterMs?: number) {
+    super(kind, message, { retryable: kind === 'unavailable', retryAfterMs });
+  }
+}

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BackendError } from '../contract/backend-error';
-import type { TrainingBackend, TrainingStatus } from '../contract/training-backend';
+import { BackendError, type TrainingBackend, type TrainingStatus } from '../contract/training-backend';
 
 export type StatusCacheSettings = {
   /** Interval between two requests for a running job; the last status is returned in between. */

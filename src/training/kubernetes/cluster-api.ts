@@ -7,7 +7,7 @@ import type {
   RequestContext,
   SecurityAuthentication,
 } from '@kubernetes/client-node' with { 'resolution-mode': 'import' };
-import { BackendError } from '../contract/backend-error';
+import { BackendError } from '../contract/training-backend';
 import type { KubernetesSettings } from './kubernetes-settings';
 import { loadKubeConfig } from './load-kubeconfig';
 

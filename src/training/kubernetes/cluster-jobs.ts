@@ -1,5 +1,5 @@
 import type { V1Job } from '@kubernetes/client-node' with { 'resolution-mode': 'import' };
-import { BackendError } from '../contract/backend-error';
+import { BackendError } from '../contract/training-backend';
 import { statusOf, type SendRequest } from './cluster-api';
 import type { Job, Pod } from './job-state';
 import { specAnnotation, type JobManifest } from './render-job';

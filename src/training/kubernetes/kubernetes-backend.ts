@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArtifactStore } from '../../artifacts/artifact-store';
-import { BackendError } from '../contract/backend-error';
+import type { JobFolders } from '../contract/backend-module';
+import {
+  BackendError,
+  type TrainingBackend,
+  type TrainingFailure,
+  type TrainingJob,
+  type TrainingStatus,
+} from '../contract/training-backend';
 import {
   removeStatusFile,
   jobFileText,
@@ -12,7 +18,6 @@ import {
 } from '../local/job-folder';
 import { readCurve } from '../local/progress-file';
 import { writeStepBatch } from '../local/step-batch';
-import type { TrainingBackend, TrainingFailure, TrainingJob, TrainingStatus } from '../contract/training-backend';
 import { connectCluster } from './cluster-api';
 import { clusterJobs, type ClusterJobs } from './cluster-jobs';
 import { hasEnded, jobState, newestPod, type Job, type JobState, type Pod } from './job-state';
@@ -25,11 +30,7 @@ import { jobName, renderJob, specAnnotation, specHash } from './render-job';
  *
  * @param root folder of the artifact store
  */
-export function kubernetesBackend(
-  settings: KubernetesSettings,
-  artifacts: ArtifactStore,
-  root: string,
-): TrainingBackend {
+export function kubernetesBackend(settings: KubernetesSettings, artifacts: JobFolders, root: string): TrainingBackend {
   const folderOf = (jobKey: string): string => artifacts.jobPath(jobKey);
   const cluster = clusterJobs(connectCluster(settings));
 

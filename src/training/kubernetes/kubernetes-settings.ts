@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { ConfigError, type Config } from '../../config';
 import { DomainError } from '../../domain/errors';
+import { ConfigError } from '../../errors/errors';
 import { describeIssue } from '../../input/describe-issue';
 import { parseYaml, withPosition } from '../../input/parse-yaml';
 
@@ -41,17 +41,20 @@ const settingsSchema = z.strictObject({
 
 export type KubernetesSettings = Omit<z.output<typeof settingsSchema>, 'template'> & { template: string };
 
-const variable = 'COEVOLVE_KUBERNETES_CONFIG';
+export const variable = 'COEVOLVE_KUBERNETES_CONFIG';
 
 /**
  * Reads the settings of the cluster and its Jobs; undefined when no file is named.
  *
  * @throws ConfigError with file, field, value found and value expected
  */
-export function readKubernetesSettings(
-  config: Pick<Config, 'kubernetesFile' | 'projectRoot'>,
-): KubernetesSettings | undefined {
-  const { kubernetesFile: file, projectRoot } = config;
+export function readKubernetesSettings({
+  kubernetesFile: file,
+  projectRoot,
+}: {
+  kubernetesFile?: string;
+  projectRoot: string;
+}): KubernetesSettings | undefined {
   if (!file) return undefined;
   const parsed = parseYaml(readText(file));
   if ('problems' in parsed) throw invalid(file, parsed.problems);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { KubeConfig, User } from '@kubernetes/client-node' with { 'resolution-mode': 'import' };
-import { BackendError } from '../contract/backend-error';
+import { BackendError } from '../contract/training-backend';
 import type { KubernetesSettings } from './kubernetes-settings';
 
 const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';

@@ -2,7 +2,7 @@ import { sha256 } from '../../files/sha256';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { parseYaml } from '../../input/parse-yaml';
-import { BackendError } from '../contract/backend-error';
+import { BackendError } from '../contract/training-backend';
 import { trainerCommand } from '../local/trainer-command';
 import type { KubernetesSettings } from './kubernetes-settings';
 

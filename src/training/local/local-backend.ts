@@ -1,7 +1,5 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArtifactStore } from '../../artifacts/artifact-store';
-import type { Config } from '../../config';
 import { readTail } from '../../files/read-tail';
 import { logFile, stopProcess } from '../../process/processes';
 import { findTrainer, killTrainers } from '../../process/find-trainer';
@@ -10,6 +8,7 @@ import { removeStatusFile, readJobFolder, withJobFolder, writeJobFile } from './
 import { readCurve } from './progress-file';
 import { writeStepBatch } from './step-batch';
 import { trainerStarter, type SharedDevices } from './start-trainer';
+import type { JobFolders, TrainerConfig } from '../contract/backend-module';
 import type { TrainingBackend } from '../contract/training-backend';
 
 /** Longer than the 30 s that torch's launcher waits for its processes. */
@@ -23,11 +22,7 @@ const logTailBytes = 4_000;
  *
  * On a machine with devices every process has one of its own. A job that waits for devices counts as running.
  */
-export function localBackend(
-  config: Pick<Config, 'python' | 'projectRoot'>,
-  artifacts: ArtifactStore,
-  shared?: SharedDevices,
-): TrainingBackend {
+export function localBackend(config: TrainerConfig, artifacts: JobFolders, shared?: SharedDevices): TrainingBackend {
   const leases = shared && deviceLeases(shared.folder);
   const leaseOf = async (folder: string): Promise<DeviceLease | undefined> => leases?.find(folder);
   const startOrWait = trainerStarter(config, shared);

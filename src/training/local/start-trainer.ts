@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../../config';
 import { DomainError } from '../../domain/errors';
 import type { Device } from '../../process/devices';
 import { startDetached } from '../../process/processes';
@@ -7,6 +6,7 @@ import { deviceLeases, type DeviceLease } from './device-leases';
 import { deviceQueue, type SharedServer } from './device-queue';
 import { withJobFolder } from './job-folder';
 import { devicesOf, trainerCommand } from './trainer-command';
+import type { TrainerConfig } from '../contract/backend-module';
 import type { TrainingJob } from '../contract/training-backend';
 
 /** Interval at which a waiting job requests devices again. */
@@ -26,7 +26,7 @@ export type SharedDevices = {
  *
  * @throws DomainError `TooFewDevices`
  */
-export function trainerStarter(config: Pick<Config, 'python' | 'projectRoot'>, shared?: SharedDevices) {
+export function trainerStarter(config: TrainerConfig, shared?: SharedDevices) {
   const leases = shared && deviceLeases(shared.folder);
   const leaseOf = async (folder: string): Promise<DeviceLease | undefined> => leases?.find(folder);
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Config } from '../../config';
+import type { TrainerConfig } from '../contract/backend-module';
 
 /**
  * Returns the sha256 of the trainer's code, its packages and the CPU's model. Asked again for every job, because the next
@@ -8,7 +8,7 @@ import type { Config } from '../../config';
  *
  * @throws Error of the process when Python or the trainer is missing
  */
-export async function trainerVersion({ python, projectRoot }: Pick<Config, 'python' | 'projectRoot'>): Promise<string> {
+export async function trainerVersion({ python, projectRoot }: TrainerConfig): Promise<string> {
   const { stdout } = await promisify(execFile)(python, ['-m', 'coevolve_trainer', 'version'], {
     cwd: projectRoot,
     timeout: 60_000,

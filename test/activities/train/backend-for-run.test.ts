@@ -1,8 +1,7 @@
 import { backendForRun } from '../../../src/activities/train/backend-for-run';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
 import { inActivity } from '../context/in-activity';
-import { BackendError } from '../../../src/training/contract/backend-error';
-import type { TrainingBackend } from '../../../src/training/contract/training-backend';
+import { BackendError, type TrainingBackend } from '../../../src/training/contract/training-backend';
 
 const runs = (backends: Record<string, string>) => ({
   get: (jobKey: string) => Promise.resolve({ jobKey, backend: backends[jobKey] } as TrainingRunRow),

@@ -1,6 +1,9 @@
-import { BackendError } from '../../../src/training/contract/backend-error';
+import {
+  BackendError,
+  type TrainingBackend,
+  type TrainingStatus,
+} from '../../../src/training/contract/training-backend';
 import { withCachedStatus } from '../../../src/training/kubernetes/cached-status';
-import type { TrainingBackend, TrainingStatus } from '../../../src/training/contract/training-backend';
 
 const running = (step: number): TrainingStatus => ({ state: 'running', step, totalSteps: 9, policies: [] });
 

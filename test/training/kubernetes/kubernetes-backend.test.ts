@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { artifactStore, type ArtifactStore } from '../../../src/artifacts/artifact-store';
-import { checkCluster } from '../../../src/training/kubernetes/check-cluster';
+import { checkCluster } from '../../../src/training/kubernetes';
 import { connectCluster } from '../../../src/training/kubernetes/cluster-api';
 import { clusterJobs } from '../../../src/training/kubernetes/cluster-jobs';
 import { kubernetesBackend } from '../../../src/training/kubernetes/kubernetes-backend';
