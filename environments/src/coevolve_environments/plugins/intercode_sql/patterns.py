@@ -1,60 +1,36 @@
 """The clause patterns of the question generator, from easy (1) to hard (7).
 
-Seed and held-out tasks have a difficulty up to 5 by default. The harder patterns are those of tasks that are
-synthesized as harder ones.
+Seed and held-out tasks have a difficulty up to 5 by default; harder tasks are synthesized from the others.
 """
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
-from coevolve_environments.plugins.intercode_sql import combined_patterns as combined
-from coevolve_environments.plugins.intercode_sql import grouped_patterns as grouped
-from coevolve_environments.plugins.intercode_sql import joined_patterns as joined
-from coevolve_environments.plugins.intercode_sql import plain_patterns as plain
-from coevolve_environments.plugins.intercode_sql.pattern_query import PatternWriter
+from coevolve_environments.plugins.intercode_sql.link_forms import LINK_FORMS
+from coevolve_environments.plugins.intercode_sql.pattern_form import Form, PatternQuery
+from coevolve_environments.plugins.intercode_sql.profile import Profile
+from coevolve_environments.plugins.intercode_sql.table_forms import TABLE_FORMS
 
 
 class Pattern(NamedTuple):
     difficulty: int
-    write: PatternWriter
+    forms: tuple[Form, ...]
+    of_links: bool
+
+    def write(self, profile: Profile) -> Iterator[PatternQuery]:
+        """Writes every form for every table, or for every link of two tables."""
+        links = ({"link": link, "a": link.child, "b": link.parent} for link in profile.links)
+        tables = ({"e": entity} for entity in profile.entities)
+        for parts in links if self.of_links else tables:
+            for form in self.forms:
+                yield from form.queries(parts)
 
 
-PATTERNS: dict[str, Pattern] = {
-    "column": Pattern(1, plain.column),
-    "count": Pattern(1, plain.count),
-    "distinct": Pattern(1, plain.distinct),
-    "aggregate": Pattern(1, grouped.aggregate),
-    "columns": Pattern(2, plain.columns),
-    "equality": Pattern(2, plain.equality),
-    "count-equality": Pattern(2, plain.count_equality),
-    "comparison": Pattern(2, plain.comparison),
-    "order": Pattern(2, plain.order),
-    "aggregate-pair": Pattern(2, grouped.aggregate_pair),
-    "group-count": Pattern(2, grouped.group_count),
-    "between": Pattern(3, plain.between),
-    "like": Pattern(3, plain.like),
-    "order-limit": Pattern(3, plain.order_limit),
-    "columns-filter": Pattern(3, plain.columns_filter),
-    "aggregate-filter": Pattern(3, grouped.aggregate_filter),
-    "group-aggregate": Pattern(3, grouped.group_aggregate),
-    "group-order": Pattern(3, grouped.group_order),
-    "two-conditions": Pattern(4, plain.two_conditions),
-    "nested-average": Pattern(4, plain.nested_average),
-    "having": Pattern(4, grouped.having),
-    "most-common": Pattern(4, grouped.most_common),
-    "join": Pattern(4, joined.join),
-    "join-columns": Pattern(4, joined.join_columns),
-    "join-comparison": Pattern(4, joined.join_comparison),
-    "join-back": Pattern(5, joined.join_back),
-    "join-count": Pattern(5, joined.join_count),
-    "join-group": Pattern(5, joined.join_group),
-    "join-aggregate": Pattern(5, joined.join_aggregate),
-    "join-order": Pattern(5, joined.join_order),
-    "exclusion": Pattern(5, joined.exclusion),
-    "filter-most-common": Pattern(6, combined.filter_most_common),
-    "join-conditions": Pattern(6, combined.join_conditions),
-    "join-filter-order": Pattern(6, combined.join_filter_order),
-    "join-filter-count": Pattern(6, combined.join_filter_count),
-    "join-above-average": Pattern(7, combined.join_above_average),
-    "join-filter-having": Pattern(7, combined.join_filter_having),
-    "join-filter-most": Pattern(7, combined.join_filter_most),
-}
+def _patterns() -> dict[str, Pattern]:
+    forms = sorted((*TABLE_FORMS, *LINK_FORMS), key=lambda form: form.difficulty)
+    grouped = ((name, tuple(same)) for name, same in groupby(forms, key=lambda form: form.pattern))
+    return {name: Pattern(same[0].difficulty, same, same[0] in LINK_FORMS) for name, same in grouped}
+
+
+PATTERNS = _patterns()

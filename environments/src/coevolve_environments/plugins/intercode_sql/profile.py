@@ -4,11 +4,13 @@ import re
 import sqlite3
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 
 from coevolve_environments.plugins.intercode_sql.databases import Column, Databases, Table
-from coevolve_environments.plugins.intercode_sql.wording import row_names, words_of
+from coevolve_environments.plugins.intercode_sql.wording import article, owned, row_names, words_of
 
 MAX_VALUES = 10
+Value = str | int | float
 AGGREGATES = (("AVG", "average"), ("MAX", "maximum"), ("MIN", "minimum"), ("SUM", "total"))
 _NOT_ADDITIVE = {"year", "age", "rank", "position", "grade", "level", "rating", "ratings", "number", "height",
                  "expectancy", "percentage", "accelerate", "cylinders"}  # fmt: skip
@@ -26,16 +28,54 @@ class Field:
 
     name: str
     words: str
+    owned: str
+    """The words after the name of the table's row."""
     text: bool
     identifier: bool
     distinct: int
     longest: int
-    values: tuple[str | int | float, ...]
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def with_article(self) -> str:
+        return article(self.words)
 
     @cached_property
     def aggregates(self) -> tuple[tuple[str, str], ...]:
         """Returns the meaningful SQL functions with their words: years or ranks have no total."""
         return AGGREGATES[:-1] if _NOT_ADDITIVE & set(self.words.split()) else AGGREGATES
+
+    @property
+    def aggregate_pairs(self) -> list[tuple[str, ...]]:
+        return [(*first, *second) for first, second in permutations(self.aggregates, 2)]
+
+    @property
+    def inner_values(self) -> tuple[Value, ...]:
+        return self.values[1:-1]
+
+    @property
+    def some_values(self) -> tuple[Value, ...]:
+        return self.values[1:-1:2]
+
+    @property
+    def few_values(self) -> tuple[Value, ...]:
+        return self.values[:5]
+
+    @property
+    def ranges(self) -> list[tuple[Value, Value]]:
+        return list(zip(self.values[1:-2], self.values[3:], strict=False))
+
+    @property
+    def first_words(self) -> list[str]:
+        words = {str(value).split()[0] for value in self.values}
+        return sorted(word for word in words if len(word) > 2 and word.isalpha())
+
+    @property
+    def limits(self) -> list[int]:
+        return [count for count in (2, 3) if count < self.distinct]
 
 
 @dataclass(frozen=True)
@@ -47,12 +87,22 @@ class Entity:
     many: str
     rows: int
     fields: tuple[Field, ...]
-    key: str | None
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def with_article(self) -> str:
+        return article(self.one)
 
     @cached_property
     def shown(self) -> tuple[Field, ...]:
         """Returns the columns that a result may show."""
         return tuple(f for f in self.fields if not f.identifier and f.longest <= _MAX_SHOWN_CHARACTERS)
+
+    @property
+    def first_shown(self) -> tuple[Field, ...]:
+        return self.shown[:6]
 
     @cached_property
     def numbers(self) -> tuple[Field, ...]:
@@ -70,8 +120,33 @@ class Entity:
         return tuple(f for f in self.shown if 2 <= f.distinct <= maximum)
 
     @cached_property
+    def shown_texts(self) -> tuple[Field, ...]:
+        return tuple(f for f in self.shown if f.text)
+
+    @cached_property
     def texts(self) -> tuple[Field, ...]:
-        return tuple(f for f in self.shown if f.text and f.distinct > 1 and f.values)
+        return tuple(f for f in self.shown_texts if f.distinct > 1 and f.values)
+
+    @cached_property
+    def text_groups(self) -> tuple[Field, ...]:
+        return tuple(f for f in self.groups if f.text)
+
+    @cached_property
+    def equalities(self) -> list[tuple[Field, Value]]:
+        """Returns texts that several rows have: with one row left, the other clauses would change nothing.
+
+        At most three values each, because their combinations with the other clauses are many.
+        """
+        return [(d, v) for d in self.text_groups or self.texts for v in d.values[:3]]
+
+    @cached_property
+    def bounds(self) -> list[tuple[Field, Value]]:
+        """Returns each number with its middle value."""
+        return [(n, n.values[len(n.values) // 2]) for n in self.numbers if n.values]
+
+    @property
+    def limits(self) -> list[int]:
+        return [count for count in (2, 3, 5) if count < self.rows]
 
 
 @dataclass(frozen=True)
@@ -83,23 +158,13 @@ class Link:
     parent: Entity
     target: str
 
-    @property
-    def clause(self) -> str:
-        return self._joined("JOIN")
-
-    @property
-    def outer_clause(self) -> str:
-        """Keeps the child rows without parent."""
-        return self._joined("LEFT JOIN")
-
-    def _joined(self, join: str) -> str:
-        child, parent = self.child.name, self.parent.name
-        return f"{child} {join} {parent} ON {child}.{self.column} = {parent}.{self.target}"
+    def __str__(self) -> str:
+        """Returns the condition of a join."""
+        return f"{self.child}.{self.column} = {self.parent}.{self.target}"
 
 
 @dataclass(frozen=True)
 class Profile:
-    database: str
     entities: tuple[Entity, ...]
     links: tuple[Link, ...]
 
@@ -120,7 +185,7 @@ def read_profile(databases: Databases, name: str) -> Profile:
                 links.setdefault((table.name, key.table), set()).add(link)
     # A question cannot distinguish two links of the same tables, such as the two airports of a flight.
     unique = tuple(link for pair in links.values() if len(pair) == 1 for link in pair)
-    return Profile(name, tuple(entities.values()), unique)
+    return Profile(tuple(entities.values()), unique)
 
 
 def _entity(connection: sqlite3.Connection, table: Table) -> Entity:
@@ -128,7 +193,6 @@ def _entity(connection: sqlite3.Connection, table: Table) -> Entity:
     foreign = {key.column for key in table.foreign_keys}
     plain = [column for column in table.columns if _PLAIN_NAME.fullmatch(column.name)]
     fields = [_field(connection, table.name, column, column.name in foreign) for column in plain]
-    keys = [column.name for column in table.columns if column.primary]
     one, many = row_names(table.name)
     return Entity(
         name=table.name,
@@ -136,7 +200,6 @@ def _entity(connection: sqlite3.Connection, table: Table) -> Entity:
         many=many,
         rows=rows,
         fields=tuple(field for field in fields if field.distinct),
-        key=keys[0] if len(keys) == 1 else None,
     )
 
 
@@ -144,9 +207,11 @@ def _field(connection: sqlite3.Connection, table: str, column: Column, foreign: 
     query = f"select distinct {column.name} from {table} where {column.name} is not null order by 1"
     values = [_as_written(row[0]) for row in connection.execute(query)]
     text = any(isinstance(value, str) for value in values)
+    words = words_of(column.label)
     return Field(
         name=column.name,
-        words=words_of(column.label),
+        words=words,
+        owned=owned(row_names(table)[0], words),
         text=text,
         identifier=foreign
         or column.primary
@@ -159,7 +224,7 @@ def _field(connection: sqlite3.Connection, table: str, column: Column, foreign: 
     )
 
 
-def _as_written(value: object) -> str | int | float:
+def _as_written(value: object) -> Value:
     """Returns 1944.0 as 1944, which is equal in sqlite and the usual spelling."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -173,7 +238,7 @@ def _is_quotable(value: object) -> bool:
     return 0 < len(text) <= _MAX_VALUE_CHARACTERS and text == text.strip() and text.isprintable()
 
 
-def _spread(values: list[str | int | float]) -> tuple[str | int | float, ...]:
+def _spread(values: list[Value]) -> tuple[Value, ...]:
     if len(values) <= MAX_VALUES:
         return tuple(values)
     return tuple(values[round(i * (len(values) - 1) / (MAX_VALUES - 1))] for i in range(MAX_VALUES))
