@@ -1,5 +1,6 @@
 """Every intercode-sql task has one right answer: no ties, no arbitrary rows, no question with two queries."""
 
+import hashlib
 import random
 import re
 import sqlite3
@@ -180,3 +181,15 @@ def test_no_train_task_equals_a_held_out_task_with_other_columns_first(server: C
         for side in ("train", "held-out")
     )
     assert not train & held_out
+
+
+def test_the_generator_writes_the_queries_and_questions_of_release_0_1_0() -> None:
+    written = hashlib.sha256()
+    for name in wheel_databases().names:
+        profile = read_profile(wheel_databases(), name)
+        for label, pattern in PATTERNS.items():
+            for query in sorted(pattern.write(profile)):
+                written.update(
+                    repr((name, label, query.table, query.sql, query.questions, query.readings)).encode()
+                )
+    assert written.hexdigest() == "1d6cdbf5d662af24e04f1e1feafe2a30af51e40ef635ec74083be02278fcf6f7"
