@@ -8,8 +8,8 @@ import { campaignStore } from './campaign/campaigns';
 import { cleanupStore } from './campaign/cleanup';
 import { evaluationStore } from './training/evaluations';
 import { explorationStore } from './tasks/exploration';
-import { foundAttemptStore } from './trajectories/found-attempts';
-import { foundRunStore } from './training/found-runs';
+import { reusedAttemptStore } from './trajectories/reused-attempts';
+import { reusedRunStore } from './training/reused-runs';
 import { experimentCellStore } from './experiment/cells';
 import { experimentStore } from './experiment/experiments';
 import { feedbackSignalStore } from './trajectories/feedback-signals';
@@ -49,9 +49,9 @@ export const createStore = (pool: Pool) => ({
   preferencePairs: preferencePairStore(pool),
   trainingRuns: trainingRunStore(pool),
   trainingProgress: trainingProgressStore(pool),
-  foundRuns: foundRunStore(pool),
+  reusedRuns: reusedRunStore(pool),
   measuredSpeeds: measuredSpeedStore(pool),
-  foundAttempts: foundAttemptStore(pool),
+  reusedAttempts: reusedAttemptStore(pool),
   rlSteps: rlStepStore(pool),
   policies: policyStore(pool),
   promotionApprovals: promotionApprovalStore(pool),

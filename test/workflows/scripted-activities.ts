@@ -65,7 +65,7 @@ export function scriptedActivities(
         roles.map((role) => ({ role, policyId: policyOf(role), range: { from: 0, to: 2 }, tasksPerActivity: 1 })),
       ),
     countPlanned: () => Promise.resolve({ tasks: 1, tasksPerActivity: 1 }),
-    collectRollouts: () => Promise.resolve({ attempts: 1, found: 0 }),
+    collectRollouts: () => Promise.resolve({ attempts: 1, reused: 0 }),
     evaluatePolicy: ({ iteration }) => Promise.resolve({ score: 0.5 + iteration / 10 }),
     prepareTraining: ({ iteration, role }) =>
       Promise.resolve({ jobKey: trainingJobKey(name, iteration, role), rows: 1 }),
@@ -94,7 +94,7 @@ export function scriptedActivities(
     explore: () => Promise.resolve({ outcome: 'finished', turns: 1 }),
     judgeCandidates: () => Promise.resolve({ judged: 1 }),
     planSolving: () => Promise.resolve({ from: 0, to: 1 }),
-    solveCandidates: () => Promise.resolve({ attempts: 1, found: 0 }),
+    solveCandidates: () => Promise.resolve({ attempts: 1, reused: 0 }),
     judgeCalibration: () => Promise.resolve({ judged: 1 }),
     reflect: () => Promise.resolve({ usable: true }),
     endTraining: () => Promise.resolve({ ended: 0 }),

@@ -1,26 +1,15 @@
 import { cancellationSignal, heartbeat } from '@temporalio/activity';
-import { slidingWindow, type Range } from '../../domain/concurrency';
+import { slidingWindow } from '../../domain/concurrency';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
-import { maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
+import { maxConcurrentAttempts } from '../../domain/rollout/trajectory';
 import { attemptRange } from '../../specification/iteration-plan';
-import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { openJournals } from './attempt-journal';
-import { contentKeys, takeFoundAttempts, type ContentKeys } from './find-attempts';
-import type { PlannedAttempt } from './planned-attempt';
+import { contentKeys, reuseAttempts, type ContentKeys } from './reuse-attempts';
+import type { PlannedAttempt, RolloutBatch } from './planned-attempt';
 import { playAttempt } from './play-attempt';
 import { attemptReporter } from './report-attempts';
-
-/** A range of the plan with the policy that plays it. */
-export type RolloutBatch = IterationKey &
-  Range & {
-    purpose: Purpose;
-    /** null: the reference actions of the tasks are played, or the solver plays. */
-    policyId: string | null;
-    /** RL step that the attempts are for, from 1; 0 for other training. */
-    step: number;
-  };
 
 /**
  * Plays all attempts at a range of the plan concurrently and stores each trajectory as it finishes.
@@ -31,7 +20,7 @@ export type RolloutBatch = IterationKey &
  */
 export const collectRollouts = (deps: Dependencies) => {
   const report = attemptReporter(deps);
-  return async (batch: RolloutBatch): Promise<{ attempts: number; found: number }> => {
+  return async (batch: RolloutBatch): Promise<{ attempts: number; reused: number }> => {
     const { store } = deps;
     const campaign = await getCampaign(deps, batch.campaignId);
     const { spec } = campaign;
@@ -46,7 +35,7 @@ export const collectRollouts = (deps: Dependencies) => {
     const ids = planned.map(({ attempt }) => trajectoryId(attempt));
     const finished = await store.trajectories.findFinished(batch.campaignId, ids);
     const unfinished = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
-    const open = await takeFoundAttempts(deps, batch, unfinished);
+    const open = await reuseAttempts(deps, batch, unfinished);
 
     let turns = 0;
     const callbacks = { signal: cancellationSignal(), onTurn: () => heartbeat({ turns: ++turns, waiting: undefined }) };
@@ -59,7 +48,7 @@ export const collectRollouts = (deps: Dependencies) => {
         await report(batch, campaign);
       });
     await inTurn(deps, open.length > 0 ? batch.policyId : null, play);
-    return { attempts: planned.length, found: planned.length - open.length };
+    return { attempts: planned.length, reused: planned.length - open.length };
   };
 };
 

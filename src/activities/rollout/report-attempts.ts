@@ -10,7 +10,7 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import { plannedPerTask } from '../../specification/iteration-plan';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { Dependencies } from '../context/dependencies';
-import type { RolloutBatch } from './collect-rollouts';
+import type { RolloutBatch } from './planned-attempt';
 
 type Counting = { store: { attemptCounts: Pick<Dependencies['store']['attemptCounts'], 'count'> } };
 type Campaign = Pick<CampaignRow<CampaignSpec>, 'name' | 'spec'>;

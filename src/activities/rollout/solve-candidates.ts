@@ -6,6 +6,6 @@ import { collectRollouts } from './collect-rollouts';
 /** Plays the solver's attempts at a range of the plan. A retry repeats no stored attempt and pays no answer twice. */
 export const solveCandidates = (deps: Dependencies) => {
   const collect = collectRollouts(deps);
-  return (input: IterationKey & Range): Promise<{ attempts: number; found: number }> =>
+  return (input: IterationKey & Range): Promise<{ attempts: number; reused: number }> =>
     collect({ ...input, purpose: 'solving', policyId: null, step: 0 });
 };

@@ -5,7 +5,7 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import { gpusOf } from '../../specification/compute-settings';
 import { trainerSettings, type TrainerMethod } from '../../specification/trainer-settings';
 import type { NewTrainingRun, TrainingRunRow } from '../../store/training/training-runs';
-import { contentKeyOf, findPolicy } from './find-policy';
+import { contentKeyOf, reusePolicy } from './reuse-policy';
 import { importPolicy } from './import-policy';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { trainingData, type TrainingRequest } from './training-data';
@@ -30,8 +30,8 @@ export const prepareTraining =
     }
     const run = stored ?? (await saveRun(deps, { ...request, method }, jobKey, spec));
     if (!run) return null;
-    const found = await findPolicy(deps, run, request.epoch);
-    return { jobKey, rows: run.datasetRows, ...(found ? { policyId: found } : {}) };
+    const reused = await reusePolicy(deps, run, request.epoch);
+    return { jobKey, rows: run.datasetRows, ...(reused ? { policyId: reused } : {}) };
   };
 
 async function saveRun(

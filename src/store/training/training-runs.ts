@@ -28,7 +28,7 @@ export type TrainingRunRow = {
   /** Hash of everything that determines the policy; null: no other campaign finds it. */
   contentKey: string | null;
   /** Key of the equal job that trained the policy; null: this job trained it. */
-  foundFrom: string | null;
+  reusedFrom: string | null;
   status: 'submitted' | 'succeeded' | 'failed';
   policyId: string | null;
 };
@@ -37,7 +37,7 @@ type DefaultedFields = 'referencePolicy' | 'steps' | 'initialState' | 'gpus' | '
 
 export type NewTrainingRun = Omit<
   TrainingRunRow,
-  'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState' | 'foundFrom' | DefaultedFields
+  'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState' | 'reusedFrom' | DefaultedFields
 > &
   Partial<Pick<TrainingRunRow, DefaultedFields>>;
 
@@ -47,7 +47,7 @@ const columns = `job_key as "jobKey", campaign_id as "campaignId", iteration, ro
   base_policy as "basePolicy", dataset_sha256 as "datasetSha256", dataset_uri as "datasetUri",
   dataset_rows as "datasetRows", settings, seed, backend, status, policy_id as "policyId",
   reference_policy as "referencePolicy", steps, initial_state as "initialState", final_state as "finalState",
-  gpus, content_key as "contentKey", found_from as "foundFrom"`;
+  gpus, content_key as "contentKey", found_from as "reusedFrom"`;
 
 export const trainingRunStore = (pool: Pool) => ({
   /**

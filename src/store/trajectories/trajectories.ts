@@ -23,7 +23,7 @@ export type NewTrajectory = AttemptKey & {
   promptTokens: number;
   completionTokens: number;
   seconds: number;
-  /** Hash of everything that determines the attempt; null: other campaigns do not find it. */
+  /** Hash of everything that determines the attempt. Is null for an attempt that other campaigns do not reuse. */
   contentKey: string | null;
 };
 

@@ -1,6 +1,6 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import type { RolloutBatch } from '../../activities/rollout/collect-rollouts';
+import type { RolloutBatch } from '../../activities/rollout/planned-attempt';
 import { slidingWindow, splitRange } from '../../domain/concurrency';
 import { profiles } from '../temporal/activity-profiles';
 import { handleControl } from '../temporal/control';

@@ -54,7 +54,7 @@ test('attempts wait for a full environment and none fails, in several activities
   };
   const results = await Promise.all([shard(0, 4), shard(4, 8), shard(8, 12)]);
 
-  expect(results).toEqual(results.map(() => ({ attempts: 4, found: 0 })));
+  expect(results).toEqual(results.map(() => ({ attempts: 4, reused: 0 })));
   const { rows } = await judging.pool.query<{ outcome: string; reward: number; count: number }>(
     `select outcome, reward, count(*)::int from trajectories where campaign_id = $1 group by 1, 2`,
     [key.campaignId],
@@ -74,5 +74,5 @@ test('a task without reference actions is not played in the expert rollouts', as
   ]);
   await services.store.tasks.plan(key, 'expert', [tasks[0]!.id, tasks[1]!.id]);
   const input = { ...key, purpose: 'expert' as const, policyId: null, step: 0, from: 0, to: 2 };
-  await expect(inActivity(() => collectRollouts(services)(input))).resolves.toEqual({ attempts: 1, found: 0 });
+  await expect(inActivity(() => collectRollouts(services)(input))).resolves.toEqual({ attempts: 1, reused: 0 });
 });

@@ -1,7 +1,8 @@
 import { tmpdir } from 'node:os';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { randomUUID } from 'node:crypto';
-import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
+import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import type { RolloutBatch } from '../../../src/activities/rollout/planned-attempt';
 import { seedTasks } from '../../../src/activities/plan/seed-tasks';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';

@@ -94,7 +94,7 @@ test('an unknown policy is loaded from the artifact store, once for all attempts
   const server = await policyServer({ unloads: false });
   const { policyId, result } = await play(server.url);
   server.stop();
-  expect(result).toEqual({ attempts: 2, found: 0 });
+  expect(result).toEqual({ attempts: 2, reused: 0 });
   const loads = server.requests.filter(({ path }) => path === '/v1/load_lora_adapter');
   expect(loads).toEqual([
     { path: '/v1/load_lora_adapter', lora_name: policyId, lora_path: artifactStore(tmpdir()).policyPath(policyId) },
@@ -175,7 +175,7 @@ test.each<[string, (name: string) => object]>([
   const policy = { source: 'imported', model: 'any', functions: 'template' } as const;
   const { campaignId, result } = await play(server.url, { attempts: 1 }, { environment, policy });
   server.stop();
-  expect(result).toEqual({ attempts: 1, found: 0 });
+  expect(result).toEqual({ attempts: 1, reused: 0 });
   const { rows } = await judging.pool.query<{ observation: ChatMessage[] }>(
     'select t.observation from trajectory_turns t where t.campaign_id = $1::integer',
     [campaignId],

@@ -2,7 +2,8 @@ import { tmpdir } from 'node:os';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 // Plays a batch of rollouts like a rollout worker. Run by `runProgram`.
 import type { Dependencies } from '../../../src/activities/context/dependencies';
-import { collectRollouts, type RolloutBatch } from '../../../src/activities/rollout/collect-rollouts';
+import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import type { RolloutBatch } from '../../../src/activities/rollout/planned-attempt';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import type { EnvironmentEndpoint } from '../../../src/envs/server/endpoint';
 import { environmentData } from '../../../src/envs/server/environment-data';

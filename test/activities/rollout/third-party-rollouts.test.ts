@@ -73,7 +73,7 @@ real('a campaign plays the tasks of a server that uses the official package', as
   const policyId = await addPolicy({ store, pool, campaignId: key.campaignId, name, key }, { id: hash('c') });
   policy.setScript(['50', '2', 'seven', '7']); // with the secrets of train tasks 0 and 1, and an invalid guess
   const input = { ...key, purpose: 'train' as const, policyId, step: 0, from: 0, to: 20 };
-  await expect(inActivity(() => collectRollouts(services)(input))).resolves.toEqual({ attempts: 80, found: 0 });
+  await expect(inActivity(() => collectRollouts(services)(input))).resolves.toEqual({ attempts: 80, reused: 0 });
 
   const { rows } = await pool.query<{ outcome: string; reward: number; turns: number; count: number }>(
     `select outcome, reward, turn_count as turns, count(*)::int from trajectories

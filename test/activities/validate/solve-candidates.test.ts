@@ -65,7 +65,7 @@ test('a candidate is admitted if an attempt that sees its query alone reaches th
   model.answerBy(solverOf(candidates.slice(0, 1)));
   const before = model.log.length;
   await expect(planSolving(services)({ ...key, refill: 0 })).resolves.toEqual({ from: 0, to: candidates.length });
-  await expect(solve(made)).resolves.toEqual({ attempts: 2 * candidates.length, found: 0 });
+  await expect(solve(made)).resolves.toEqual({ attempts: 2 * candidates.length, reused: 0 });
   for (const { messages } of model.log.slice(before))
     for (const { referenceActions } of candidates)
       expect(messages[0]!.content).not.toContain(referenceActions.find((action) => action !== 'submit'));
@@ -97,6 +97,6 @@ test('repeated attempts of the solver are found stored, and their answers are pa
       `delete from ${table} where campaign_id = $1 and ${id} like '1/solving/%' and ${id} like $2`,
       [key.campaignId, `%${candidates[0]!.id}%`],
     );
-  await expect(solve(made)).resolves.toEqual({ attempts: 2 * candidates.length, found: 2 * candidates.length - 2 });
+  await expect(solve(made)).resolves.toEqual({ attempts: 2 * candidates.length, reused: 2 * candidates.length - 2 });
   expect(model.log).toHaveLength(calls);
 });

@@ -30,13 +30,13 @@ async function campaignOf(model: string, changes: object = {}) {
 type Campaign = Awaited<ReturnType<typeof campaignOf>>;
 
 /** Stores a succeeded job whose updates had these speeds. */
-async function job({ store, key, name }: Campaign, speeds: readonly number[], foundFrom: string | null = null) {
+async function job({ store, key, name }: Campaign, speeds: readonly number[], reusedFrom: string | null = null) {
   const jobKey = `campaign/${name}/${randomUUID()}`;
   await store.trainingRuns.save(key, trainingRun(jobKey), []);
   const updates = speeds.map((speed, i) => ({ step: i + 1, tokens_per_s: speed }));
   await store.trainingProgress.save({ jobKey, epoch: key.epoch }, updates);
   await store.trainingRuns.succeed({ jobKey, epoch: key.epoch }, hash('a'), { tokens: 9, seconds: 9 });
-  await database.pool.query('update training_runs set found_from = $2 where job_key = $1', [jobKey, foundFrom]);
+  await database.pool.query('update training_runs set found_from = $2 where job_key = $1', [jobKey, reusedFrom]);
 }
 
 test('the speed of a job is the harmonic mean of its updates, and that of several their median', async () => {

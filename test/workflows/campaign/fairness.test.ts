@@ -24,7 +24,7 @@ test('memo, heartbeat timeouts, retries and weight of a campaign apply to all it
   };
   const script = scriptedActivities('carried', {
     planIteration: () => Promise.resolve(record()),
-    collectRollouts: () => Promise.resolve({ attempts: 1, found: 0 }).finally(record),
+    collectRollouts: () => Promise.resolve({ attempts: 1, reused: 0 }).finally(record),
     submitTraining: () => Promise.resolve(record()),
   });
   const workflowId = 'campaign/carried';
@@ -68,7 +68,7 @@ async function race(entrants: Entrant[], work: (played: string[]) => Promise<voi
     await gate;
     played.push(Context.current().info.workflowExecution!.workflowId.split('/')[1]!);
     await sleep(attemptMs);
-    return { attempts: 1, found: 0 };
+    return { attempts: 1, reused: 0 };
   }
   const options = { maxConcurrentActivityTaskExecutions: slots, interceptors: { activity: [autoHeartbeat] } };
   const runAll = async () => {

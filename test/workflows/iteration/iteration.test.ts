@@ -129,7 +129,7 @@ test('if one of two concurrent rollouts fails, only this rollout is retried', as
     collectRollouts: ({ policyId, purpose }) =>
       fails && purpose === 'train' && policyId?.startsWith('failure')
         ? Promise.reject(failure('rollout failed'))
-        : Promise.resolve({ attempts: 1, found: 0 }),
+        : Promise.resolve({ attempts: 1, reused: 0 }),
   });
   await run('two-agents', { recipe: 'co-evolving-agents', iterations: 1 }, script, async () => {
     await parked('two-agents');
@@ -235,7 +235,7 @@ test('agents whose models the policy server holds only one at a time play one af
       together = Math.max(together, new Set(playing).size);
       await new Promise((resolve) => setTimeout(resolve, 20));
       playing.splice(playing.indexOf(policyId!), 1);
-      return { attempts: 1, found: 0 };
+      return { attempts: 1, reused: 0 };
     },
   });
   await run('in-turn', start, script);

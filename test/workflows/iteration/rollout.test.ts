@@ -34,7 +34,7 @@ test('four activities of a shard run concurrently, and after a pause they end an
     async collectRollouts({ from }) {
       await gate;
       ended.push(from);
-      return { attempts: 1, found: 0 };
+      return { attempts: 1, reused: 0 };
     },
   });
   await temporal.withWorkers(queues, script.activities, async () => {

@@ -123,12 +123,12 @@ test('the attempts of a rollout are shown in the details of its campaign, by at 
   const script = scriptedActivities('attempts', {
     countPlanned: () => Promise.resolve({ tasks: 4, tasksPerActivity: 1 }),
     async collectRollouts(batch) {
-      if (batch.purpose !== 'expert') return { attempts: 1, found: 0 };
+      if (batch.purpose !== 'expert') return { attempts: 1, reused: 0 };
       const report = attemptReporter({ store: { attemptCounts } }, 0); // a worker of its own
       for (done = 0; done <= 1_200; done += 10) await report(batch, { name: 'attempts', spec });
       reported += 1;
       await until(() => Promise.resolve(gate.open));
-      return { attempts: 1, found: 0 };
+      return { attempts: 1, reused: 0 };
     },
   });
   await withWorkers(script, async () => {

@@ -7,7 +7,7 @@ export type OpenAttempt = { id: string; contentKey: string };
 type Batch = IterationKey & { policyId: string };
 
 /** Attempts that a campaign takes from others instead of playing them: equal content gives equal rows. */
-export const foundAttemptStore = (pool: Pool) => ({
+export const reusedAttemptStore = (pool: Pool) => ({
   /**
    * Lists the other campaigns that may have attempts for this one: those with the policy, with `compute.reuse`, and
    * without lists of functions, whose rows an attempt refers to.
@@ -25,7 +25,8 @@ export const foundAttemptStore = (pool: Pool) => ({
 
   /**
    * Copies the scored attempts of the sources that have the id and the content of open attempts, with their turns, and
-   * returns the ids of all that are stored then. An attempt that was stored meanwhile stays.
+   * returns the ids of all that are stored then. An attempt that was stored meanwhile stays. Every column is copied but for
+   * the few that name the copy: a column of a later migration needs no change here.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
@@ -35,30 +36,28 @@ export const foundAttemptStore = (pool: Pool) => ({
       `with wanted as (
          select * from unnest($4::text[], $5::text[]) as w (id, content_key)
        ), source as (
-         select distinct on (t.id) t.*
+         select distinct on (t.id) t as original
          from wanted w join trajectories t on t.id = w.id and t.content_key = w.content_key
          where t.campaign_id = any ($6::integer[]) and t.outcome = 'scored'
          order by t.id, t.found_from is not null, t.campaign_id
        ), stored as (
-         insert into trajectories (campaign_id, id, iteration, purpose, task_id, policy_id, attempt, epoch, seed, outcome,
-           reward, raw_score, stop_reason, fault, opening, turn_count, prompt_tokens, completion_tokens, seconds,
-           content_key, found_from)
-         select i.campaign_id, s.id, s.iteration, s.purpose, s.task_id, s.policy_id, s.attempt, i.epoch, s.seed, s.outcome,
-           s.reward, s.raw_score, s.stop_reason, s.fault, s.opening, s.turn_count, s.prompt_tokens, s.completion_tokens,
-           s.seconds, s.content_key, coalesce(s.found_from, s.campaign_id)
+         insert into trajectories
+         select copied.*
          from source s cross join iterations i
+         cross join lateral jsonb_populate_record(s.original, jsonb_build_object('campaign_id', i.campaign_id,
+           'epoch', i.epoch, 'found_from', coalesce((s.original).found_from, (s.original).campaign_id),
+           'recorded_at', now())) as copied
          where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
          for share of i
          on conflict do nothing
          returning campaign_id, id
        ), bodies as (
-         insert into trajectory_turns (campaign_id, trajectory_id, ordinal, action, observation, prompt_token_ids,
-           token_ids, logprobs)
-         select stored.campaign_id, stored.id, b.ordinal, b.action, b.observation, b.prompt_token_ids, b.token_ids,
-           b.logprobs
+         insert into trajectory_turns
+         select copied.*
          from stored
-         join source s on s.id = stored.id
-         join trajectory_turns b on b.campaign_id = s.campaign_id and b.trajectory_id = s.id
+         join source s on (s.original).id = stored.id
+         join trajectory_turns b on b.campaign_id = (s.original).campaign_id and b.trajectory_id = stored.id
+         cross join lateral jsonb_populate_record(b, jsonb_build_object('campaign_id', stored.campaign_id)) as copied
          where b.campaign_id = any ($6::integer[])
        ), journal as (
          delete from turn_journal j using stored
@@ -72,4 +71,4 @@ export const foundAttemptStore = (pool: Pool) => ({
   },
 });
 
-export type FoundAttemptStore = ReturnType<typeof foundAttemptStore>;
+export type ReusedAttemptStore = ReturnType<typeof reusedAttemptStore>;

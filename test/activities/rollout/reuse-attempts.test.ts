@@ -9,7 +9,7 @@ let first: OpenRollout;
 beforeAll(async () => {
   rollouts = await startRollouts();
   first = await open();
-  await expect(play(first)).resolves.toEqual({ found: 0, requests: first.actions.length });
+  await expect(play(first)).resolves.toEqual({ reused: 0, requests: first.actions.length });
 });
 afterAll(() => rollouts.stop());
 
@@ -26,12 +26,12 @@ async function open({ environment = sql, attempts = 1, repeatable = true, change
   return rollout;
 }
 
-/** Plays a rollout; returns how many attempts were found, and how many actions were asked for. */
+/** Plays a rollout; returns how many attempts were reused, and how many actions were asked for. */
 async function play({ input, actions }: OpenRollout, version: string | null = 'this') {
   rollouts.policy.setScript(actions);
   const services = { ...rollouts.services, serverVersion: () => Promise.resolve(version) };
-  const { found } = await inActivity(() => collectRollouts(services)(input));
-  return { found, requests: rollouts.policy.requests.length };
+  const { reused } = await inActivity(() => collectRollouts(services)(input));
+  return { reused, requests: rollouts.policy.requests.length };
 }
 
 const paidOf = async ({ input }: OpenRollout) =>
@@ -39,7 +39,7 @@ const paidOf = async ({ input }: OpenRollout) =>
 
 test('an attempt that an equal campaign has played is copied with its turns, and costs nothing', async () => {
   const second = await open();
-  await expect(play(second)).resolves.toEqual({ found: 1, requests: 0 });
+  await expect(play(second)).resolves.toEqual({ reused: 1, requests: 0 });
   await expect(storedOf(rollouts, second)).resolves.toEqual(await storedOf(rollouts, first));
   const [own, copied] = [await paidOf(first), await paidOf(second)];
   for (const measure of ['environmentAttempts', 'rolloutTokens'] as const) {
@@ -49,9 +49,26 @@ test('an attempt that an equal campaign has played is copied with its turns, and
   expect(copied.wallSeconds.nominal).toBeGreaterThan(copied.wallSeconds.paid);
 });
 
+test('a column that a later migration adds is copied too', async () => {
+  const { pool } = rollouts.database;
+  for (const table of ['trajectories', 'trajectory_turns']) {
+    await pool.query(`alter table ${table} add column later text`);
+    await pool.query(`update ${table} set later = 'kept' where campaign_id = $1`, [first.input.campaignId]);
+  }
+  const copy = await open();
+  await expect(play(copy)).resolves.toEqual({ reused: 1, requests: 0 });
+  for (const table of ['trajectories', 'trajectory_turns']) {
+    const { rows } = await pool.query(`select distinct later from ${table} where campaign_id = $1`, [
+      copy.input.campaignId,
+    ]);
+    expect(rows).toEqual([{ later: 'kept' }]);
+    await pool.query(`alter table ${table} drop column later`);
+  }
+});
+
 test('only the attempts that no other campaign has are played', async () => {
   const more = await open({ attempts: 3 });
-  await expect(play(more)).resolves.toEqual({ found: 1, requests: 2 * more.actions.length });
+  await expect(play(more)).resolves.toEqual({ reused: 1, requests: 2 * more.actions.length });
 });
 
 test.each<[string, Options, string | null]>([
@@ -64,12 +81,12 @@ test.each<[string, Options, string | null]>([
   ['on servers of unknown version', {}, null],
 ])('a campaign %s plays its attempts', async (_name, options, version) => {
   const other = await open(options);
-  await expect(play(other, version)).resolves.toMatchObject({ found: 0, requests: other.actions.length });
+  await expect(play(other, version)).resolves.toMatchObject({ reused: 0, requests: other.actions.length });
 });
 
 test('attempts that refer to lists of functions are played', async () => {
   const [one, other] = [await open({ environment: { name: 'bfcl' } }), await open({ environment: { name: 'bfcl' } })];
-  for (const each of [one, other]) await expect(play(each)).resolves.toMatchObject({ found: 0 });
+  for (const each of [one, other]) await expect(play(each)).resolves.toMatchObject({ reused: 0 });
 });
 
 test('a later run that owns the iteration keeps an earlier one from copying', async () => {
@@ -84,9 +101,9 @@ test('a copy outlives the campaign that played it, and is copied again', async (
   const origin = await open({ changes: { seed: 8 } });
   await play(origin);
   const rows = await storedOf(rollouts, origin);
-  await expect(play(copy)).resolves.toMatchObject({ found: 1 });
+  await expect(play(copy)).resolves.toMatchObject({ reused: 1 });
   await rollouts.database.pool.query('delete from campaigns where id = $1', [origin.input.campaignId]);
   const third = await open({ changes: { seed: 8 } });
-  await expect(play(third)).resolves.toEqual({ found: 1, requests: 0 });
+  await expect(play(third)).resolves.toEqual({ reused: 1, requests: 0 });
   await expect(storedOf(rollouts, third)).resolves.toEqual(rows);
 });

@@ -34,7 +34,7 @@ export async function contentKeys(
 }
 
 /** Stores the attempts that another campaign has played with equal content; returns the ones that are left to play. */
-export async function takeFoundAttempts<T extends Omit<PlannedAttempt, 'journal'>>(
+export async function reuseAttempts<T extends Omit<PlannedAttempt, 'journal'>>(
   { store }: Pick<Dependencies, 'store'>,
   { policyId, ...key }: IterationKey & { policyId: string | null },
   open: readonly T[],
@@ -44,8 +44,8 @@ export async function takeFoundAttempts<T extends Omit<PlannedAttempt, 'journal'
   );
   if (policyId === null || wanted.length === 0) return [...open];
   const batch = { ...key, policyId };
-  const sources = await store.foundAttempts.listSources(batch);
+  const sources = await store.reusedAttempts.listSources(batch);
   if (sources.length === 0) return [...open];
-  const taken = await store.foundAttempts.take(batch, wanted, sources);
+  const taken = await store.reusedAttempts.take(batch, wanted, sources);
   return open.filter(({ attempt }) => !taken.has(trajectoryId(attempt)));
 }

@@ -14,24 +14,24 @@ export async function contentKeyOf({ trainerVersion }: Dependencies, job: Conten
 }
 
 /**
- * Returns the policy of an equal job of another campaign, with which the job then ends; null: the job must be trained. A
- * damaged or deleted policy is not found. A repeated call returns the policy that an earlier one has found.
+ * Ends the job with the policy of an equal job of another campaign, and returns it; null means that the job must be
+ * trained. A damaged or deleted policy is not reused. A repeated call returns the policy that an earlier one has reused.
  *
  * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
  */
-export async function findPolicy(
+export async function reusePolicy(
   { store, artifacts }: Dependencies,
   run: TrainingRunRow,
   epoch: number,
 ): Promise<string | null> {
-  const { jobKey, contentKey, foundFrom, policyId: known } = run;
-  if (foundFrom) return known;
+  const { jobKey, contentKey, reusedFrom, policyId: known } = run;
+  if (reusedFrom) return known;
   if (!contentKey || known) return null;
-  for (const { jobKey: source, policyId } of await store.foundRuns.listEqual(jobKey)) {
+  for (const { jobKey: source, policyId } of await store.reusedRuns.listEqual(jobKey)) {
     const problem = await findProblem(artifacts.policyPath(policyId), policyId);
     if (problem) log.warn('an equal policy is trained again', { jobKey, source, policyId, problem });
-    else if (await store.foundRuns.take({ jobKey, epoch }, source)) return policyId;
+    else if (await store.reusedRuns.take({ jobKey, epoch }, source)) return policyId;
   }
   const after = await store.trainingRuns.get(jobKey);
-  return after.foundFrom ? after.policyId : null; // a concurrent call has found it
+  return after.reusedFrom ? after.policyId : null; // a concurrent call has reused one
 }

@@ -5,7 +5,7 @@ import { assertJobEpoch, type JobKey } from '../database/epoch';
 export type EqualRun = { jobKey: string; policyId: string };
 
 /** Policies that a campaign uses again instead of training them: equal content gives equal bytes. */
-export const foundRunStore = (pool: Pool) => ({
+export const reusedRunStore = (pool: Pool) => ({
   /** Lists the succeeded jobs of other campaigns with the content of this job, those that trained their policy first. */
   async listEqual(jobKey: string): Promise<EqualRun[]> {
     const { rows } = await pool.query<EqualRun>(
@@ -56,4 +56,4 @@ export const foundRunStore = (pool: Pool) => ({
   },
 });
 
-export type FoundRunStore = ReturnType<typeof foundRunStore>;
+export type ReusedRunStore = ReturnType<typeof reusedRunStore>;

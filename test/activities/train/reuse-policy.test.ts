@@ -29,7 +29,7 @@ let root: string;
 let first: TaskCampaign;
 beforeAll(async () => {
   database = await freshDatabase();
-  root = mkdtempSync(path.join(tmpdir(), 'coevolve-find-policy-'));
+  root = mkdtempSync(path.join(tmpdir(), 'coevolve-reuse-policy-'));
   first = await campaign();
   expect(await start(first)).toEqual(['trained', 'trained']);
 });
@@ -118,7 +118,7 @@ test('a search that is killed, repeated and concurrent leaves one result', async
   const { services, store } = made;
   const killed = {
     ...services,
-    store: { ...store, foundRuns: { ...store.foundRuns, take: () => Promise.reject(new Error('killed')) } },
+    store: { ...store, reusedRuns: { ...store.reusedRuns, take: () => Promise.reject(new Error('killed')) } },
   };
   await expect(prepare(made, 'base', killed)).rejects.toThrow('killed');
   const results = await Promise.all(Array.from({ length: 4 }, () => prepare(made, 'base')));
@@ -143,7 +143,7 @@ test('another seed, another trainer, or no reuse in one of both is no equal job'
   expect((await prepare(without, 'base')).policyId).toBeUndefined();
   expect(await without.store.trainingRuns.get(`campaign/${without.name}/iteration/0/train/base`)).toMatchObject({
     contentKey: null,
-    foundFrom: null,
+    reusedFrom: null,
   });
 });
 
