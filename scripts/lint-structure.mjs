@@ -1,12 +1,13 @@
-// Checks the structure of src/: no folder has more than 30 files, and imports between folders form no circle. In Python,
-// imports between packages and between files form no circle either; those inside of functions and for types alone count.
-// Checks also that each row of the threat table in docs/security.md has tests, and that these exist.
+// Checks the structure of src/: no folder has more than 30 files, and imports between folders and between files form no
+// circle. In Python, imports between packages and between files form no circle either. Imports inside of functions and of
+// types alone count. Checks also that each row of the threat table in docs/security.md has tests, and that these exist.
+// Reads the repository, or the folder that is given as argument.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const maxFiles = 30;
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url));
 const files = filesIn(path.join(root, 'src'), '.ts');
 const pythonSources = ['trainer/src', 'environments/src', 'statistics/src'].map((name) => path.join(root, name));
 const pythonFiles = pythonSources.flatMap((source) => filesIn(source, '.py'));
@@ -15,6 +16,7 @@ const tsArrows = files.flatMap((file) => importsOf(file).map((target) => [file, 
 const problems = [
   ...overfullFolders(),
   ...circles('folders', tsArrows, path.dirname),
+  ...circles('files', tsArrows, (file) => file),
   ...circles('packages', pythonArrows, packageOf),
   ...circles('files', pythonArrows, (file) => file),
   ...threatsWithoutTests(),

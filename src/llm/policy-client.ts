@@ -7,11 +7,9 @@ import { answerBounds, type JsonBounds } from '../input/json-bounds';
 import { listOf } from '../input/list-of';
 import { patientFetch } from '../requests/patient-fetch';
 import { ModelError, policyServer, toModelError } from './model-error';
-import { policyTurns } from './policy-turns';
+import { policyTurns, type PolicyEndpoint } from './policy-turns';
 import { completion, logprobsOf, problemOf, toAction, type Completion } from './policy-answer';
 import type { VocabularyOf } from './policy-vocabulary';
-
-export type PolicyEndpoint = { url: string; token?: string | undefined };
 
 /** `vocabularyOf` limits the token ids of answers; without it they are limited only by their column. */
 type PolicyServer = PolicyEndpoint & { vocabularyOf?: VocabularyOf };

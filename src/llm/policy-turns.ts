@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { messageOf } from '../errors/errors';
 import { patientFetch } from '../requests/patient-fetch';
 import { ModelError, policyServer } from './model-error';
-import type { PolicyEndpoint } from './policy-client';
+
+export type PolicyEndpoint = { url: string; token?: string | undefined };
 
 export type TurnRequest = {
   policyId: string;

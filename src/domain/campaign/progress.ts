@@ -1,5 +1,4 @@
 import type { Phase } from './phases';
-import type { PhaseSeconds } from './remaining-time';
 
 /** A planned phase of an iteration. */
 export type PhaseProgress = {
@@ -9,6 +8,9 @@ export type PhaseProgress = {
   /** null: not committed yet, or paused, parked or repeated meanwhile, so that the time says nothing about the next one. */
   seconds: number | null;
 };
+
+/** Seconds that a phase took in earlier iterations, newest last. */
+export type PhaseSeconds = Partial<Record<Phase, readonly number[]>>;
 
 /** Spending of a campaign on models and training. `limit`: null for no limit. */
 export type SpendingProgress = Record<'committed' | 'limit', { llmTokens: number | null; usd: number | null }>;

@@ -1,8 +1,5 @@
 import type { Phase } from './phases';
-import type { PhaseProgress } from './progress';
-
-/** Seconds that a phase took in earlier iterations, newest last. */
-export type PhaseSeconds = Partial<Record<Phase, readonly number[]>>;
+import type { PhaseProgress, PhaseSeconds } from './progress';
 
 /** Estimate of the seconds to the end of a campaign. */
 export type RemainingTime = {
