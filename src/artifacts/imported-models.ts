@@ -91,12 +91,3 @@ export async function findModel(artifacts: ArtifactStore, name: string): Promise
   const text = await readFile(artifacts.modelPath(name), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : (JSON.parse(text) as ImportedModel);
 }
-
-/** Returns the parameter count of a policy's imported model, or the one that its settings state; null without either. */
-export async function parametersOf(
-  artifacts: ArtifactStore,
-  { model, parameters }: { model: string | null; parameters: number | null },
-): Promise<number | null> {
-  const imported = model === null ? undefined : await findModel(artifacts, model);
-  return imported?.parameters ?? parameters;
-}

@@ -1,6 +1,5 @@
 import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
-import { scratchParameters } from './training-rate';
 
 /** Sizes of a decoder, from which its memory follows. */
 export type ModelShape = {
@@ -134,6 +133,13 @@ export const unknownShape = (parameters: number): ModelShape => ({
   vocabularySize: 0,
   positions: 0,
 });
+
+/** Returns the parameter count of the policy in `training.init`: a decoder with gated feed-forward layers and a tied head. */
+function scratchParameters({ training: { init } }: CampaignSpec): number {
+  const { vocabularySize, hiddenSize, layers, heads, kvHeads, headDim, feedForwardSize } = init;
+  const attention = 2 * hiddenSize * (heads + kvHeads) * headDim;
+  return vocabularySize * hiddenSize + layers * (attention + 3 * hiddenSize * feedForwardSize);
+}
 
 /** Returns the shape of a policy from scratch. */
 export const scratchShape = (spec: CampaignSpec): ModelShape => {

@@ -1,7 +1,6 @@
 import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
-import { computedSpread, trainingRate, type MeasuredSpeed } from './training-rate';
 
 /** Estimated amounts; null if there is no basis for an estimate. */
 export type TrainingAmounts = {
@@ -35,14 +34,30 @@ export type MeasuredLengths = {
 /** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
 export const measuredTraining = { tokensPerTrajectory: 105, secondsToStart: 8 };
 
-export type TrainingBasis = {
-  /** Parameter count of the imported model; null if it is not imported yet. */
-  parameters: number | null;
-  /** null if no trajectory was measured. */
-  lengths: MeasuredLengths | null;
-  /** Tokens per second of a job on this machine; null: computed. */
-  measured: MeasuredSpeed | null;
+/** A speed that was measured on this machine, in units per second. The true one is within `spread` times it. */
+export type MeasuredSpeed = { rate: number; spread: number; basis: string };
+
+/** Speeds that are null were not measured. */
+export type MeasuredSpeeds = {
+  /** Tokens per second of a training job. */
+  training: MeasuredSpeed | null;
+  /** Attempts per second of a rollout. */
+  attempts: MeasuredSpeed | null;
+  /** Explains a missing speed, with the next command. */
+  unknown: string;
 };
+
+/** Returns the parts of a spec that determine its speeds. A campaign with the same parts has the same speeds. */
+export function speedKey({ policy, compute, training, environment }: CampaignSpec, hasGpus: boolean) {
+  const { source, model, id, adapter, precision } = policy;
+  const { reuse: _, pricePerGpuHour: __, device, ...how } = compute;
+  return {
+    policy: { source, model, id, adapter, precision },
+    init: source === 'scratch' ? training.init : {},
+    compute: hasGpus ? { ...how, device } : how, // without a GPU every device is the CPU
+    environment: environment.name,
+  };
+}
 
 /**
  * Estimates the training effort of each phase.
@@ -52,24 +67,22 @@ export type TrainingBasis = {
 export function estimateTraining(
   spec: CampaignSpec,
   played: readonly number[],
-  { parameters, lengths, measured }: TrainingBasis,
+  lengths: MeasuredLengths | null,
+  { training, unknown }: MeasuredSpeeds,
 ): TrainingEstimate {
-  const computed = trainingRate(spec, parameters);
-  const tokensPerS = measured?.rate ?? computed.tokensPerS;
-  const { spread, basis } = measured ?? { spread: computedSpread, basis: computed.basis };
   const work = workByPhase(spec, played, (method) => tokensPerRow(spec, method, lengths));
   const phases = work.map(({ tokens, methods: _, ...phase }) => ({
     ...phase,
-    ...costOf(spec, phase.jobs, tokens, tokensPerS),
+    ...costOf(spec, phase.jobs, tokens, training?.rate ?? null),
   }));
   const methods = new Set(work.flatMap((phase) => phase.methods));
   const perRow = [...new Set([...methods].map((method) => tokensPerRow(spec, method, lengths)))].join(' or ');
-  const speed = tokensPerS === null ? 'speed unknown' : `${Math.round(tokensPerS).toLocaleString('en')} tokens/s`;
+  const speed = training ? `${Math.round(training.rate).toLocaleString('en')} tokens/s` : 'speed unknown';
   return {
     ...sumOf(phases),
     phases,
-    spread: spread * (lengths?.spread ?? 1),
-    assumptions: `${speed} (${basis}), ${perRow} tokens a trajectory (${basisOf(lengths)})`,
+    spread: (training?.spread ?? 1) * (lengths?.spread ?? 1),
+    assumptions: `${speed} (${training?.basis ?? unknown}), ${perRow} tokens a trajectory (${basisOf(lengths)})`,
   };
 }
 
@@ -79,23 +92,22 @@ const basisOf = (lengths: MeasuredLengths | null): string =>
     : 'that of short SQL tasks: no reference actions were played';
 
 /**
- * Estimates the duration of one job in seconds; the budget reservation uses it. Returns null without a basis.
+ * Estimates the duration of one job in seconds, for the reservation of its cost.
  *
- * @param job with the rows of its dataset, or the update count of an RL job
+ * @param job has the rows of its dataset, or the update count of an RL job
  */
 export function estimateJob(
   spec: CampaignSpec,
   { method, rows, steps }: { method: Method; rows: number; steps: number | null },
-  parameters: number | null,
-): number | null {
+  tokensPerS: number,
+): number {
   const settings = spec.training[method];
   const { tasksPerStep, attempts } = spec.rollouts;
   const trajectories =
     'batchSize' in settings
       ? passesOf(settings, rows) * rows * (method === 'sft' || method === 'rft' ? 1 : 2)
       : epochsOf(settings) * (steps ?? 0) * (tasksPerStep ?? 0) * attempts;
-  const { tokensPerS } = trainingRate(spec, parameters);
-  return tokensPerS && (trajectories * tokensPerRow(spec, method, null)) / tokensPerS + measuredTraining.secondsToStart;
+  return (trajectories * tokensPerRow(spec, method, null)) / tokensPerS + measuredTraining.secondsToStart;
 }
 
 /** Settings that determine the length of a job with a dataset: one of `epochs` and `updates` is a number. */

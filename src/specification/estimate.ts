@@ -5,8 +5,7 @@ import { plannedSize } from './iteration-plan';
 import { evaluationSets } from './evaluation-settings';
 import { estimateModels, type ModelEstimate } from './estimate-models';
 import { estimateTraining, jobsOf, measuredTraining, passesOf } from './estimate-training';
-import { computedSpread, trainingRate, type MeasuredSpeed, type MeasuredSpeeds } from './training-rate';
-import type { JobLength, MeasuredLengths, TrainingEstimate } from './estimate-training';
+import type { JobLength, MeasuredLengths, MeasuredSpeed, MeasuredSpeeds, TrainingEstimate } from './estimate-training';
 
 export type Estimate = {
   attempts: number;
@@ -15,7 +14,7 @@ export type Estimate = {
   /** Prompt and completion tokens of the attempts. */
   tokens: number;
   updates: number;
-  /** Duration of the campaign, on two cores if no speed was measured; null if there is no basis for an estimate. */
+  /** Duration of the campaign; null if a speed is unknown. */
   seconds: number | null;
   /** Seconds at the highest and at the lowest speeds and lengths that are likely. */
   range: { low: number; high: number } | null;
@@ -26,31 +25,30 @@ export type Estimate = {
   models: ModelEstimate | null;
 };
 
-/** Means over three quickstart campaigns on two quiet cores (76, 89, 106); a rough estimate for other tasks and policies. */
-const measured = {
-  attemptsPerSecond: 90,
-  /** SmolLM2-135M on the same two cores. */
-  importedAttemptsPerSecond: 0.375,
-  importedParameters: 134.5e6,
-  /** Of the phases that neither play nor train. */
-  secondsPerIteration: 3,
+/**
+ * Tokens that a job trains on in the time of one attempt at a short SQL task: the quickstart's policy plays 90 attempts a second
+ * and trains on 14,300 tokens; SmolLM2-135M plays 0.375 and trains on 110 in float32 or 174 in bfloat16. Other tasks took an
+ * imported model up to 2.25 times as long (100 entries of BFCL with prompts of 3,000 tokens, docs/log.md).
+ */
+const trainedPerAttempt = {
+  scratch: { tokens: 160, spread: 2 },
+  imported: { tokens: 370, spread: 3 },
+  stored: { tokens: 370, spread: 3 },
 };
 
-/** 100 entries of BFCL with prompts of 3,000 tokens took 2.25 times as long (docs/log.md). */
-const otherTasksSpread = 3;
+/** Measured on quickstart campaigns: duration of the phases that neither play nor train. */
+const secondsPerIteration = 3;
 
 /**
  * Estimates the work and the cost of a campaign. Counts that the spec fixes are exact; costs are estimates.
  *
- * @param parameters parameter count of the imported model; null if it is not imported yet
- * @param lengths    those of trajectories of the environment; null without any
- * @param speeds     those of this machine, where they were measured
+ * @param lengths lengths of the environment's trajectories; null if none was played
+ * @param speeds  speeds of this machine
  */
 export function estimate(
   spec: CampaignSpec,
-  parameters: number | null = null,
   lengths: MeasuredLengths | null = null,
-  speeds: MeasuredSpeeds = { training: null, attempts: null },
+  speeds: MeasuredSpeeds = { training: null, attempts: null, unknown: 'no speed was measured' },
 ): Estimate {
   const recipe = recipes[spec.recipe];
   const { trainTasks } = spec.environment;
@@ -80,16 +78,16 @@ export function estimate(
           : (stepsPerIteration ?? 0) * ('miniBatches' in settings ? settings.epochs * settings.miniBatches : 1);
     }
   }
-  const training = estimateTraining(spec, played, { parameters, lengths, measured: speeds.training });
-  const speed = attemptSpeed(spec, parameters, speeds);
+  const training = estimateTraining(spec, played, lengths, speeds);
+  const speed = attemptSpeed(spec, speeds);
   const parallelJobs = Math.min(2, agents); // two cores
   const secondsAt = (sign: -1 | 0 | 1): number | null =>
-    speed.rate === null || training.seconds === null
+    speed === null || training.seconds === null
       ? null
       : Math.round(
           (attempts / speed.rate) * speed.spread ** sign +
             (training.seconds / parallelJobs) * training.spread ** sign +
-            (spec.iterations + 1) * measured.secondsPerIteration,
+            (spec.iterations + 1) * secondsPerIteration,
         );
   const [low, seconds, high] = [secondsAt(-1), secondsAt(0), secondsAt(1)];
   return {
@@ -99,31 +97,19 @@ export function estimate(
     updates: Math.round(updates),
     seconds,
     range: low === null || high === null ? null : { low, high },
-    attemptSpeed: `${speed.rate === null ? 'speed unknown' : `${Number(speed.rate.toPrecision(2))} attempts/s`} (${speed.basis})`,
+    attemptSpeed: speed
+      ? `${Number(speed.rate.toPrecision(2))} attempts/s (${speed.basis})`
+      : `speed unknown (${speeds.unknown})`,
     training,
     models: estimateModels(spec, lengths),
   };
 }
 
-type Speed = Omit<MeasuredSpeed, 'rate'> & { rate: number | null };
-
-/**
- * Returns the measured speed of attempts. Without one it is that of quickstart campaigns or of SmolLM2-135M on short SQL
- * tasks, multiplied by the ratio of this machine's speed of training to the computed one.
- */
-function attemptSpeed(spec: CampaignSpec, parameters: number | null, { attempts, training }: MeasuredSpeeds): Speed {
-  if (attempts) return attempts;
-  const { policy, compute } = spec;
-  const unknown = { rate: null, spread: 1 };
-  if (gpusOf(compute) > 0) return { ...unknown, basis: 'no attempts of this policy were played here on GPUs' };
-  const { tokensPerS } = trainingRate(spec, parameters);
-  const ratio = training && tokensPerS ? training.rate / tokensPerS : 1;
-  const scaled = training ? ", scaled by this machine's training" : '';
-  if (policy.source === 'scratch')
-    return { rate: ratio * measured.attemptsPerSecond, spread: computedSpread, basis: `quickstart campaigns${scaled}` };
-  if (parameters === null) return { ...unknown, basis: 'the size of the model is unknown' };
-  const rate = (ratio * measured.importedAttemptsPerSecond * measured.importedParameters) / parameters;
-  return { rate, spread: otherTasksSpread, basis: `SmolLM2-135M on short SQL tasks${scaled}` };
+/** Returns the measured speed of attempts, or one that follows from the speed of training on a CPU. */
+function attemptSpeed({ policy, compute }: CampaignSpec, { attempts, training }: MeasuredSpeeds): MeasuredSpeed | null {
+  if (attempts || !training || gpusOf(compute) > 0) return attempts;
+  const { tokens, spread } = trainedPerAttempt[policy.source];
+  return { rate: training.rate / tokens, spread, basis: `the time in which a job trains on ${tokens} tokens` };
 }
 
 const updatesOf = (rows: number, length: JobLength): number =>

@@ -148,7 +148,7 @@ test('a spec of four lines is complete: a dry run without a stack adds the defau
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
     spec: { name: 'four-lines', iterations: 2, rollouts: { attempts: 4 }, promotion: { rule: 'not-worse' } },
-    estimate: { attempts: expect.any(Number), tokens: expect.any(Number), seconds: expect.any(Number) },
+    estimate: { attempts: expect.any(Number), tokens: expect.any(Number), seconds: null },
   });
   const short = (await cliWithoutProbe('start', spec, '--dry-run')).stdout;
   expect(short).toMatch(/^# about [\d,]+ attempts[^]*\n# not checked: no environment server [^]*\nname: four-lines\n/);
@@ -156,7 +156,7 @@ test('a spec of four lines is complete: a dry run without a stack adds the defau
   const full = (await cliWithoutProbe('start', spec, '--dry-run', '--full', '--set', 'name=2026', 'iterations=3'))
     .stdout;
   expect(full).toContain(
-    '# not checked: the speed of training is computed, as a probe failed: no Python at /nonexistent/python',
+    '# assumed: speed unknown (a probe failed: no Python at /nonexistent/python; run `npm run setup`)',
   );
   expect(full).toMatch(/^# about [^]*\nname: "2026"\n[^]*\niterations: 3\n/);
   expect(short).not.toContain('grpo');

@@ -1,5 +1,5 @@
-import { servingMemory, trainingMemory, type ModelShape } from '../../src/specification/device-memory';
-import { readSpec } from '../../src/specification/read-spec';
+import { scratchShape, servingMemory, trainingMemory, type ModelShape } from '../../src/specification/device-memory';
+import { readSpec, resolveSpec } from '../../src/specification/read-spec';
 
 /** Llama 2 7B, from its config.json. */
 const llama: ModelShape = {
@@ -111,4 +111,10 @@ test('a policy server needs two bytes a weight and the keys and values of a cont
   expect(one.contexts).toBe(28);
   const two = servingMemory(llama, { contextTokens: 8192, devices: 2, deviceBytes: 72 * gib });
   expect(two.parts['weights']).toBe(llama.parameters);
+});
+
+test('the parameter count of the embedded policy follows from its shape', () => {
+  const spec = resolveSpec({ name: 'm', seed: 1, environment: { name: 'intercode-sql' }, recipe: 'eto' }, 'm.yaml');
+  // 768 x 96 embeddings; 3 layers of 2 x (4 + 2) heads of size 32 and 3 x 96 x 256 feed-forward weights
+  expect(scratchShape(spec).parameters).toBe(768 * 96 + 3 * (2 * 96 * 6 * 32 + 3 * 96 * 256));
 });

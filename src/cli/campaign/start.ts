@@ -56,8 +56,7 @@ async function printDryRun(
 ): Promise<void> {
   const config = currentConfig();
   const { problems, unchecked, needs } = await dryRun(config, spec);
-  const { expected, problem } = await estimateCampaign(config, spec);
-  if (problem) unchecked.push(problem);
+  const expected = await estimateCampaign(config, spec);
   const unread = unreadSettings(spec);
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [

@@ -52,7 +52,7 @@ export async function planExperiment(
   for (const { name } of experiment.arms) {
     const spec = cellSpec(experiment, { arm: name, seed: 1 });
     testTasks = evaluationSets(spec).find((set) => set.name === 'test')?.tasks ?? 0;
-    const { expected } = await estimateCampaign(config, spec, speeds);
+    const expected = await estimateCampaign(config, spec, speeds);
     estimates.push(expected);
     arms.push({ arm: name, effort: effortOf(expected), lengthens: lengthens(spec) });
   }

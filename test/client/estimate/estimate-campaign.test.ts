@@ -13,17 +13,19 @@ const specOf = (compute: object) =>
 
 async function basisOf(devices: string, compute: object = {}): Promise<string> {
   const config = readConfig({ COEVOLVE_DEVICES: devices, COEVOLVE_HOME: '/nowhere' });
-  const { expected } = await estimateCampaign(config, specOf(compute));
-  return expected.training.assumptions;
+  const { training } = await estimateCampaign(config, specOf(compute));
+  return training.assumptions;
 }
 
-test('with device auto, jobs of an imported model are estimated for the devices of this installation, as they run there', async () => {
-  expect(await basisOf('8x80GiB')).toContain('7000 M parameters on 1 H100 at 30 % utilisation');
-  const eight = { processes: 8, sharding: 'fsdp' };
-  expect(await basisOf('8x80GiB', eight)).toBe(await basisOf('none', { ...eight, device: 'cuda' }));
-  expect(await basisOf('none')).toContain('7000 M parameters on a CPU');
-  expect(await basisOf('8x80GiB', { device: 'cpu' })).toContain('7000 M parameters on a CPU');
-  expect(await basisOf('8x80GiB', { backend: 'kubernetes' })).toContain('on a CPU'); // on other machines
+test('without an earlier job and a probe the speed is unknown, and the estimate names the next command', async () => {
+  const started =
+    'speed unknown (known after the first iteration of a campaign with this policy here: `coevolve start`)';
+  const absent = 'speed unknown (known after `coevolve model import <source> --name seven`)';
+  expect(await basisOf('8x80GiB')).toContain(started);
+  expect(await basisOf('none', { device: 'cuda' })).toContain(started);
+  expect(await basisOf('8x80GiB', { backend: 'kubernetes' })).toContain(started); // on other machines
+  expect(await basisOf('none')).toContain(absent);
+  expect(await basisOf('8x80GiB', { device: 'cpu' })).toContain(absent);
 });
 
 test('a plan whose first arm trains nothing still probes for the others', async () => {
@@ -33,9 +35,9 @@ test('a plan whose first arm trains nothing still probes for the others', async 
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, JSON.stringify({ name: policy.model, policyId: 'a'.repeat(64), parameters: 7e9 }));
   const known: KnownSpeeds = new Map();
-  const problemOf = async (changes: object) =>
-    (await estimateCampaign(config, { ...specOf({}), ...changes }, known)).problem;
-  expect(await problemOf({ start: 'base', iterations: 0 })).toBeNull();
-  expect(await problemOf({})).toContain(`no Python at ${home}/python`);
+  const basis = async (changes: object) =>
+    (await estimateCampaign(config, { ...specOf({}), ...changes }, known)).training.assumptions;
+  expect(await basis({ start: 'base', iterations: 0 })).not.toContain('a probe failed');
+  expect(await basis({})).toContain(`a probe failed: no Python at ${home}/python`);
   rmSync(home, { recursive: true });
 });

@@ -30,7 +30,7 @@ test('prompts with functions of 20 kB count, and the estimate names the range', 
   const imported = { source: 'imported', model: 'm' };
   const lengths = (await measure(environment, imported))!;
   expect(lengths.min).toBeGreaterThan(2000);
-  const { training, tokens, attempts } = estimate(specOf(environment, imported), null, lengths);
+  const { training, tokens, attempts } = estimate(specOf(environment, imported), lengths);
   expect(tokens).toBe(attempts * lengths.mean);
   expect(training.assumptions).toContain(
     `${lengths.mean} tokens a trajectory (10 of the environment's own have ${lengths.min} to ${lengths.max}, at 3.3 characters a token)`,
@@ -46,9 +46,7 @@ test.each([
     const spec = specOf({ name: 'intercode-sql' });
     const lengths = await measureLengths({ ...readConfig(), environment }, spec);
     expect(lengths).toBeNull();
-    expect(estimate(spec, null, lengths).training.assumptions).toContain(
-      '105 tokens a trajectory (that of short SQL tasks',
-    );
+    expect(estimate(spec, lengths).training.assumptions).toContain('105 tokens a trajectory (that of short SQL tasks');
   },
   60_000,
 );

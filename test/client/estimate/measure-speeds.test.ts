@@ -38,11 +38,12 @@ test('the speed of earlier jobs with the policy replaces a probe, and the estima
   await store.trainingRuns.succeed(job, hash('a'), { tokens: 9, seconds: 9 });
 
   const speeds = await measureSpeeds({ ...config, databaseUrl: url }, specOf({ recipe: 'eto' }), null);
+  const unknown = expect.stringContaining('`coevolve start`') as string;
   const basis = 'median of 1 earlier jobs with this policy';
-  expect(speeds).toEqual({ training: { rate: 1000, spread: 1.2, basis }, attempts: null, problem: null });
-  const { training, seconds, range, attemptSpeed } = estimate(specOf(), null, null, speeds);
+  expect(speeds).toEqual({ training: { rate: 1000, spread: 1.2, basis }, attempts: null, unknown });
+  const { training, seconds, range, attemptSpeed } = estimate(specOf(), null, speeds);
   expect(training.assumptions).toContain(`1,000 tokens/s (${basis})`);
-  expect(attemptSpeed).toMatch(/attempts\/s \(quickstart campaigns, scaled by this machine's training\)/);
+  expect(attemptSpeed).toBe('6.3 attempts/s (the time in which a job trains on 160 tokens)');
   expect(range!.low).toBeLessThan(seconds!);
   expect(range!.high).toBeGreaterThan(seconds!);
 });
@@ -56,7 +57,7 @@ test.each([
   await expect(measureSpeeds(config, specOf(changes), null)).resolves.toEqual({
     training: null,
     attempts: null,
-    problem: null,
+    unknown: expect.stringContaining('known after') as string,
   });
   expect(Date.now() - started).toBeLessThan(1000);
 });
