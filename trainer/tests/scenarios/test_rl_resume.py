@@ -19,13 +19,13 @@ from sampled_rollouts import Rows
 STEPS = 3
 # (function below coevolve_trainer.updates, number of the call) at which the process kills itself
 MOMENTS = {
-    "while it waits for the second batch": ("rl_job.wait_for_batch", 2),
+    "while it waits for the second batch": ("rollout_preparation.wait_for_batch", 2),
     "between gradient and optimizer step": ("divergence.math.isfinite", 3),
     "after an update, before its policy is written": ("trainer.save_policy", 2),
     "while a checkpoint is staged": ("checkpoint.canonical_json", 2),
-    "between checkpoint and policy": ("rl_job.publish_directory", 2),
-    "after the last update, before the trainer state": ("rl_job.write_trainer_state", 1),
-    "before the output": ("rl_job.publish_directory", 4),
+    "between checkpoint and policy": ("rl_policies.publish_directory", 2),
+    "after the last update, before the trainer state": ("rl_policies.write_trainer_state", 1),
+    "before the output": ("rl_policies.publish_directory", 4),
 }
 
 
@@ -164,7 +164,7 @@ def test_a_job_with_changed_settings_starts_again_and_replaces_the_old_policies(
     assert job.run() == EXIT_CODES["cancelled"]
     changed = json.loads((finished_rl_job("grpo").folder / "job.json").read_text())
     job.change(**changed | {"output": str(job.output)})
-    kill_at(job, "rl_job.wait_for_batch", 2)
+    kill_at(job, "rollout_preparation.wait_for_batch", 2)
     job.submit(3, batches[2])
     assert job.run() == 0
     assert job.resumed_steps == [1]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import torch
+
 from ..data.rollout_batch import RolloutBatch
 from ..process_group import add_sums, largest
-from ..settings import RlSettings
-from .rollout_objective import batch_metrics
+from ..settings import PpoSettings, RlSettings
 from .update import UpdateTotals
 
 
@@ -43,3 +44,22 @@ class BatchRecord:
             "grad_norm": self.grad_norm_sum / self.updates,
             "updates": self.updates,
         }
+
+
+def batch_metrics(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]:
+    """Returns the metrics of a batch that do not depend on the policy."""
+    groups = int(batch.group.max()) + 1
+    metrics: dict[str, float] = {
+        "trajectories": len(batch.score),
+        "groups": groups,
+        "segments": len(batch.segments),
+        "truncated": batch.truncation.rows_cut,
+        "tokens_dropped": batch.truncation.tokens_dropped,
+        "actions_dropped": batch.truncation.actions_dropped,
+        "rollouts_dropped": batch.truncation.examples_dropped,
+        "action_tokens": len(batch.old_logp),
+    }
+    if isinstance(settings, PpoSettings):
+        return {**metrics, "reward": batch.score.mean().item()}
+    nonzero_per_group = torch.zeros(groups).index_add(0, batch.group, (batch.score != 0).float())
+    return {**metrics, "zero_advantage_groups": 1 - nonzero_per_group.count_nonzero().item() / groups}

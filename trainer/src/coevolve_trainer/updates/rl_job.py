@@ -1,26 +1,60 @@
-"""An RL job (grpo, ppo): waits for batches of rollouts and publishes a policy after the updates on each."""
+"""Reinforcement learning (grpo, ppo) in one file: the loop over batches, the objective and its clip.
+
+The objective is Eq. 1 of "CoEvolve" (arXiv:2604.15840v1), which departs from GRPO as published (DeepSeekMath,
+arXiv:2402.03300, Eq. 3) and from PPO (arXiv:1707.06347). "Setting" names the one that changes a default.
+
+1. The mean is taken over all action tokens of a group, then over groups, not over the tokens of each answer
+   first: a token weighs as much in a long trajectory as in a short one. PPO, which has no groups, takes the
+   mean over all tokens of the batch. Setting `aggregation`; `attempt` is the published mean.
+2. A trajectory has several turns. Only tokens that the policy sampled have a loss; prompts and observations
+   are masked. All tokens of a GRPO trajectory have one advantage, which the caller computes within the K
+   attempts at a task: (R - mean) / (deviation + 1e-6). A group with equal rewards has advantage 0 and is not
+   dropped: its tokens count in the mean, and the KL term still has a gradient.
+3. The clip has two bounds, 1 - 0.20 and 1 + 0.28 (CoEvolve's table 9): rare tokens can become likely sooner.
+4. A batch makes one update by default. The ratio is then 1 except for rounding, and nothing is clipped.
+   Settings `epochs`, `mini_batches`; groups stay whole, because the mean is taken within each.
+5. log pi_old is the server's record for one update, which saves a pass. For several, it is computed here
+   before the first. Both are of the raw logits, whatever the sampling temperature was.
+6. The clipped term, but not the KL term, can have importance weights min(pi_old / pi_server, truncation) for
+   a server with other kernels or precision. Setting `importance_truncation`; 0, the default, means none.
+7. The KL divergence from the reference is a term of the loss, also for PPO, whose papers subtract it from the
+   reward. The reference stays the policy of the supervised start; DeepSeekMath replaces it in each iteration.
+   The estimator is k3 without a ratio, as in DeepSeekMath.
+8. PPO: the value head shares the decoder and starts at 0; its loss is the squared error to the return and is
+   not clipped. One reward stands at the last action token; GAE skips all tokens that were not sampled. The
+   advantages are computed once per batch, before its first update, and normalized over its action tokens.
+9. There is no entropy bonus. A row that exceeds `max_length` is truncated and keeps its score.
+
+An update is one step of AdamW at a constant learning rate, with the gradient's norm clipped (update.py). The
+gradient is accumulated over micro-batches, whose losses add up to the loss of the mini-batch.
+"""
 
 from __future__ import annotations
 
-import shutil
-import time
-from dataclasses import asdict
-from pathlib import Path
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
 
 from ..data.mini_batches import plan_mini_batches
-from ..data.segments import TruncationCounts
-from ..data.step_batches import StepBatch, wait_for_batch
+from ..data.packed_batch import PackedBatch
+from ..data.packing import Packing
 from ..failures import JobFailure
-from ..files.atomic_files import create_empty_directory, publish_directory
-from ..files.policy_files import is_intact, remove_if_damaged, verify_policy
-from ..settings import RlSettings
-from .resume import discard_unpublished_policies, verify_consumed_batches
-from .rollout_objective import RolloutObjective, batch_metrics
-from .rollout_preparation import RolloutPreparation
-from .saved_state import read_trainer_state, write_trainer_state
+from ..losses.reinforcement import (
+    clipped_surrogate,
+    importance_weights,
+    kl_to_reference,
+    policy_loss,
+    token_weights,
+    value_loss,
+)
+from ..settings import PpoSettings, RlSettings
+from .batch_record import batch_metrics
+from .objective import MicroBatchLoss, Scorer
+from .rl_policies import RlPolicies
+from .rollout_preparation import PreparedRollouts, RolloutPreparation, computes_old_logprobs, pack_rollouts
 from .trainer import Trainer
-
-TRAINER_STATE = "trainer-state.safetensors"
 
 
 def run_rl_job(trainer: Trainer, settings: RlSettings) -> str:
@@ -32,183 +66,113 @@ def run_rl_job(trainer: Trainer, settings: RlSettings) -> str:
     Raises:
         JobFailure: `cancelled` after SIGTERM or when no batch arrives; `bad-input`; `diverged`.
     """
-    rl_job = _RlJob(trainer, settings)
-    for step in range(len(trainer.cursor.updates) + 1, trainer.job.steps + 1):
-        rl_job.train(step, rl_job.next_batch(step))
-    return rl_job.finish()
-
-
-class _RlJob:
-    """The train state between two batches, and the record of the updates."""
-
-    def __init__(self, trainer: Trainer, settings: RlSettings) -> None:
-        job = trainer.job
-        self.trainer, self.settings = trainer, settings
-        self.job, self.job_dir, self.cursor = job, trainer.job_dir, trainer.cursor
-        self.progress, self.process_group = trainer.progress, trainer.process_group
-        self.policies = self.job_dir / "policies"
-        self.process_group.on_rank_zero(lambda: discard_unpublished_policies(self.policies))
-        self.process_group.on_rank_zero(lambda: verify_consumed_batches(self.job_dir, self.cursor.updates))
-        handed_over = read_trainer_state(job.trainer_state) if job.trainer_state is not None else None
-        self.preparation = RolloutPreparation(trainer, settings)
-        # An upper bound: a batch with fewer groups than mini-batches has fewer updates
-        self.total_updates = job.steps * settings.epochs * settings.mini_batches
-        trainer.load(self.total_updates, handed_over)
-        self.train_state = trainer.train_state
-        if self.cursor.updates:
-            # In the middle of a batch, the caller has the policy from which it was sampled
-            if not self.cursor.batch:
-                self._publish()
-            self._update_status()
-
-    def next_batch(self, step: int) -> StepBatch:
-        """Waits for the batch of a step; this time counts neither as work nor as a stall."""
-        self.progress.log_event("waiting", step=step)
-        started = time.monotonic()
-        timeout_s, stop = self.settings.idle_timeout_s, self.trainer.stop
-        with self.trainer.watchdog.paused():
-            batch = self.process_group.on_rank_zero(
-                lambda: wait_for_batch(self.job_dir, step, idle_timeout_s=timeout_s, stop=stop)
-            )
-        self.progress.exclude(time.monotonic() - started)
-        return batch
-
-    def train(self, step: int, batch: StepBatch) -> None:
-        """Makes the updates on one batch of rollouts; commits each, and publishes the policy of the last."""
-        trainer, settings = self.trainer, self.settings
-        rollouts = self.preparation.read(step, batch)
-        self.progress.log_event("update", step=step, trajectories=len(rollouts.score))
-        tokens = rollouts.token_count
-        trainer.set_row_statistics(tokens / len(rollouts.segments), len(rollouts.old_logp) / tokens)
-        plan = plan_mini_batches(
-            rollouts, settings.mini_batches, epochs=settings.epochs, seed=f"{self.job.seed}/{step}"
-        )
+    job, cursor = trainer.job, trainer.cursor
+    policies = RlPolicies(trainer)
+    preparation = RolloutPreparation(trainer, settings)
+    objective = RolloutObjective(settings, preparation.packing)
+    # An upper bound: a batch with fewer groups than mini-batches has fewer updates
+    total_updates = job.steps * settings.epochs * settings.mini_batches
+    policies.resume(total_updates)
+    for step in range(len(cursor.updates) + 1, job.steps + 1):
+        batch = preparation.wait(step)
+        rollouts = preparation.read(step, batch)
+        seed = f"{job.seed}/{step}"
+        plan = plan_mini_batches(rollouts, settings.mini_batches, epochs=settings.epochs, seed=seed)
         trainer.meter.reset()
-        prepared, record = self.preparation.start(rollouts, batch.sha256, len(plan))
-        objective = RolloutObjective(settings, self.preparation.packing)
+        prepared, record = preparation.start(rollouts, batch.sha256, len(plan))
         for groups in plan[record.updates :]:
             part = prepared if settings.mini_batches == 1 else prepared.select(groups)
             totals = trainer.update(objective, part)
-            numbers = trainer.meter.read(self.total_updates - self.cursor.step)
+            numbers = trainer.meter.read(total_updates - cursor.step)
             record.add(totals, numbers["grad_norm"])
             is_last = record.updates == len(plan)
             if is_last:
-                self.cursor.batch = {}
-                self._commit(step, batch, record.loss, record.metrics(rollouts, settings))
+                policies.commit(step, batch.sha256, record.loss, record.metrics(rollouts, settings))
             else:
-                self.cursor.batch |= {"record": vars(record)}
+                cursor.batch |= {"record": vars(record)}
                 trainer.commit()
             metrics = {**totals.means(), **batch_metrics(part.batch, settings)}
-            trainer.log(self.total_updates, {**numbers, **metrics})
+            trainer.log(total_updates, {**numbers, **metrics})
             if not is_last and trainer.should_stop():
                 raise JobFailure("cancelled", f"stopped after update {record.updates} on batch {step}")
-        self._publish()
-        self._update_status()
+        policies.publish()
+    return policies.finish()
 
-    def finish(self) -> str:
-        """Writes the trainer state and then the output; both are functions of the last checkpoint."""
-        optimizer_state = self.train_state.optimizer_state()
-        sha256 = self.process_group.on_rank_zero(
-            lambda: write_trainer_state(self.job_dir / TRAINER_STATE, optimizer_state)
+
+class TokenInputs(NamedTuple):
+    """The inputs of the loss for A action tokens, [A] each."""
+
+    server_logp: Tensor
+    old_logp: Tensor
+    importance: Tensor
+    reference_logp: Tensor
+    advantage: Tensor
+    target: Tensor  # PPO: the return that the value head should predict
+    weight: Tensor  # of the token in the update's mean
+
+
+class RolloutMicroBatch(NamedTuple):
+    """Packed segments of a batch of rollouts, and the inputs of the loss for their action tokens."""
+
+    packed: PackedBatch
+    tokens: TokenInputs
+
+
+class RolloutObjective:
+    """Eq. 1 over a prepared batch of rollouts; for PPO with the value loss."""
+
+    def __init__(self, settings: RlSettings, packing: Packing) -> None:
+        self.settings, self.packing = settings, packing
+
+    def split(self, batch: PreparedRollouts, max_tokens: int) -> Sequence[RolloutMicroBatch]:
+        rollouts, old_logp, truncation = batch.batch, batch.old_logp, self.settings.importance_truncation
+        tokens = TokenInputs(
+            server_logp=rollouts.old_logp,
+            old_logp=old_logp,
+            importance=importance_weights(old_logp, rollouts.old_logp, truncation)
+            if truncation > 0
+            else torch.ones_like(old_logp),
+            reference_logp=batch.reference_logp,
+            advantage=batch.advantage,
+            target=batch.target,
+            weight=token_weights(rollouts.trajectory, rollouts.group, self.settings.aggregation),
         )
-        self.progress.update_status(trainer_state_sha256=sha256)
-        if self.process_group.on_rank_zero(self._is_output_published):
-            return self._newest_hash
-        staging = self.job.output.with_name(f".{self.job.output.name}.staging")
-        self._rewrite_policy(staging)
-        self.process_group.on_rank_zero(lambda: publish_directory(staging, self.job.output))
-        return self._newest_hash
+        return [
+            RolloutMicroBatch(part.packed, TokenInputs(*(column[part.token_index] for column in tokens)))
+            for part in pack_rollouts(rollouts, max_tokens, self.packing)
+        ]
 
-    def _commit(self, step: int, batch: StepBatch, loss: float, metrics: dict[str, float]) -> None:
-        """Writes a checkpoint with the record of the batch and its policy's hash: no update is repeated."""
-        record = {"step": step, "dataset_sha256": batch.sha256, "loss": loss, "metrics": metrics}
-        self.cursor.updates = [*self.cursor.updates, record]
-        record["policy_hash"] = self._write_policy(self._staging(step))
-        self.trainer.commit(updates_wait=True)  # the policy may be published only after its checkpoint
+    def loss(self, scorer: Scorer, micro_batch: RolloutMicroBatch) -> MicroBatchLoss:
+        """Returns the micro-batch's summand of the loss, with r = pi_theta / pi_old and a token's weight w:
 
-    def _publish(self) -> None:
-        """Publishes the newest policy if it is missing, also when the caller has moved it away."""
-        step = len(self.cursor.updates)
-        staging, policy = self._staging(step), self.policies / f"step-{step:06d}"
+            -sum w * (importance * min[r * A, clip(r, 1 - clip_low, 1 + clip_high) * A] - kl_coefficient * k3)
 
-        def is_published() -> bool:
-            intact = is_intact(policy, self._newest_hash)
-            if intact:  # the update was repeated, because its checkpoint was damaged
-                shutil.rmtree(staging, ignore_errors=True)
-            return intact
-
-        def publish() -> None:
-            shutil.rmtree(policy, ignore_errors=True)  # damaged, or from a job with other settings
-            publish_directory(staging, policy)
-
-        if self.process_group.on_rank_zero(is_published):
-            return
-        if not self.process_group.on_rank_zero(staging.exists):
-            self._rewrite_policy(staging)
-        self.process_group.on_rank_zero(publish)
-
-    def _update_status(self) -> None:
-        """Adds the updates to the status, after their policies are published."""
-        updates = self.cursor.updates
-
-        def total(name: str) -> int:
-            return sum(update["metrics"][name] for update in updates)
-
-        truncation = TruncationCounts(
-            rows_cut=total("truncated"),
-            tokens_dropped=total("tokens_dropped"),
-            actions_dropped=total("actions_dropped"),
-            examples_dropped=total("rollouts_dropped"),
-        )
-        self.progress.update_status(
-            step=self.cursor.step,
-            tokens=self.cursor.tokens,
-            loss=updates[-1]["loss"],
-            policies=updates,
-            segments=total("segments"),
-            truncated=truncation.rows_cut,
-            truncation=asdict(truncation),
-        )
-
-    @property
-    def _newest_hash(self) -> str:
-        return str(self.cursor.updates[-1]["policy_hash"])
-
-    def _is_output_published(self) -> bool:
-        self.job.output.parent.mkdir(parents=True, exist_ok=True)
-        if is_intact(self.job.output, self._newest_hash):
-            return True
-        remove_if_damaged(self.job.output, self.progress.log_damage)
-        if self.job.output.exists():  # intact, but another policy: raises
-            verify_policy(self.job.output, self._newest_hash, field="output")
-        return False
-
-    def _staging(self, step: int) -> Path:
-        return self.policies / f".staging-{step:06d}"
-
-    def _rewrite_policy(self, staging: Path) -> None:
-        """Writes the newest policy again from its checkpoint; its hash must be the committed one."""
-        found = self._write_policy(staging)
-        if found != self._newest_hash:
-            policy = f"the policy of batch {len(self.cursor.updates)}"
-            change = f"{policy} has hash {found}, committed was {self._newest_hash}"
-            raise JobFailure("internal", f"{change}: check whether transformers was updated since")
-
-    def _write_policy(self, staging: Path) -> str:
-        """Writes the policy of the newest update; returns its hash.
-
-        The manifests form a chain: each names the policy before its update, and the first the initial trainer
-        state.
+        PPO adds value_coefficient * sum w * (V - return)^2.
         """
-        updates = self.cursor.updates
-        is_first = len(updates) == 1
-        fields = {
-            **self.job.manifest_fields(),
-            "base_hash": self.job.base_hash if is_first else updates[-2]["policy_hash"],
-            "dataset_sha256": updates[-1]["dataset_sha256"],
-            "trainer_state_sha256": self.job.trainer_state_sha256 if is_first else None,
+        settings, (logp, values) = self.settings, scorer(micro_batch.packed)
+        tokens = TokenInputs(*(column.to(logp.device) for column in micro_batch.tokens))
+        clip = {"clip_low": settings.clip_low, "clip_high": settings.clip_high}
+        surrogate = clipped_surrogate(logp, tokens.old_logp, tokens.advantage, **clip)
+        kl = kl_to_reference(logp, tokens.reference_logp)
+        value = tokens.importance * surrogate.value
+        loss = policy_loss(value, kl, tokens.weight, kl_coefficient=settings.kl_coefficient)
+        before = tokens.old_logp if computes_old_logprobs(settings) else logp
+        metrics = {
+            "ratio": surrogate.ratio,
+            "clipped_low": surrogate.clipped_low,
+            "clipped_high": surrogate.clipped_high,
+            "kl": kl,
+            # About 1e-4 when server and trainer hold the same policy, more for rollouts of another policy
+            "logp_gap": (before - tokens.server_logp).abs(),
+            # The tokens are drawn from pi_old, for which k3 with the sides exchanged is unbiased
+            "kl_old": kl_to_reference(tokens.old_logp, logp),
         }
-        weights = self.train_state.weights()
-        return self.process_group.on_rank_zero(
-            lambda: self.trainer.write_policy(create_empty_directory(staging), fields, weights)
-        )
+        if settings.importance_truncation > 0:
+            metrics["importance"] = tokens.importance
+            metrics["importance_truncated"] = tokens.importance >= settings.importance_truncation
+        if values is not None and isinstance(settings, PpoSettings):
+            loss = loss + settings.value_coefficient * value_loss(values, tokens.target, tokens.weight)
+            metrics["value_loss"] = (values - tokens.target).square()
+        totals = torch.stack([column.detach().double().sum() for column in metrics.values()]).tolist()
+        sums = {name: (float(total), float(len(logp))) for name, total in zip(metrics, totals, strict=True)}
+        return MicroBatchLoss(loss, sums, {"ratio_max": surrogate.ratio.max().item()})

@@ -14,7 +14,9 @@ from coevolve_trainer.data.rollout_batch import RolloutBatch, read_rollouts
 from coevolve_trainer.losses.scorer import PolicyScorer
 from coevolve_trainer.process_group import ProcessGroup
 from coevolve_trainer.settings import GrpoSettings, PpoSettings, RlSettings
-from coevolve_trainer.updates.rollout_objective import RolloutObjective, batch_metrics, prepare_rollouts
+from coevolve_trainer.updates.batch_record import batch_metrics
+from coevolve_trainer.updates.rl_job import RolloutObjective
+from coevolve_trainer.updates.rollout_preparation import prepare_rollouts
 from coevolve_trainer.updates.train_state import TrainState, load_train_state
 from coevolve_trainer.updates.update import accumulate_gradients
 from job_folder import expert_rows, write_rows
