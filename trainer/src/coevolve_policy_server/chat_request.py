@@ -26,7 +26,7 @@ class ChatRequest:
     temperature: float
     top_p: float
     seed: int
-    max_tokens: int | None  # None: the remaining context
+    max_tokens: int | None  # None means the remaining context
     stop: tuple[str, ...]
     logprobs: bool
     return_token_ids: bool

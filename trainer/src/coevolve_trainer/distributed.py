@@ -135,7 +135,7 @@ def device_of(settings: ComputeSettings) -> torch.device:
 def require_devices(local_processes: int, devices: int) -> None:
     """Raises `bad-input` when this machine has more processes of the job than GPUs.
 
-    A process without a GPU of its own would fail in NCCL, as a bug of this program.
+    Two processes on one GPU would fail in NCCL, as a bug of this program.
     """
     if local_processes > devices:
         expected = f"at most {devices}, the GPUs that torch finds on this machine, or device: cpu"

@@ -16,7 +16,7 @@ from .settings import ComputeSettings, RlSettings, TrainSettings
 
 INSTALL = "`npm run setup -- --with trl`"
 PACKAGES = ("trl", "transformers", "accelerate", "peft", "torch")
-"""The versions of these decide what the engine trl computes."""
+"""The packages whose versions decide about the numbers of the engine trl."""
 
 
 def with_resolved_engine(job: Job) -> Job:

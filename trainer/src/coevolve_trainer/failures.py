@@ -38,7 +38,7 @@ OUT_OF_MEMORY = (
     "errormemoryallocation",  # cudaErrorMemoryAllocation
     "can't allocate memory",  # DefaultCPUAllocator
     "not enough memory",  # DefaultCPUAllocator with another malloc
-    "cannot allocate memory",  # ENOMEM in the text of another error, such as that of pinned memory
+    "cannot allocate memory",  # ENOMEM in the text of another error, for example about pinned memory
     "alloc_failed",  # CUBLAS_STATUS_ALLOC_FAILED, CUSOLVER_..., CUSPARSE_..., CUDNN_...
     "allocation_failed",  # CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, and ..._DEVICE_...
     "failed to cuda calloc",  # NCCL, for its buffers

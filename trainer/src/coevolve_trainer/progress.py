@@ -125,7 +125,7 @@ class Progress(WorkClock):
         self.update_status(state="succeeded", policy_hash=policy_hash)
 
     def report_failure(self, failure: JobFailure) -> None:
-        """Reports the failure, or that of another rank, of which this one may be a consequence."""
+        """Reports the failure, or another rank's failure, of which this one may be a consequence."""
         fields = failure.fields()
         with suppress(FileNotFoundError, ValueError):
             fields = json.loads(self._peer_failure_path.read_bytes())

@@ -1,8 +1,8 @@
 """A policy server backend that generates with vLLM.
 
-A vLLM process has one base model at a time: that of an adapter, or a whole policy. It is started when the
-first policy that needs the model is loaded. Other base models get it in turn (`turns.py`): new weights of the
-same architecture are loaded into the running process, others into a new one. The policies of the previous
+A vLLM process has one base model at a time: a whole policy, or the model under adapters. It is started when
+the first policy that needs the model is loaded. Other base models get it in turn (`turns.py`): new weights of
+the same architecture are loaded into the running process, others into a new one. The policies of the previous
 base model are unknown from then on, so that clients load them again.
 
 Messages are converted to token ids here, by the trainer's encoder, and vLLM gets ids: its own templates would

@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DeviceLeases:
-    """The leases in a folder; None: no job of this machine shares devices with this server."""
+    """The leases in a folder, which is None if no job of this machine shares devices with this server."""
 
     folder: Path | None
 

@@ -1,4 +1,4 @@
-"""Routes beyond those of vLLM: turns of attempts, and devices for training jobs."""
+"""Routes that vLLM does not have: turns of attempts, and devices for training jobs."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class VllmSlot:
         return process
 
     async def _restart(self, policy: PolicyFolder) -> VllmProcess:
-        """Starts vLLM with the base model of `policy`, for its adapter and those of the previous process."""
+        """Starts vLLM with the base model of `policy` and a rank that fits its and the earlier adapters."""
         lora_rank, old = policy.lora_rank, self.process
         if old is not None and old.base_model.model_hash == policy.base_model.model_hash:
             lora_rank = max(lora_rank, old.max_lora_rank)

@@ -1,8 +1,8 @@
 """Gives the vLLM processes to base models in turn.
 
-A slot serves one base model at a time. Attempts at tasks hold turns: those of the slot's base model are
-granted at once, those of another one wait until the last turn has ended. So a server with one slot plays all
-attempts of one agent and then those of the other, instead of changing the model at every action.
+A slot serves one base model at a time. Attempts at tasks hold turns. A turn for the slot's base model is
+granted at once; a turn for another model waits until the last turn has ended. So a server with one slot plays
+all attempts of one agent and then all of the other, instead of changing the model at every action.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class VllmCommand:
 def command_line(
     command: VllmCommand, base_model: BaseModel, *, port: int, context: int, max_lora_rank: int
 ) -> list[str]:
-    """Returns the command and its arguments without those of `device_arguments`."""
+    """Returns the command line; `device_arguments` adds the options that depend on the device."""
     options: dict[str, object] = {
         "--host": "127.0.0.1",
         "--port": port,

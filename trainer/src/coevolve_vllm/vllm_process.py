@@ -134,7 +134,7 @@ class VllmProcess:
         self.is_asleep = False
 
     async def replace_weights(self, model: BaseModel) -> None:
-        """Replaces the weights by those of another whole policy with the same architecture, without requests.
+        """Replaces the weights by another whole policy with the same architecture, while no request runs.
 
         Raises:
             ApiError: when vLLM cannot load them; its weights are undefined then.

@@ -1,4 +1,4 @@
-"""Messages to token ids and back; the ids are those of the policy's Jinja template."""
+"""Converts messages to the token ids that the policy's Jinja template would give, and back."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def fit_template(
 
     Raises:
         JobFailure: `bad-input` when a prompt does not extend the one before it, with the message and the
-            text, or when a special token cannot be told from its text in a content.
+            text, or when a special token cannot be distinguished from its text.
     """
     added = tuple(tokenizer.get_added_tokens_decoder().values())
     check = TemplateCheck(tokenizer)

@@ -37,7 +37,7 @@ _ACTIONS = (
 
 
 def conversation(*roles: str) -> list[Message]:
-    """Returns messages of the given roles, each with a content of its own."""
+    """Returns messages of the given roles, with different contents."""
     questions, actions = cycle(_QUESTIONS), cycle(_ACTIONS)
     return [Message(role=role, content=next(actions if role == "assistant" else questions)) for role in roles]
 
@@ -47,7 +47,7 @@ LONG_CONVERSATION = conversation("system", *("user", "assistant") * 16, "user")
 
 
 class TemplateCheck:
-    """Compares the prompts of formats with those of a template, and with the ids of the model's tokenizer."""
+    """Compares a format's prompts with the template's, and their ids with the tokenizer's."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

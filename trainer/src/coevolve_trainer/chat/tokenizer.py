@@ -17,8 +17,8 @@ _INIT_TOKENS = {"eos_token": END, "pad_token": PAD}
 def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Tokenizer:
     """Trains a byte-level BPE: every text has an encoding, and decoding reverses it.
 
-    A newline is always a separate token. Therefore the ids of `a + newline + b` are those of a, newline and
-    b, and the messages of a conversation can be encoded one by one.
+    A newline is always a separate token. Therefore the ids of `a + newline + b` are the
+    ids of a, of newline and of b, and the messages of a conversation can be encoded one by one.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

@@ -1,4 +1,4 @@
-"""Divides a batch of rollouts into mini-batches of whole groups, each for an update of its own."""
+"""Divides a batch of rollouts into mini-batches of whole groups, one for each update."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ IntArray = npt.NDArray[np.int64]
 class Block(NamedTuple):
     """Consecutive nodes of equal width in the row, which all continue the same prefix.
 
-    A token attends to the tokens of its own node up to itself, and to all of the blocks in `prefix`.
+    A token attends to its node's tokens up to itself, and to all of the blocks in `prefix`.
     """
 
     node_count: int

@@ -22,7 +22,7 @@ class Packing:
     """Cost of one more block, in tokens: with a small policy, a kernel call takes as long as two tokens on a
     CPU."""
     shares_prefixes: bool = True
-    """False: every segment is a row of its own, as the modules of transformers compute it."""
+    """False puts every segment into a separate row, as the modules of transformers compute it."""
 
     @classmethod
     def for_kernels(cls, kernels: str, pad_id: int) -> Packing:

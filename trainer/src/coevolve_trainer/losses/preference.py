@@ -1,6 +1,6 @@
 """The losses of demonstrations and preference pairs; pure functions of log-probabilities.
 
-Equation numbers are those of "Co-Evolving Agents" (arXiv:2511.22254v1). Log-probabilities are in nats, summed
+Equations are numbered as in "Co-Evolving Agents" (arXiv:2511.22254v1). Log-probabilities are in nats, summed
 over the action tokens of a trajectory. [B] is the batch axis; the caller reduces it.
 """
 

@@ -1,6 +1,6 @@
 """The losses of reinforcement learning; pure functions of log-probabilities per token.
 
-Equation numbers are those of "CoEvolve" (arXiv:2604.15840v1). Log-probabilities are in nats. [N] is the axis
+Equations are numbered as in "CoEvolve" (arXiv:2604.15840v1). Log-probabilities are in nats. [N] is the axis
 of a batch's action tokens, in the order of its trajectories; [B] is the axis of the trajectories.
 """
 
@@ -24,7 +24,7 @@ def clipped_surrogate(
 ) -> Surrogate:
     """CLIP(r, A) = min[r * A, clip(r, 1 - clip_low, 1 + clip_high) * A] with r = pi_theta / pi_old: Eq. 1.
 
-    Eq. 1 has one epsilon; table 9 gives 0.20 below and 0.28 above. All tensors are [N]. `old_logp` is that of
+    Eq. 1 has one epsilon; table 9 gives 0.20 below and 0.28 above. All tensors are [N]. `old_logp` belongs to
     the policy before the batch: recorded by the policy server when it sampled, or computed by the trainer.
     """
     ratio = torch.exp(logp - old_logp)

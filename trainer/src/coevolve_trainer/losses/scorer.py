@@ -47,7 +47,7 @@ class PolicyScorer(nn.Module):
         compile: bool = False,
         padding_free: bool | None = None,
     ) -> None:
-        """All settings are resolved ones; `padding_free` None: if flash attention can be used."""
+        """Takes resolved settings; `padding_free` None means: if flash attention can be used."""
         super().__init__()
         self.decoder, self.value_head = decoder, value_head
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32

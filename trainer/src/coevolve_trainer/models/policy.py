@@ -42,8 +42,8 @@ def load_policy(
 ) -> PreTrainedModel:
     """Loads the policy in `policy`, for training or, frozen, for inference.
 
-    Trained weights are float32. Frozen weights have the type of `compute.precision`: those of a frozen
-    policy, and the base model of an adapter. With `adapter: lora` a whole policy gets a new adapter, whose
+    Trained weights are float32. Frozen weights, of a frozen policy or under an adapter, have the
+    type of `compute.precision`. With `adapter: lora` a whole policy gets a new adapter, whose
     weights depend only on torch's seed; a policy that is an adapter remains one.
 
     Raises:
@@ -85,7 +85,7 @@ def weight_tensors(model: PreTrainedModel) -> dict[str, Tensor]:
 
 
 def trained_weights(model: PreTrainedModel, *, is_kept: bool = True) -> dict[str, Tensor]:
-    """Returns the `weight_tensors` in full; those of a sharded model in host memory.
+    """Returns the `weight_tensors` in full, of a sharded model in host memory.
 
     Collective for a sharded model: call it on every rank. A rank with `is_kept` false gets nothing, so that
     it never holds more than one full tensor.

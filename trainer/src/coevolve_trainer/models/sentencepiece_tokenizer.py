@@ -203,7 +203,7 @@ def _set_spaces(tokenizer: Tokenizer, *, adds_space: bool, once: bool) -> None:
 
 
 def _set_ends(tokenizer: Tokenizer, fields: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    """Begins texts outside of chats with `<s>`, unless the file says otherwise, as llama.cpp does."""
+    """Begins texts outside of chats with `<s>`, unless the file sets it otherwise, as llama.cpp does."""
     bos = names.get("bos_token") if fields.get("tokenizer.ggml.add_bos_token", True) else None
     eos = names.get("eos_token") if fields.get("tokenizer.ggml.add_eos_token", False) else None
     single = [f"{token}:0" for token in (bos, "$A", eos) if token]

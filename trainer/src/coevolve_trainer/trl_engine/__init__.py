@@ -1,5 +1,5 @@
 """The engine trl: TRL's trainers on accelerate, behind this package's jobs.
 
-Rows, batch order, learning rates, files and failures are those of the builtin engine; TRL never reads text.
+Rows, batch order, learning rates, files and failures equal the builtin engine's; TRL never reads text.
 TRL, accelerate and datasets are imported in this folder only.
 """

@@ -26,7 +26,7 @@ CPU = torch.device("cpu")
 def create_trainer(
     job: Job, settings: TrainSettings, model: PreTrainedModel, arguments: Any, *, plan: Plan
 ) -> Any:
-    """Returns the trainer; that of pairs has the frozen reference as `ref_model`.
+    """Returns the trainer; for pairs, its `ref_model` is the frozen reference.
 
     TRL's constructors demand a dataset and prepare it; ours is a row that is never read.
     """

@@ -101,7 +101,7 @@ class PairTrainer(_JobTrainer, DPOTrainer):  # type: ignore[misc]
         return target_loss(by_example, nll, *lambdas).sum()
 
     def _record(self, margin: Tensor, chosen: Tensor, rejected: Tensor) -> None:
-        """Adds the sums over a pass's pairs to those of the update."""
+        """Adds the sums over a pass's pairs to the update's sums."""
         sums = [values.detach().sum() for values in (margin, (margin > 0).float(), chosen, rejected)]
         self.pair_sums += torch.stack([*sums, margin.new_tensor(len(margin))]).double()
 

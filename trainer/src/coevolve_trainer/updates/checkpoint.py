@@ -87,7 +87,7 @@ def publish_checkpoint(staging: Path, final: Path, key: str, hashes: Mapping[str
 
 
 def load_checkpoint(path: Path, *, rank: int) -> Checkpoint:
-    """Reads an intact checkpoint: of the random states, and of a sharded job's tensors, those of one rank."""
+    """Reads an intact checkpoint, with one rank's random states and, in a sharded job, its shards."""
     cursor = Cursor(**json.loads((path / CURSOR).read_bytes()))
     prefix = f"{rank}."
     random_states = {

@@ -25,7 +25,7 @@ class CheckpointWrite:
         self._pending = step, self._executor.submit(write)
 
     def run(self, step: int, write: Callable[[], bool], *, reason: str | None = None) -> None:
-        """Makes the write while the updates wait; `reason` says why, if that is not as intended."""
+        """Makes the write while the updates wait; `reason` is set if they should not have to."""
         self.finish()
         self._report(step, write(), {} if reason is None else {"updates_waited": reason})
 

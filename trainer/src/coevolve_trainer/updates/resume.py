@@ -5,9 +5,9 @@ A started job calls, in this order:
 1. `find_finished_policy`: an intact output with the job's inputs is the result; nothing is computed.
 2. `read_newest_checkpoint`: reads the newest intact checkpoint of the job; reports and skips damaged ones.
 3. `discard_unpublished_policies` and `verify_consumed_batches` (RL jobs): a policy is published after its
-   checkpoint, so rl_job.py publishes the policy of the newest checkpoint again if it is missing.
-4. `restore_train_state`: sets weights, optimizer moments and random states to those of the checkpoint, or to
-   those of the job's start.
+   checkpoint, so rl_policies.py publishes the policy of the newest checkpoint again if it is missing.
+4. `restore_train_state`: sets weights, optimizer moments and random states as the checkpoint has them, or as
+   they are at the job's start.
 
 The checkpoint's cursor holds the rest: learning rate and data order are functions of its step, so a resumed
 job computes the bits of an uninterrupted one. checkpoint.py writes and reads a checkpoint.
@@ -96,7 +96,7 @@ def restore_train_state(
     device: torch.device,
     process_group: ProcessGroup,
 ) -> TrainState:
-    """Returns the train state of the checkpoint; without one, that of the job's start.
+    """Returns the train state in the checkpoint; without one, the state at the job's start.
 
     `handed_over` is the trainer state of an earlier job, with which an RL job starts.
     """

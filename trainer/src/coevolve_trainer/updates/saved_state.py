@@ -1,4 +1,4 @@
-"""Tensors of a train state in files: those of a checkpoint, and what an RL job hands over to the next."""
+"""Tensors of a train state in files: in a checkpoint, and in the state that an RL job hands to the next."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_trainer_state(path: Path, optimizer_state: Mapping[str, Tensor]) -> st
 
 
 def read_trainer_state(path: Path) -> SavedState:
-    """Reads another job's state; learning rate and weight decay are those of the reading job.
+    """Reads another job's state; learning rate and weight decay are not part of it.
 
     Raises:
         JobFailure: `bad-input` when the file is not a trainer state.

@@ -215,7 +215,7 @@ def _restore_weights(model: PreTrainedModel, value_head: nn.Linear | None, saved
 
 
 def _restore_optimizer(optimizer: torch.optim.AdamW, saved: SavedState, *, sharded: bool) -> None:
-    """Restores moments and step counts; learning rate and weight decay remain those of `optimizer`."""
+    """Restores moments and step counts; `optimizer` keeps its learning rate and weight decay."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in saved.optimizer_state.items():

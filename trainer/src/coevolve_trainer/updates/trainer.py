@@ -82,7 +82,7 @@ class Trainer:
         self._losses: list[float] = []  # one per update since the newest checkpoint
 
     def load(self, total_steps: int, handed_over: SavedState | None = None) -> None:
-        """Loads the train state: that of the checkpoint, or the initial one with the state `handed_over`.
+        """Loads the train state from the checkpoint, or the initial one with the state `handed_over`.
 
         Raises:
             JobFailure: `disk-full` when the job's files will not fit.

@@ -1,1 +1,1 @@
-"""Faster passes than those of transformers and peft, with equal results up to rounding."""
+"""Passes that are faster than transformers' and peft's, with equal results up to rounding."""

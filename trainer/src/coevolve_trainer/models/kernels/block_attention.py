@@ -171,7 +171,7 @@ def _split_nodes(flat: Tensor, count: int) -> Tensor:
 
 
 def _join_pieces(pieces: Sequence[Tensor], count: int) -> Tensor:
-    """Joins the keys, or values, of the prefix, equal for all nodes, with those of the nodes."""
+    """Joins the keys, or values, of the prefix, which all nodes share, with each node's."""
     own = _split_nodes(pieces[-1], count)
     if len(pieces) == 1:
         return own
