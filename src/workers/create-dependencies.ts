@@ -50,7 +50,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     trainerVersion: () => trainerVersion(config),
     serverVersion: serverVersion(config),
     async writeReport(campaignId) {
-      const { collectReport, renderReport } = await import('../report/index.js'); // its charts are the slowest module to load
+      const { collectReport, renderReport } = await import('../report/campaign/campaign-report.js'); // its charts are the slowest module to load
       const report = await collectReport(pool, campaignId);
       await artifacts.saveReport(report.campaign.name, renderReport(report));
     },

@@ -1,6 +1,6 @@
-import { collectReport } from '../../src/report';
-import type { Query } from '../../src/report/page/section';
-import { sections } from '../../src/report/sections';
+import { collectReport } from '../../src/report/campaign/campaign-report';
+import type { Query } from '../../src/report/campaign/campaign-data';
+import { sections } from '../../src/report/campaign/sections';
 import { campaignRows } from './campaign-rows';
 import { expectedReport } from './expected-report';
 import { insertCampaign } from './insert-campaign';

@@ -1,5 +1,5 @@
-import { renderReport } from '../../src/report';
-import type { CampaignReport } from '../../src/report/collect-report';
+import { renderReport } from '../../src/report/campaign/campaign-report';
+import type { CampaignReport } from '../../src/report/campaign/campaign-report';
 import { campaignRows } from './campaign-rows';
 import { expectedReport } from './expected-report';
 import { tableOf, textOf } from './read-page';

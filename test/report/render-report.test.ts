@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { renderReport } from '../../src/report';
-import type { CampaignReport } from '../../src/report/collect-report';
+import { renderReport } from '../../src/report/campaign/campaign-report';
+import type { CampaignReport } from '../../src/report/campaign/campaign-report';
 import { campaignRows, rowsOf } from './campaign-rows';
 import { expectedReport, tasksOf, trajectoriesOf } from './expected-report';
 import type { Row } from './fixture-rows';
@@ -183,7 +183,7 @@ test('the page counts attempts, faults, training runs and rows', () => {
   expect(tableOf(page, 'Jobs in the order of submission').map((row) => row.slice(-8))).toEqual(
     report.trainingRuns.map((run) => [
       ...[run.datasetRows, run.tokens!, run.rowsCut!, run.tokensDropped!, run.actionsDropped!].map(int),
-      `${run.seconds!.toFixed(1)} s`,
+      `${Math.round(run.seconds!)} s`,
       ...(run.iteration === 0 ? ['0.0 s', '$0.00'] : ['1 min 51 s', '$0.1105']),
     ]),
   );

@@ -1,7 +1,8 @@
 import { type Command } from 'commander';
 import { deleteGarbage, findGarbage, garbageDays } from '../../client/collect-garbage';
 import { withConnections } from '../../client/connections';
-import { bytesText, printMessage, printResult, table } from '../output/output';
+import { byteSize } from '../../tables/formats';
+import { printMessage, printResult, table } from '../output/output';
 import { integerIn } from '../data/experts-table';
 
 type Options = { olderThan: number; yes?: boolean; json?: boolean };
@@ -25,12 +26,12 @@ export function addGc(program: Command): void {
         printResult(json, result, () =>
           table(
             ['artifact', 'size'],
-            garbage.map((entry) => [entry.path, bytesText(entry.bytes)]),
+            garbage.map((entry) => [entry.path, byteSize(entry.bytes)]),
           ),
         );
         if (garbage.length === 0) printMessage(`every artifact belongs to rows, or changed within ${olderThan} days`);
-        else if (yes) printMessage(`deleted ${bytesText(bytes)}`);
-        else printMessage(`${bytesText(bytes)}; \`coevolve gc${age(olderThan)} --yes\` deletes them`);
+        else if (yes) printMessage(`deleted ${byteSize(bytes)}`);
+        else printMessage(`${byteSize(bytes)}; \`coevolve gc${age(olderThan)} --yes\` deletes them`);
       }),
     );
 }

@@ -3,7 +3,8 @@ import { raiseBudget, readBudget, type BudgetDetails } from '../../client/campai
 import { withConnections, type Connections } from '../../client/connections';
 import type { Budget } from '../../store/spending/budgets';
 import type { Waste } from '../../store/spending/model-spending';
-import { duration, printResult, printMessage, table } from '../output/output';
+import { count, counted, dollars, duration } from '../../tables/formats';
+import { printResult, printMessage, table } from '../output/output';
 import { trainingText } from '../output/running-text';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
@@ -53,7 +54,7 @@ function budgetText({ spent, waste, training, ...budget }: BudgetDetails): strin
     s.model,
     s.calls,
     s.tokens,
-    dollars(s.usd),
+    dollars(s.usd, 4),
     duration(s.seconds),
   ]);
   const estimated = spent.reduce((sum, one) => sum + one.estimated, 0);
@@ -69,15 +70,9 @@ function budgetText({ spent, waste, training, ...budget }: BudgetDetails): strin
 
 const limitsText = ({ limit, committed }: Budget): string =>
   [
-    `tokens  ${counted(committed.llmTokens)} of ${limit.llmTokens === null ? 'no limit' : counted(limit.llmTokens)}`,
-    `usd     ${dollars(committed.usd)} of ${limit.usd === null ? 'no limit' : dollars(limit.usd)}`,
+    `tokens  ${count(committed.llmTokens)} of ${limit.llmTokens === null ? 'no limit' : count(limit.llmTokens)}`,
+    `usd     ${dollars(committed.usd, 4)} of ${limit.usd === null ? 'no limit' : dollars(limit.usd, 4)}`,
   ].join('\n');
 
 const wasteText = (what: string, { calls, tokens, usd }: Waste['confirmed']): string[] =>
-  calls === 0
-    ? []
-    : [`${what}: ${calls} ${calls === 1 ? 'call' : 'calls'}, ${counted(tokens)} tokens, ${dollars(usd)}`];
-
-const counted = (tokens: number): string => tokens.toLocaleString('en');
-
-const dollars = (usd: number): string => `$${usd.toFixed(4)}`;
+  calls === 0 ? [] : [`${what}: ${counted(calls, 'call')}, ${count(tokens)} tokens, ${dollars(usd, 4)}`];

@@ -1,17 +1,18 @@
 import type { Estimate } from '../../specification/estimate';
 import type { TrainingAmounts, TrainingEstimate } from '../../specification/estimate-training';
-import { duration, table } from '../output/output';
+import { count, dollars, duration } from '../../tables/formats';
+import { table } from '../output/output';
 
 /** Formats an estimate as comment lines, which a dry run prints below the spec. */
 export function estimateText(expected: Estimate): string {
   const { attempts, tokens, updates, training, models, attemptSpeed } = expected;
 
   const lines = [
-    `about ${formatted(attempts)} attempts, ${formatted(tokens)} tokens,`,
-    `${formatted(updates)} training updates, ${timeText(expected)}`,
+    `about ${count(attempts)} attempts, ${count(tokens)} tokens,`,
+    `${count(updates)} training updates, ${timeText(expected)}`,
     ...(models
       ? [
-          `about ${formatted(models.calls)} model calls, ${formatted(models.tokens)} tokens, $${models.usd.toFixed(2)}`,
+          `about ${count(models.calls)} model calls, ${count(models.tokens)} tokens, ${dollars(models.usd, 2)}`,
           `assumed: ${models.assumptions}`,
         ]
       : []),
@@ -62,12 +63,10 @@ function foldIterations(phases: TrainingEstimate['phases']): Named[] {
 
 const row = (name: string, { tokens, seconds, gpuSeconds, usd }: TrainingAmounts): string[] => [
   name,
-  formatted(tokens),
+  count(tokens),
   time(seconds),
   time(gpuSeconds),
-  usd === null ? 'unknown' : `$${usd.toFixed(2)}`,
+  usd === null ? 'unknown' : dollars(usd, 2),
 ];
 
 const time = (seconds: number | null): string => (seconds === null ? 'unknown' : duration(seconds));
-
-const formatted = (count: number): string => count.toLocaleString('en');

@@ -6,7 +6,7 @@ import { checkEnvironment, type CheckReport, type Count } from '../../envs/check
 import type { ConstantAnswer } from '../../envs/check/constant-answers';
 import { createEnvironments } from '../../envs/environments';
 import { printMessage, printOver, printResult, table } from '../output/output';
-import { paint } from '../output/terminal-text';
+import { paint } from '../../tables/terminal-text';
 import { currentConfig } from '../../client/connections';
 
 type Flags = {

@@ -5,7 +5,7 @@ import { addEnvCheck } from './env-check';
 import { installEnvironment, installable, type Installable } from '../../client/install-environment';
 import { asCalled } from '../output/called-name';
 import { printResult, printMessage, table } from '../output/output';
-import { paint } from '../output/terminal-text';
+import { paint } from '../../tables/terminal-text';
 import { currentConfig } from '../../client/connections';
 
 /** `coevolve env list|install|check` */

@@ -6,7 +6,8 @@ import {
 } from '../../client/import-conversations';
 import { currentConfig } from '../../client/connections';
 import { conversationFormats } from '../../envs/experts/read-conversations';
-import { printMessage, printOver, printResult, rounded, table } from '../output/output';
+import { rounded } from '../../tables/formats';
+import { printMessage, printOver, printResult, table } from '../output/output';
 import { expertsTable, integerIn, optionsOf } from './experts-table';
 
 type Flags = Omit<ConversationImport, 'options'> & { options: string; json?: true };

@@ -2,7 +2,8 @@ import { UsageError } from '../../errors/errors';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { TrajectoryStatistics } from '../../envs/experts/measure-experts';
-import { rounded, table } from '../output/output';
+import { rounded } from '../../tables/formats';
+import { table } from '../output/output';
 
 /** Formats the lengths and rewards of trajectories as a table. */
 export function expertsTable(measures: readonly TrajectoryStatistics[]): string {

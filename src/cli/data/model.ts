@@ -2,7 +2,8 @@ import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel, type ImportChoices } from '../../training/data/import-model';
-import { printResult, printMessage, shortHash, table } from '../output/output';
+import { shortHash } from '../../tables/formats';
+import { printResult, printMessage, table } from '../output/output';
 import { currentConfig } from '../../client/connections';
 
 type ImportOptions = Omit<ImportChoices, 'name'> & { name?: string; json?: boolean };

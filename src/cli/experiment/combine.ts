@@ -3,10 +3,9 @@ import type { Command } from 'commander';
 import { writeAtomically } from '../../files/atomic-write';
 import { combineTables } from '../../client/experiments/combine-tables';
 import { currentConfig } from '../../client/connections';
-import type { CombinedExperiments, RunMeasure } from '../../domain/experiment/combined';
-import { renderCombined } from '../../report/experiment';
-import { printResult, table } from '../output/output';
-import { points } from './analysis-text';
+import { combinedArmsTable, combinedTable, renderCombined } from '../../report/experiment';
+import { writeTerminal } from '../../tables/terminal-table';
+import { printResult } from '../output/output';
 import { seedCount } from './analyze';
 
 type Flags = { at?: number; out: string; json?: true };
@@ -23,22 +22,11 @@ export function addCombine(group: Command): void {
       const combined = await combineTables(currentConfig(), tables.map((file) => resolve(file)), at ?? null); // prettier-ignore
       const path = resolve(out);
       await writeAtomically(path, renderCombined(combined));
-      printResult(json, { ...combined, path }, () => combinedText(combined, path));
+      printResult(json, { ...combined, path }, () =>
+        [combinedTable(combined.experiments), combinedArmsTable(combined.arms)]
+          .map(writeTerminal)
+          .concat(path)
+          .join('\n\n'),
+      );
     });
 }
-
-/** Numbers in points. */
-const combinedText = ({ experiments, arms }: CombinedExperiments, path: string): string =>
-  [
-    table(
-      ['experiment', 'environment', 'seeds', 'tasks', 'broken rules'],
-      experiments.map((own) => [own.name, own.environment, own.seeds, own.tasks, own.brokenRules.join(', ') || 'none']),
-    ),
-    table(
-      ['arm', 'IQM', 'low', 'high', 'optimality gap', 'low', 'high'],
-      arms.map(({ arm, iqm, gap }) => [arm, ...cells(iqm), ...cells(gap)]),
-    ),
-    path,
-  ].join('\n\n');
-
-const cells = ({ value, low, high }: RunMeasure): (string | null)[] => [value, low, high].map(points);

@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { importCells } from '../../client/experiments/import-cells';
 import { withConnections } from '../../client/connections';
-import { printResult, shortHash } from '../output/output';
+import { shortHash } from '../../tables/formats';
+import { printResult } from '../output/output';
 
 /** `coevolve experiment import <name> <file>` */
 export function addImport(group: Command): void {

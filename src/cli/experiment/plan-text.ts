@@ -1,6 +1,6 @@
 import type { ExperimentPlan, PlannedEffort } from '../../client/experiments/plan-experiment';
 import type { Arm } from '../../domain/experiment/experiment';
-import { counted } from '../../report/page/format';
+import { counted, dollars, percent, points as inPoints } from '../../tables/formats';
 import { table } from '../output/output';
 import { timeText } from '../campaign/estimate-text';
 
@@ -14,10 +14,10 @@ export function planText(plan: ExperimentPlan): string {
   });
   const rules = unmatched.map(
     ({ contrast, measure, found, allowed }) =>
-      `  ${contrast}: ${measure} ${found === null ? 'unknown: the pool of one arm grows (set training.target.updates)' : percent(found)}, allowed ${percent(allowed)}`,
+      `  ${contrast}: ${measure} ${found === null ? 'unknown: the pool of one arm grows (set training.target.updates)' : percent(found, 0)}, allowed ${percent(allowed, 0)}`,
   );
   return [
-    `${name}: ${arms.length} arms x ${counted(looks.at(-1)!, 'seed')} = ${counted(cells, 'cell')}, ${time}, ${usd === null ? 'cost unknown' : `$${usd.toFixed(2)}`}`,
+    `${name}: ${arms.length} arms x ${counted(looks.at(-1)!, 'seed')} = ${counted(cells, 'cell')}, ${time}, ${usd === null ? 'cost unknown' : dollars(usd, 2)}`,
     `primary: ${analysis.primary.name}, ${analysis.metric} on ${testTasks} tasks, looks at ${looks.join(' and ')} seeds, equivalence within ${analysis.margin}`,
     detectableText(plan),
     `assumed: ${speeds.join('; ')}`,
@@ -48,7 +48,7 @@ function detectableText({ power }: ExperimentPlan): string {
   return `detectable (80 % power): ${texts.join(', ')}, if ${measured ? 'differences' : 'runs'} deviate by ${sd} points (${range.join(' to ')})${source}`;
 }
 
-const points = (difference: number | null): string => (difference === null ? 'none' : (100 * difference).toFixed(1));
+const points = (difference: number | null): string => (difference === null ? 'none' : inPoints(difference));
 
 const columns = ['environmentAttempts', 'updates', 'trainedTokens', 'rolloutTokens', 'wallSeconds'] as const;
 
@@ -60,5 +60,3 @@ function armText({ name, differences, replicaOf }: Arm): string {
   const changes = differences.map(({ key, arm }) => `${key}=${typeof arm === 'string' ? arm : JSON.stringify(arm)}`);
   return `${name}: ${changes.length === 0 ? 'the base' : changes.join(', ')}`;
 }
-
-const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;

@@ -10,7 +10,8 @@ import { UsageError } from '../../errors/errors';
 import { withConnections } from '../../client/connections';
 import { effortMeasures } from '../../domain/experiment/experiment';
 import { asCalled } from '../output/called-name';
-import { duration, printMessage, printResult, rounded, shortHash, table } from '../output/output';
+import { duration, rounded, shortHash } from '../../tables/formats';
+import { printMessage, printResult, table } from '../output/output';
 
 type Options = { watch?: boolean; json?: boolean };
 

@@ -4,7 +4,8 @@ import { compareCampaigns, type CampaignPair, type Comparison, type MatchedPair 
 import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
-import { interval, printMessage, printResult, probability, shortHash, table } from '../output/output';
+import { interval, pValue, rate, share, shortHash, signed } from '../../tables/formats';
+import { printMessage, printResult, table } from '../output/output';
 
 type Options = { set?: string; allPairs?: boolean; json?: boolean };
 
@@ -126,22 +127,22 @@ function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
           onlyFirst,
           onlySecond,
           neither,
-          rate(both + onlyFirst, tasks),
-          interval(intervals[0]!),
-          rate(both + onlySecond, tasks),
-          interval(intervals[1]!),
-          probability(mcnemarP),
-          probability(mcnemarHolm),
+          share(both + onlyFirst, tasks),
+          interval(intervals[0]!.low, intervals[0]!.high),
+          share(both + onlySecond, tasks),
+          interval(intervals[1]!.low, intervals[1]!.high),
+          pValue(mcnemarP),
+          pValue(mcnemarHolm),
         ],
         reward: [
           pair,
           tasks,
-          meanRewards[0].toFixed(3),
-          meanRewards[1].toFixed(3),
+          rate(meanRewards[0]),
+          rate(meanRewards[1]),
           signed(difference.mean),
-          `${signed(difference.low)} to ${signed(difference.high)}`,
-          probability(signFlipP),
-          probability(signFlipHolm),
+          interval(difference.low, difference.high, signed),
+          pValue(signFlipP),
+          pValue(signFlipHolm),
         ],
       },
     ];
@@ -168,6 +169,3 @@ function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
     ),
   ].join('\n\n');
 }
-
-const rate = (part: number, whole: number): string => (part / whole).toFixed(3);
-const signed = (value: number): string => `${value < 0 ? '-' : '+'}${Math.abs(value).toFixed(3)}`;

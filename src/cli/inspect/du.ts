@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { garbageDays } from '../../client/collect-garbage';
 import { readDiskUsage, type CampaignUsage, type DiskUsage } from '../../client/disk-usage';
 import { withConnections } from '../../client/connections';
-import { bytesText, printMessage, printResult, table } from '../output/output';
+import { byteSize } from '../../tables/formats';
+import { printMessage, printResult, table } from '../output/output';
 
 /** `coevolve du`: disk usage of campaigns and of this machine's stack. */
 export function addDu(program: Command): void {
@@ -39,16 +40,16 @@ function usageText({ disk, folders, database, campaigns, unusedBytes }: DiskUsag
     ...(withTables ? [tablesText(campaigns)] : []),
     table(
       ['folder', 'size'],
-      folders.map(({ path, bytes }) => [path, bytes === null ? 'not readable' : bytesText(bytes)]),
+      folders.map(({ path, bytes }) => [path, bytes === null ? 'not readable' : byteSize(bytes)]),
     ),
     [
       ...(database
         ? [
-            `database: ${bytesText(database.bytes)}, of it ${bytesText(database.campaignBytes)} in partitions of campaigns`,
-            `artifacts without rows: ${bytesText(unusedBytes)}`,
+            `database: ${byteSize(database.bytes)}, of it ${byteSize(database.campaignBytes)} in partitions of campaigns`,
+            `artifacts without rows: ${byteSize(unusedBytes)}`,
           ]
         : []),
-      `disk of ${disk.folder}: ${bytesText(disk.freeBytes)} free of ${bytesText(disk.bytes)}`,
+      `disk of ${disk.folder}: ${byteSize(disk.freeBytes)} free of ${byteSize(disk.bytes)}`,
     ].join('\n'),
   ].join('\n\n');
 }
@@ -56,24 +57,22 @@ function usageText({ disk, folders, database, campaigns, unusedBytes }: DiskUsag
 const tablesText = (campaigns: readonly CampaignUsage[]): string =>
   table(
     ['campaign', 'table', 'size'],
-    campaigns.flatMap(({ name, tables }) =>
-      Object.entries(tables).map(([key, bytes]) => [name, key, bytesText(bytes)]),
-    ),
+    campaigns.flatMap(({ name, tables }) => Object.entries(tables).map(([key, bytes]) => [name, key, byteSize(bytes)])),
   );
 
-const sizeCell = (bytes: number): string => (bytes === 0 ? '-' : bytesText(bytes));
+const sizeCell = (bytes: number): string => (bytes === 0 ? '-' : byteSize(bytes));
 
 /** The commands that free space, with the bytes that each frees. */
 function remedies({ campaigns, garbageBytes }: DiskUsage): string[] {
   const [largest] = campaigns.filter(({ isDeletable }) => isDeletable);
   return [
     ...(garbageBytes > 0
-      ? [`\`coevolve gc --yes\` frees ${bytesText(garbageBytes)}: artifacts without rows, ${garbageDays} days old`]
+      ? [`\`coevolve gc --yes\` frees ${byteSize(garbageBytes)}: artifacts without rows, ${garbageDays} days old`]
       : []),
     ...(largest
       ? [
-          `\`coevolve delete ${largest.name} --yes\` frees ${bytesText(largest.databaseBytes + largest.artifacts.reports)}, ` +
-            `then \`coevolve gc --older-than 0 --yes\` ${bytesText(largest.bytes - largest.databaseBytes - largest.artifacts.reports)}`,
+          `\`coevolve delete ${largest.name} --yes\` frees ${byteSize(largest.databaseBytes + largest.artifacts.reports)}, ` +
+            `then \`coevolve gc --older-than 0 --yes\` ${byteSize(largest.bytes - largest.databaseBytes - largest.artifacts.reports)}`,
         ]
       : []),
   ];

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { contentHash } from '../../store/audit/content-hash';
-import { printResult, shortHash, table } from '../output/output';
+import { shortHash } from '../../tables/formats';
+import { printResult, table } from '../output/output';
 import { withConnections } from '../../client/connections';
 
 /** `coevolve hash <campaign>`: prints the content hash of a campaign and of its parts. */

@@ -4,7 +4,8 @@ import { getLineage, type Lineage } from '../../store/audit/lineage';
 import { getTaskLineage } from '../../store/tasks/task-lineage';
 import { taskLineageText } from './task-lineage-text';
 import { asCalled } from '../output/called-name';
-import { printResult, shortHash, table } from '../output/output';
+import { shortHash } from '../../tables/formats';
+import { printResult, table } from '../output/output';
 import { withConnections } from '../../client/connections';
 
 /**

@@ -9,7 +9,8 @@ import { evaluatePrompts, type PromptEvaluation } from '../../prompt-eval/evalua
 import type { Yield } from '../../prompt-eval/stage-yields';
 import { readChange } from '../../specification/read-change';
 import type { SpecChange } from '../../specification/spec-layers';
-import { interval, printMessage, printResult, table } from '../output/output';
+import { interval } from '../../tables/formats';
+import { printMessage, printResult, table } from '../output/output';
 
 type Flags = { provider: string; model: string; set: string[]; case?: string[]; json?: boolean };
 
@@ -94,5 +95,5 @@ const cellsOf = ({ passed, of, share, low, high }: Yield): (string | number)[] =
   passed,
   of,
   share === null ? '-' : share.toFixed(3),
-  interval({ low, high }),
+  interval(low, high),
 ];

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { collectReport, renderReport } from '../../report';
+import { collectReport, renderReport } from '../../report/campaign/campaign-report';
 import { printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
 

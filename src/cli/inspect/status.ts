@@ -10,10 +10,11 @@ import type { ScenarioCompletion } from '../../store/training/scenarios';
 import { nextCommands } from '../../workflows/temporal/details';
 import { asCalled } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
-import { printResult, rounded, shortHash, table } from '../output/output';
+import { rounded, shortHash } from '../../tables/formats';
+import { printResult, table } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
 import { zeroCandidates } from './zero-candidates';
-import { jobText, rolloutText, trainingText } from '../output/running-text';
+import { jobText, resultText, rolloutText, trainingText } from '../output/running-text';
 
 type Options = { watch?: boolean; untilParked?: boolean; json?: boolean };
 
@@ -65,11 +66,7 @@ function statusText({
     iteration,
     phase,
     finishedAt ? Number(((finishedAt.getTime() - startedAt.getTime()) / 1000).toFixed(1)) : null,
-    result
-      ? Object.entries(result)
-          .map(([key, value]) => `${key} ${rounded(value)}`)
-          .join(', ')
-      : unfinished,
+    result ? resultText(result) : unfinished,
   ]);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,

@@ -1,8 +1,9 @@
 import type { FollowCallbacks, RunningPhase } from '../../client/follow-campaign';
 import type { PhaseRow } from '../../store/campaign/iterations';
-import { duration, printMessage, printOver, rounded } from './output';
-import { paint, visible } from './terminal-text';
-import { jobText, rolloutText } from './running-text';
+import { duration } from '../../tables/formats';
+import { printMessage, printOver } from './output';
+import { paint, visible } from '../../tables/terminal-text';
+import { jobText, resultText, rolloutText } from './running-text';
 
 /** Prints each completed phase on stderr; on a terminal the last line shows the running phase. */
 export const followOutput = (name: string): FollowCallbacks => ({
@@ -24,8 +25,7 @@ function phaseText(row: PhaseRow): string {
     row.phase === 'plan'
       ? `${paint.bold(row.iteration === 0 ? 'supervised start' : `iteration ${row.iteration}`)}\n`
       : '';
-  const counts = Object.entries(row.result ?? {}).map(([key, value]) => `${key} ${rounded(value)}`);
-  return `${heading}  ${paint.green('✓')} ${row.phase.padEnd(11)} ${elapsed(row).padStart(8)}  ${paint.dim(counts.join(', '))}`;
+  return `${heading}  ${paint.green('✓')} ${row.phase.padEnd(11)} ${elapsed(row).padStart(8)}  ${paint.dim(resultText(row.result ?? {}))}`;
 }
 
 const elapsed = ({ startedAt, finishedAt }: PhaseRow): string =>

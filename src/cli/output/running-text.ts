@@ -2,7 +2,7 @@ import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt
 import { progressLine, jobProgress } from '../../domain/training/job-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
 import type { RunningJob } from '../../store/training/training-progress';
-import { duration } from './output';
+import { count, counted, dollars, duration, rounded } from '../../tables/formats';
 
 /** Formats a running rollout as one line. */
 export const rolloutText = (rollout: AttemptProgress): string =>
@@ -16,7 +16,12 @@ export function jobText({ role, method, step, facts }: RunningJob): string {
 
 /** Formats the cost of training jobs as one line. */
 export function trainingText({ jobs, tokens, seconds, gpuSeconds, usd }: TrainingCost): string {
-  const gpus = gpuSeconds > 0 ? `, ${duration(gpuSeconds)} of GPUs, $${usd.toFixed(4)}` : '';
-  const count = `${jobs} training ${jobs === 1 ? 'job' : 'jobs'}`;
-  return `${count} used ${tokens.toLocaleString('en')} tokens and ${duration(seconds)}${gpus}`;
+  const gpus = gpuSeconds > 0 ? `, ${duration(gpuSeconds)} of GPUs, ${dollars(usd, 4)}` : '';
+  return `${counted(jobs, 'training job')} used ${count(tokens)} tokens and ${duration(seconds)}${gpus}`;
 }
+
+/** Formats the counts of a finished phase as one line. */
+export const resultText = (result: Record<string, unknown>): string =>
+  Object.entries(result)
+    .map(([key, value]) => `${key} ${typeof value === 'number' ? rounded(value) : String(value)}`)
+    .join(', ');

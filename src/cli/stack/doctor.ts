@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig } from '../../config';
 import { printResult } from '../output/output';
-import { paint } from '../output/terminal-text';
+import { paint } from '../../tables/terminal-text';
 import type { Check } from '../../doctor/check';
 import { asCalled } from '../output/called-name';
 import { doctor } from '../../doctor/doctor';

@@ -9,8 +9,9 @@ import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { calledName } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
-import { duration, interval, print, printResult, printMessage } from '../output/output';
-import { paint } from '../output/terminal-text';
+import { duration, interval, rate } from '../../tables/formats';
+import { print, printResult, printMessage } from '../output/output';
+import { paint } from '../../tables/terminal-text';
 import { withConnections, type Connections } from '../../client/connections';
 import { startCampaign } from '../../client/start-campaign';
 
@@ -75,7 +76,7 @@ async function runCampaign(
   for (const { set, iteration, success, low, high, tasks } of scores)
     print(
       `success on ${set.padEnd(4)} ${iteration === 0 ? 'after the supervised start' : `after iteration ${iteration}         `}  ` +
-        `${success.toFixed(3)}  (95% ${interval({ low, high })}, ${tasks} tasks)`,
+        `${rate(success)}  (95% ${interval(low, high)}, ${tasks} tasks)`,
     );
   print('One seed: these figures speak of these checkpoints on these tasks, not of the method.');
   print(`report: ${report}`);

@@ -1,7 +1,7 @@
 import type { AnalysisOutput } from '../../statistics/analysis-output';
 import { analysisInput, completenessOf } from '../../domain/experiment/record';
 import type { ExperimentReport } from '../../report/experiment';
-import { readFlips } from '../../report/experiment/evidence/query';
+import { readFlips } from '../../report/experiment/flipped-tasks';
 import { forEachKey } from '../../statistics/contrast-columns';
 import { analyzeOnce } from '../../statistics/run-statistics';
 import type { Connections } from '../connections';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { effortMeasures } from '../../domain/experiment/experiment';
-import { tableFormat } from '../../report/experiment/formats/json-lines';
+import { tableFormat } from '../../report/experiment/export-files';
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/);
 const feature = z.string().max(200);

@@ -1,5 +1,5 @@
 import type { CustomSeriesRenderItem } from 'echarts';
-import { interval, rate } from '../page/format';
+import { interval, rate } from '../../tables/formats';
 import { axisText } from './axes';
 import type { Chart } from './figure';
 

@@ -1,5 +1,5 @@
 import * as echarts from 'echarts';
-import { escapeText, html, type Html, trusted } from '../page/html';
+import { escapeText, type Html, trusted } from '../../tables/html';
 
 export type Chart = {
   title: string;
@@ -8,13 +8,6 @@ export type Chart = {
   height: number; // px
   option: echarts.EChartsOption;
 };
-
-/** Charts of equal size: four in a row if their number is divisible by four or above six, otherwise three. */
-export function panels(charts: readonly Chart[]): Html {
-  const four = charts.length % 4 === 0 || charts.length > 6;
-  const figures = charts.map((chart) => figure(chart, four ? 236 : 300));
-  return html`<div class="panels ${four ? 'four' : ''}">${figures}</div>`;
-}
 
 /**
  * Draws a chart as inline SVG. Colours are CSS variables, so that one drawing fits the light and the dark style.

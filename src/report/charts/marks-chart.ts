@@ -53,6 +53,30 @@ export function marksChart({ title, description, x, y, marks, height = 220, left
   };
 }
 
+/** A rectangle between two corners. */
+export const box = (
+  [x1, y1]: Position,
+  [x2, y2]: Position,
+  { colour, opacity = 1 }: { colour: string; opacity?: number },
+): Mark => ({
+  kind: 'area',
+  points: [
+    [x1, y1],
+    [x2, y1],
+    [x2, y2],
+    [x1, y2],
+  ],
+  colour,
+  opacity,
+});
+
+/** A line between two points. */
+export const segment = (
+  from: Position,
+  to: Position,
+  style: { colour: string; width?: number; dashed?: boolean },
+): Mark => ({ kind: 'line', points: [from, to], ...style });
+
 /** A point of a line with the bounds of its interval; null: it has none. */
 export type BoundedPoint = { x: number; y: number; low: number | null; high: number | null };
 

@@ -1,4 +1,4 @@
-import { duration } from '../page/format';
+import { duration } from '../../tables/formats';
 import { axisText } from './axes';
 import type { Chart } from './figure';
 

@@ -1,7 +1,9 @@
-export type { ExperimentReport } from './model/report';
-export { isExploratory } from './model/report';
-export { validityChecks } from './model/validity';
-export { verdictSentence } from './model/verdict-sentence';
-export { exportFiles, exportFormats, type ExportFormat } from './formats/export-files';
-export { renderCombined } from './render-combined';
+export type { ExperimentReport } from './report';
+export { isExploratory } from './report';
+export { validityChecks, validityTable } from './validity';
+export { verdictSentence } from './verdict-sentence';
+export { exportFiles, exportFormats, type ExportFormat } from './export-files';
+export { armsTable } from './arms';
+export { contrastsTable } from './contrasts';
+export { combinedArmsTable, combinedTable, renderCombined } from './render-combined';
 export { renderExperiment } from './render';

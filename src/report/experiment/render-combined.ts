@@ -1,61 +1,90 @@
-import type { CombinedArm, CombinedExperiments, RunMeasure } from '../../domain/experiment/combined';
-import { type Chart, figure } from '../charts/figure';
+import type { CombinedArm, CombinedExperiments } from '../../domain/experiment/combined';
+import { decimal, points, shortHash } from '../../tables/formats';
+import { html } from '../../tables/html';
+import { code, number, table, text } from '../../tables/table';
+import type { Chart } from '../charts/figure';
 import { bandedLine, marksChart } from '../charts/marks-chart';
 import { key, note } from '../page/blocks';
-import { count, shortHash } from '../page/format';
-import { type Content, html } from '../page/html';
 import { renderPage } from '../page/page';
-import { table } from '../page/table';
-import { armColours } from './model/arm-colours';
-import { decimal, points } from './model/points';
+import { type Block, panels, type Section } from '../page/section';
+import { armColours } from './arm-colours';
 
 /** Renders the arms that several experiments share as one self-contained HTML page. */
-export function renderCombined({ experiments, arms }: CombinedExperiments): string {
+export function renderCombined(combined: CombinedExperiments): string {
+  const { experiments } = combined;
   const title = `${experiments.map(({ name }) => name).join(', ')} · combined`;
   const header = html`<header>
     <p class="kicker">experiments in ${experiments.length} environments</p>
     <h1>${experiments.map(({ environment }) => environment).join(', ')}</h1>
     <p class="lead">
       Runs are seeds in environments, and every environment counts the same. This page describes the arms and tests
-      nothing: verdicts are those of each experiment.
+      nothing: each experiment has verdicts in its report.
     </p>
   </header>`;
-  return renderPage(title, header, [
-    { id: 'arms', title: 'Arms', body: armsBody(experiments, arms) },
-    { id: 'profiles', title: 'Performance profiles', body: profilesBody(arms) },
-    { id: 'experiments', title: 'Experiments', body: experimentsBody(experiments) },
+  return renderPage({ title, header, sections }, combined);
+}
+
+const sections: readonly Section<CombinedExperiments>[] = [
+  {
+    id: 'arms',
+    title: 'Arms',
+    body: ({ experiments: [first], arms }) => [
+      note(
+        `Points of ${first!.metric}. IQM: mean without a quarter of the runs at each end. Optimality gap: mean of what each ` +
+          'run lacks to 100. Intervals: bootstrap that draws the seeds of each environment again, from eight seeds on.',
+      ),
+      combinedArmsTable(arms),
+    ],
+  },
+  { id: 'profiles', title: 'Performance profiles', body: ({ arms }) => profiles(arms) },
+  {
+    id: 'experiments',
+    title: 'Experiments',
+    body: ({ experiments }) => [
+      note(
+        'A broken rule makes the contrasts of its experiment invalid. The values of its arms are shown all the same.',
+      ),
+      combinedTable(experiments),
+    ],
+  },
+];
+
+export const combinedArmsTable = (arms: readonly CombinedArm[]) =>
+  table('Arms over all environments', arms, [
+    text('arm', ({ arm }) => arm),
+    number('IQM', ({ iqm }) => iqm.value, points),
+    number('95 % low', ({ iqm }) => iqm.low, points),
+    number('high', ({ iqm }) => iqm.high, points),
+    number('optimality gap', ({ gap }) => gap.value, points),
+    number('95 % low', ({ gap }) => gap.low, points),
+    number('high', ({ gap }) => gap.high, points),
   ]);
-}
 
-function armsBody([first]: CombinedExperiments['experiments'], arms: readonly CombinedArm[]): Content {
-  const interval = ({ value, low, high }: RunMeasure): string[] => [points(value), points(low), points(high)];
-  return [
-    note(
-      `Points of ${first!.metric}. IQM: mean without a quarter of the runs at each end. Optimality gap: mean of what each ` +
-        'run lacks to 100. Intervals: bootstrap that draws the seeds of each environment again, from eight seeds on.',
-    ),
-    table({
-      caption: 'Arms over all environments',
-      head: ['arm', 'IQM', '95 % low', 'high', 'optimality gap', '95 % low', 'high'],
-      rows: arms.map(({ arm, iqm, gap }) => [arm, ...interval(iqm), ...interval(gap)]),
-    }),
-  ];
-}
+export const combinedTable = (experiments: CombinedExperiments['experiments']) =>
+  table('Experiments', experiments, [
+    text('experiment', (own) => own.name),
+    text('environment', (own) => own.environment),
+    number('seeds', (own) => own.seeds),
+    number('tasks', (own) => own.tasks),
+    text('broken rules', (own) => own.brokenRules.join(', ') || 'none'),
+    text('arms not shown', (own) => own.otherArms.join(', ') || 'none'),
+    code('frozen hash', (own) => shortHash(own.hash)),
+    code('input hash', (own) => shortHash(own.inputHash)),
+  ]);
 
-function profilesBody(arms: readonly CombinedArm[]): Content {
+function profiles(arms: readonly CombinedArm[]): Block[] {
   const colours = armColours({ arms: arms.map(({ arm }) => ({ name: arm })) });
   const tenths = arms[0]!.profile.flatMap(({ score }, i) => (i % 10 === 0 ? [{ score, i }] : []));
   return [
     note(
       'Share of the runs whose score is above x. Bands: pointwise 95 % intervals. The area under a curve is the mean.',
     ),
-    html`<div class="panels">${figure(profileChart(arms, colours), 340)}</div>`,
+    panels([profileChart(arms, colours)], 340),
     key([...colours].map(([arm, colour]) => [colour, arm])),
-    table({
-      caption: 'Share of the runs above a score',
-      head: ['score', ...arms.map(({ arm }) => arm)],
-      rows: tenths.map(({ score, i }) => [points(score), ...arms.map(({ profile }) => decimal(profile[i]!.value))]),
-    }),
+    table('Share of the runs above a score', tenths, [
+      text('score', ({ score }) => points(score)),
+      ...arms.map(({ arm, profile }) => number<(typeof tenths)[number]>(arm, ({ i }) => profile[i]!.value, decimal)),
+    ]),
   ];
 }
 
@@ -70,38 +99,10 @@ function profileChart(arms: readonly CombinedArm[], colours: ReadonlyMap<string,
       )
       .join(', '),
     x: { scale: { low: 0, high: 100, step: 20 }, format: String, name: 'score in points' },
-    y: { scale: { low: 0, high: 1, step: 0.2 }, format: (value) => value.toFixed(1) },
+    y: { scale: { low: 0, high: 1, step: 0.2 }, format: (value) => decimal(value, 1) },
     marks: arms.flatMap(({ arm, profile }) => {
       const shares = profile.map(({ score, value, low, high }) => ({ x: 100 * score, y: value, low, high }));
       return bandedLine(shares, colours.get(arm)!);
     }),
   });
 }
-
-const experimentsBody = (experiments: CombinedExperiments['experiments']): Content => [
-  note('A broken rule makes the contrasts of its experiment invalid. The values of its arms are shown all the same.'),
-  table({
-    caption: 'Experiments',
-    textColumns: 2,
-    head: [
-      'experiment',
-      'environment',
-      'seeds',
-      'tasks',
-      'broken rules',
-      'arms not shown',
-      'frozen hash',
-      'input hash',
-    ],
-    rows: experiments.map((own) => [
-      own.name,
-      own.environment,
-      count(own.seeds),
-      count(own.tasks),
-      own.brokenRules.join(', ') || 'none',
-      own.otherArms.join(', ') || 'none',
-      shortHash(own.hash),
-      shortHash(own.inputHash),
-    ]),
-  }),
-];

@@ -1,12 +1,37 @@
 import { renderPage } from '../page/page';
-import type { ExperimentReport } from './model/report';
-import { experimentSections } from './sections';
-import { renderHeader } from './sections/header/section';
+import type { Section } from '../page/section';
+import { armsSection } from './arms';
+import { categoriesSection } from './categories';
+import { contrastsSection } from './contrasts';
+import { costSection } from './cost';
+import { curvesSection } from './curves';
+import { poolSection } from './pool';
+import { powerSection } from './power';
+import { amendmentsSection, differencesSection, manifestSection } from './promise';
+import { seedsSection } from './seeds';
+import { tasksSection } from './tasks';
+import { renderHeader } from './header';
+import type { ExperimentReport } from './report';
+
+/** The sections below the header, in the order of the page. */
+const sections: readonly Section<ExperimentReport>[] = [
+  armsSection,
+  contrastsSection,
+  seedsSection,
+  curvesSection,
+  categoriesSection,
+  poolSection,
+  tasksSection,
+  powerSection,
+  costSection,
+  amendmentsSection,
+  differencesSection,
+  manifestSection,
+];
 
 /** Renders an analysed experiment as one self-contained HTML page. */
 export const renderExperiment = (report: ExperimentReport): string =>
   renderPage(
-    `${report.record.experiment.name} · experiment report`,
-    renderHeader(report),
-    experimentSections.map((section) => ({ ...section, body: section.render(report) })),
+    { title: `${report.record.experiment.name} · experiment report`, header: renderHeader(report), sections },
+    report,
   );

@@ -1,12 +1,10 @@
-import { type RecipeName, recipes } from '../../domain/campaign/recipe';
-import type { Phase } from '../../domain/campaign/phases';
-import { counted } from './format';
-import { type Content, html, type Html } from './html';
-import type { CampaignHeader } from './section';
+import { type Content, html, type Html } from '../../tables/html';
 
 export const lead = (...content: Content[]): Html => html`<p class="lead">${content}</p>`;
 
 export const note = (...content: Content[]): Html => html`<p class="note">${content}</p>`;
+
+export const badge = (name: string, text: string = name): Html => html`<span class="badge ${name}">${text}</span>`;
 
 /** Names of colours, for charts whose bars have parts. */
 export const key = (entries: readonly (readonly [colour: string, name: string])[]): Html =>
@@ -14,17 +12,14 @@ export const key = (entries: readonly (readonly [colour: string, name: string])[
     ${entries.map(([colour, name]) => html`<span><i style="background:${colour}"></i>${name}</span> `)}
   </p>`;
 
-/** Explains an empty section: the recipe has no such phase, or the phase has given nothing yet. */
-export function absence(campaign: CampaignHeader, phase: Phase, finding: string): Html {
-  const recipe = recipes[campaign.recipe as RecipeName];
-  const after = Math.max(0, campaign.iterations - 1);
-  if (recipe && !(recipe.phases as readonly Phase[]).includes(phase))
-    return note(`${finding}: recipe ${recipe.name} (${recipe.summary}) has no phase “${phase}”.`);
-  if (after === 0) return note(`${finding}: no iteration after the supervised start has begun.`);
-  return note(`${finding} in ${counted(after, 'iteration')} after the supervised start.`);
-}
-
-export const roleColour = (role: string): string =>
-  ['target', 'failure', 'positive'].includes(role) ? `var(--${role})` : 'var(--neutral)';
-
-export const agentName = (role: string): string => (role === 'target' ? 'target' : `${role} agent`);
+/** Names with their values, at the top of a page. */
+export const facts = (entries: readonly (readonly [name: string, value: Content])[]): Html =>
+  html`<dl class="facts">
+    ${entries.map(
+      ([name, value]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;

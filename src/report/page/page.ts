@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
-import { type Content, html, type Html, trusted } from './html';
+import { html, type Html, trusted } from '../../tables/html';
+import { type Block, renderBlocks, type Section } from './section';
 import { stylesheet } from './stylesheet';
 
-export type PageSection = { id: string; title: string; body: Content };
+export type Page<Data> = { title: string; header: Html; sections: readonly Section<Data>[] };
 
 /** Renders a self-contained HTML page: without scripts, fonts or requests. Sections without a body are left out. */
-export function renderPage(title: string, header: Content, sections: readonly PageSection[]): string {
-  const shown = sections.filter(({ body }) => body !== null);
+export function renderPage<Data>({ title, header, sections }: Page<Data>, data: Data): string {
+  const shown = sections
+    .map((section) => ({ ...section, blocks: section.body(data) }))
+    .filter(({ blocks }) => blocks !== null);
   const page = html`<html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -42,11 +45,13 @@ const contentPolicy = [
   "form-action 'none'",
 ].join('; ');
 
+type ShownSection = { id: string; title: string; blocks: Block | readonly Block[] };
+
 /** A closed section: a narrow screen shows its heading; the stylesheet opens it on a wide screen and in print. */
-const renderSection = ({ id, title, body }: PageSection): Html =>
+const renderSection = ({ id, title, blocks }: ShownSection): Html =>
   html`<section id="${id}" aria-labelledby="${id}-title">
     <details class="part">
       <summary><h2 id="${id}-title">${title}</h2></summary>
-      ${body}
+      ${renderBlocks(blocks)}
     </details>
   </section>`;

@@ -1,82 +1,36 @@
-import type pg from 'pg';
-import type { ForkOrigin } from '../../domain/campaign/fork-origin';
-import type { Content } from './html';
+import { html, type Html } from '../../tables/html';
+import { htmlTable } from '../../tables/html-table';
+import type { Table } from '../../tables/table';
+import { type Chart, figure } from '../charts/figure';
 
-/** Reads rows of a campaign in the transaction of the report. */
-export type Query = (client: pg.ClientBase, campaignId: number, shared: SharedData) => Promise<unknown>;
+/** Charts of equal size side by side. */
+export type Panels = { charts: readonly Chart[]; width: number };
 
-export type Queries = Record<string, Query>;
+/** A part of a section. A condition that does not hold leaves its part out. */
+export type Block = Html | Table | Panels | null | false;
 
-/** The rows of each query, by the name of the query. */
-export type Results<Q extends Queries> = { [Name in keyof Q]: Awaited<ReturnType<Q[Name]>> };
-
-export type Section<Q extends Queries> = {
+/** A section of a page: from rows of queries to tables, charts and sentences. */
+export type Section<Data> = {
   /** Anchor of the section in the page. */
   id: string;
   title: string;
-  queries: Q;
-  /** Returns the body, or null to leave the section out of the page. */
-  render: (data: SharedData & Results<Q>) => Content;
+  /** Returns the parts in their order, or null to leave the section out of the page. */
+  body: (data: Data) => Block | readonly Block[];
 };
 
-/** Declares a section of the report; `render` receives the rows of these queries. */
-export const defineSection = <Q extends Queries>(section: Section<Q>): Section<Q> => section;
+/** Groups charts: four in a row if their number is divisible by four or above six, otherwise three; or of a given width. */
+export const panels = (charts: readonly Chart[], width?: number): Panels => ({
+  charts,
+  width: width ?? (charts.length % 4 === 0 || charts.length > 6 ? 236 : 300),
+});
 
-/** Rows that several sections show. They are read first, and queries of sections may depend on them. */
-export type SharedData = { campaign: CampaignHeader; evaluations: Evaluation[]; outcome: Outcome };
+/** Renders the parts of a section. */
+export const renderBlocks = (blocks: Block | readonly Block[]): Html[] => [blocks].flat().map(renderBlock);
 
-export type CampaignHeader = ForkOrigin & {
-  id: number;
-  name: string;
-  recipe: string;
-  environment: string;
-  spec: unknown; // resolved: every default written out
-  specHash: string;
-  seed: string; // a bigint, as text
-  status: string;
-  createdAt: Date;
-  finishedAt: Date | null;
-  nondeterminism: string[] | null; // reasons why another run may give other rows; null: not recorded
-  iterations: number; // the supervised start, which is iteration 0, included
-  confidence: number; // level of the evaluations' intervals, in (0, 1)
-  hardNegativeReward: number; // a failure of at least this reward is a hard negative
-};
-
-/** The score of one policy on an evaluation set. */
-export type HeldOutScore = {
-  policyId: string;
-  iteration: number;
-  tasks: number;
-  successes: number;
-  successLow: number; // Wilson interval
-  successHigh: number;
-  meanReward: number;
-};
-
-/** Comparison of two policies, the later minus the earlier, over the tasks that both attempted. */
-export type PairedCounts = {
-  wins: number; // tasks that only the later policy solves
-  losses: number; // tasks that only the earlier policy solves
-  mcnemarP: number;
-  meanDifference: number; // of rewards
-  differenceLow: number; // paired bootstrap
-  differenceHigh: number;
-};
-
-export type Evaluation = HeldOutScore & {
-  role: string;
-  incumbent: HeldOutScore | null; // the incumbent's newest evaluation up to this iteration
-  paired: PairedCounts | null; // candidate minus incumbent
-  decision: 'promote' | 'keep' | null;
-  reason: string | null;
-};
-
-/** The campaign's result: its final policy against the supervised start. */
-export type Outcome = {
-  start: Evaluation | null; // null: no evaluation yet
-  final: Evaluation | null; // null: no evaluation after the start
-  evaluationSet: 'dev' | 'test'; // of the scores and the comparison: test if both have played it
-  isFinalActive: boolean; // false: no candidate was promoted, and `final` is the newest candidate
-  pairedTasks: number; // tasks of the set that both attempted
-  paired: PairedCounts | null; // final minus start
-};
+function renderBlock(block: Block): Html {
+  if (!block) return html``;
+  if ('markup' in block) return block;
+  if ('rows' in block) return htmlTable(block);
+  const figures = block.charts.map((chart) => figure(chart, block.width));
+  return html`<div class="panels ${block.width < 300 ? 'four' : ''}">${figures}</div>`;
+}

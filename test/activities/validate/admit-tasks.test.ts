@@ -6,7 +6,7 @@ import { judgeCandidates } from '../../../src/activities/validate/judge-candidat
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';
 import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
-import { listLimitCuts } from '../../../src/report/sections/task-pool/query';
+import { listLimitCuts } from '../../../src/report/campaign/task-pool';
 import { scriptedModels, scriptedProviders } from '../../support/models/scripted-provider';
 import { judgeByAnswers } from '../../support/models/reference-judge';
 import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';

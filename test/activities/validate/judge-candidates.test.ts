@@ -4,7 +4,7 @@ import { planValidation } from '../../../src/activities/validate/plan-validation
 import { toTask } from '../../../src/activities/plan/seed-tasks';
 import { judgeVersion } from '../../../src/llm/prompts/judge';
 import type { NewTask } from '../../../src/store/tasks/tasks';
-import { listJudgeAgreement } from '../../../src/report/sections/judge/query';
+import { listJudgeAgreement } from '../../../src/report/campaign/judge';
 import { judgeAnswer, judgeByAnswers, judgeQuestion, seedAnswers } from '../../support/models/reference-judge';
 import { attempt } from '../../store/support/new-campaign';
 import { inActivity } from '../context/in-activity';

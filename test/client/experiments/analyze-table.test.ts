@@ -5,7 +5,7 @@ import { analyzeTable } from '../../../src/client/experiments/analyze-table';
 import { readConfig } from '../../../src/config';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
 import { verdictSentence } from '../../../src/report/experiment';
-import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
+import { jsonLines } from '../../../src/report/experiment/export-files';
 import { simulateRecord } from '../../support/long-table';
 
 const config = readConfig({ PATH: process.env['PATH'] });

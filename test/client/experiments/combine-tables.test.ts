@@ -6,7 +6,7 @@ import { readConfig } from '../../../src/config';
 import type { CombinedExperiments } from '../../../src/domain/experiment/combined';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
 import { renderCombined } from '../../../src/report/experiment';
-import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
+import { jsonLines } from '../../../src/report/experiment/export-files';
 import { experimentHash } from '../../../src/specification/experiment/same-experiment';
 import { type Simulation, simulateRecord } from '../../support/long-table';
 

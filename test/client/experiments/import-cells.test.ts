@@ -7,7 +7,7 @@ import { importCells } from '../../../src/client/experiments/import-cells';
 import { readConfig } from '../../../src/config';
 import { canonicalJson } from '../../../src/domain/canonical-json';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
-import { jsonLines } from '../../../src/report/experiment/formats/json-lines';
+import { jsonLines } from '../../../src/report/experiment/export-files';
 import { readExperiment } from '../../../src/specification/experiment/read-experiment';
 import { experimentHash } from '../../../src/specification/experiment/same-experiment';
 import { createStore } from '../../../src/store';

@@ -1,4 +1,4 @@
-import { renderReport } from '../../../src/report';
+import { renderReport } from '../../../src/report/campaign/campaign-report';
 import { stylesheet } from '../../../src/report/page/stylesheet';
 import { campaignRows } from '../campaign-rows';
 import { expectedReport } from '../expected-report';

@@ -1,4 +1,4 @@
-import { collectReport, renderReport } from '../../../src/report';
+import { collectReport, renderReport } from '../../../src/report/campaign/campaign-report';
 import { copiedTables, skippedTables } from '../../../src/store/campaign/fork-tables';
 import { contentHash } from '../../../src/store/audit/content-hash';
 import { forkCampaign, type NewFork } from '../../../src/store/campaign/fork-campaign';

@@ -1,6 +1,6 @@
 import { countVerdicts, measureTrust } from '../../../src/domain/evaluation/judge-calibration';
 import type { NewJudgement } from '../../../src/store/tasks/judgements';
-import { listJudgeCalibrations } from '../../../src/report/sections/judge/query';
+import { listJudgeCalibrations } from '../../../src/report/campaign/judge';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { newCampaign, raiseEpoch, task } from '../support/new-campaign';
 

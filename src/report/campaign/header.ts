@@ -1,0 +1,117 @@
+import { forkOrigin } from '../../domain/campaign/fork-origin';
+import { beforeAfterChart, type RateWithInterval } from '../charts/before-after-chart';
+import { figure } from '../charts/figure';
+import {
+  count,
+  counted,
+  dateTime,
+  duration,
+  interval,
+  nothing,
+  pEquals,
+  percent,
+  share,
+  shortHash,
+  signed,
+} from '../../tables/formats';
+import { type Content, html, type Html } from '../../tables/html';
+import { badge, facts } from '../page/blocks';
+import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from './campaign-data';
+
+/** The top of the page: the campaign's facts and its outcome, which claims no more than the evaluations show. */
+export function renderHeader({ campaign, outcome }: SharedData): Html {
+  return html`<header>
+    <p class="kicker">Campaign report</p>
+    <h1>${campaign.name}</h1>
+    ${facts(factsOf(campaign))} ${outcomeCard(outcome, campaign.confidence)}
+  </header>`;
+}
+
+function factsOf(campaign: CampaignHeader): [string, Content][] {
+  const { createdAt, finishedAt, iterations } = campaign;
+  const took = finishedAt ? duration((finishedAt.getTime() - createdAt.getTime()) / 1000) : nothing;
+  const from = forkOrigin(campaign);
+  return [
+    ...(from ? [['forked from', from] as [string, Content]] : []),
+    ['recipe', campaign.recipe],
+    ['environment', campaign.environment],
+    ['seed', campaign.seed],
+    ['status', badge(campaign.status)],
+    ['iterations', iterations > 0 ? `start + ${count(iterations - 1)}` : nothing],
+    ['started', dateTime(createdAt)],
+    ['finished', finishedAt ? dateTime(finishedAt) : 'not yet'],
+    ['took', took],
+    ...(campaign.nondeterminism ? [['repeatable', repeatable(campaign.nondeterminism)] as [string, Content]] : []),
+  ];
+}
+
+const repeatable = (nondeterminism: readonly string[]): string =>
+  nondeterminism.length === 0 ? 'to the last bit' : `no: ${nondeterminism.join('; ')}`;
+
+function outcomeCard(outcome: Outcome, confidence: number): Html {
+  const { start, final, isFinalActive, evaluationSet, paired, pairedTasks } = outcome;
+  const level = percent(confidence);
+  if (!start)
+    return html`<div class="outcome">
+      <p class="verdict">No policy has been evaluated yet.</p>
+    </div>`;
+  const after = isFinalActive ? 'active policy' : 'candidate';
+  const rates = [
+    bar('supervised start', 'var(--incumbent)', start),
+    ...(final ? [bar(after, 'var(--target)', final)] : []),
+  ];
+  return html`<div class="outcome">
+    <div>
+      <p class="label">Success on ${evaluationSet}</p>
+      <p class="change">
+        <span>${share(start.successes, start.tasks)}</span>
+        ${final ? html`<span class="arrow" aria-label="to">→</span><strong>${share(final.successes, final.tasks)}</strong>` : null}
+      </p>
+      <p class="note">${[start, ...(final ? [final] : [])].map((e) => score(e, level))}</p>
+      <p class="verdict">${verdict(outcome)}</p>
+      ${paired ? html`<p>${pairedSentence(paired, `${counted(pairedTasks, 'task')} of ${evaluationSet}`, level)}</p>` : null}
+      <p class="note">${setSentences[evaluationSet]}</p>
+    </div>
+    ${figure(beforeAfterChart(`Success on ${evaluationSet} with ${level} intervals`, rates), 400)}
+  </div>`;
+}
+
+const setSentences = {
+  test: 'No choice of the campaign reads the test set.',
+  dev: 'The promotion gate reads dev, so the score of a promoted policy is too high on average.',
+} as const;
+
+const bar = (name: string, colour: string, e: Evaluation): RateWithInterval => ({
+  name,
+  colour,
+  value: e.successes / e.tasks,
+  low: e.successLow,
+  high: e.successHigh,
+});
+
+const score = (e: Evaluation, level: string): Html =>
+  html`<span class="line"
+    >${e.iteration === 0 ? 'Supervised start' : `Iteration ${e.iteration}`}: ${count(e.successes)} of
+    ${counted(e.tasks, 'task')}, ${level} interval ${interval(e.successLow, e.successHigh)}
+    <code>${shortHash(e.policyId)}</code></span
+  >`;
+
+/** A difference with a smaller p value is called significant; the sentence states the level. */
+const significance = 0.05;
+
+function verdict({ start, final, isFinalActive, paired }: Outcome): string {
+  if (!final) return 'Only the supervised start has been evaluated: there is no later policy to compare it with.';
+  const active = isFinalActive ? '' : 'The supervised start is still active: no candidate was promoted. ';
+  if (!paired || !start) return `${active}No task was scored for both policies, so they cannot be compared.`;
+  const ofCandidate = isFinalActive ? '' : ' for the newest candidate';
+  if (paired.wins === paired.losses) return `${active}No gain${ofCandidate}: as many tasks were lost as won.`;
+  const direction = paired.wins > paired.losses ? 'gain' : 'loss';
+  if (paired.mcnemarP < significance)
+    return `${active}A ${direction}${ofCandidate}, significant at the ${significance} level.`;
+  return `${active}A ${direction}${ofCandidate} that chance alone can explain: p is not below ${significance}.`;
+}
+
+const pairedSentence = (paired: PairedCounts, tasks: string, level: string): string =>
+  `Of ${tasks} that both attempted, ${count(paired.wins)} are solved only by the later policy and ` +
+  `${count(paired.losses)} only by the start (exact McNemar ${pEquals(paired.mcnemarP)}); mean reward changed by ` +
+  `${signed(paired.meanDifference)} (${level} interval ${interval(paired.differenceLow, paired.differenceHigh, signed)}).`;

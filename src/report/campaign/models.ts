@@ -1,0 +1,112 @@
+import type pg from 'pg';
+import { getWaste, listModelSpending } from '../../store/spending/model-spending';
+import { count, counted, decimal, dollars, duration } from '../../tables/formats';
+import { number, table, text } from '../../tables/table';
+import { lead } from '../page/blocks';
+import { defineSection, type Results, total } from './campaign-data';
+
+const queries = {
+  modelSpending: listModelSpending,
+  waste: getWaste,
+  budget: findBudget,
+  contexts: listContextGroups,
+  explorationRuns: listRunGroups,
+};
+
+type Rows = Results<typeof queries>;
+
+/** Calls of language models with their cost; left out of a campaign without them. */
+export const modelsSection = defineSection({
+  id: 'models',
+  title: 'Language models',
+  queries,
+  body(data) {
+    const { modelSpending, contexts, explorationRuns } = data;
+    if (modelSpending.length === 0 && contexts.length === 0) return null;
+    return [
+      lead(summary(data)),
+      table('Model calls by iteration and purpose', modelSpending, [
+        text('iteration', (row) => row.iteration),
+        text('purpose', (row) => row.purpose),
+        text('model', (row) => `${row.provider}/${row.model}`),
+        number('calls', (row) => row.calls),
+        number('tokens', (row) => row.tokens),
+        number('US dollars', (row) => row.usd, decimal),
+        number('time, summed', (row) => row.seconds, duration),
+      ]),
+      contexts.length > 0 &&
+        table('Exploration contexts: flagged trajectories and their reflection', contexts, [
+          text('iteration', (row) => row.iteration),
+          text('aim', (row) => row.aim),
+          text('status', (row) => row.status),
+          text('failure', (row) => row.failure),
+          number('contexts', (row) => row.contexts),
+        ]),
+      explorationRuns.length > 0 &&
+        table('Exploration runs by outcome', explorationRuns, [
+          text('iteration', (row) => row.iteration),
+          text('aim', (row) => row.aim),
+          text('outcome', (row) => row.outcome),
+          number('runs', (row) => row.runs),
+          number('actions', (row) => row.turns),
+        ]),
+    ];
+  },
+});
+
+function summary({ modelSpending, budget, waste }: Rows): string {
+  const limit = (amount: number | null | undefined, unit: string): string =>
+    amount === null || amount === undefined ? `no limit of ${unit}` : `a limit of ${count(amount)} ${unit}`;
+  const calls = total(modelSpending, (row) => row.calls);
+  const tokens = total(modelSpending, (row) => row.tokens);
+  const usd = total(modelSpending, (row) => row.usd);
+  return (
+    `${counted(calls, 'answer')} for ${count(tokens)} tokens and ${dollars(usd, 2)}, with ` +
+    `${limit(budget?.tokensLimit, 'tokens')} and ${limit(budget?.usdLimit, 'dollars')}. Paid twice: ` +
+    `${counted(waste.confirmed.calls, 'call')}, ${count(waste.confirmed.tokens)} tokens; possibly paid, because no ` +
+    `answer arrived: ${counted(waste.unconfirmed.calls, 'call')}.`
+  );
+}
+
+export type ContextGroup = { iteration: number; aim: string; status: string; failure: string | null; contexts: number };
+
+/** Counts contexts of exploration by status. */
+export async function listContextGroups(client: pg.ClientBase, campaignId: number): Promise<ContextGroup[]> {
+  const { rows } = await client.query<ContextGroup>(
+    `select iteration, aim, status, failure ->> 'type' as failure, count(*)::int as contexts
+       from exploration_contexts where campaign_id = $1::int
+      group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
+    [campaignId],
+  );
+  return rows;
+}
+
+export type RunGroup = { iteration: number; aim: string; outcome: string; runs: number; turns: number };
+
+/** Counts exploration runs by outcome. */
+export async function listRunGroups(client: pg.ClientBase, campaignId: number): Promise<RunGroup[]> {
+  const { rows } = await client.query<RunGroup>(
+    `select c.iteration, c.aim, r.outcome, count(*)::int as runs, coalesce(sum(s.turns), 0)::int as turns
+       from exploration_runs r
+       join exploration_contexts c on c.campaign_id = r.campaign_id and c.id = r.context_id
+       left join (select campaign_id, run_id, count(*) as turns from exploration_turns
+                   where campaign_id = $1::int group by 1, 2) s
+         on s.campaign_id = r.campaign_id and s.run_id = r.id
+      where r.campaign_id = $1::int
+      group by 1, 2, 3 order by 1, 2, 3`,
+    [campaignId],
+  );
+  return rows;
+}
+
+export type Budget = { tokensLimit: number | null; usdLimit: number | null; tokens: number; usd: number };
+
+/** Finds the budget; null until the first model call. */
+export async function findBudget(client: pg.ClientBase, campaignId: number): Promise<Budget | null> {
+  const { rows } = await client.query<Budget>(
+    `select llm_tokens_limit as "tokensLimit", usd_limit as "usdLimit", llm_tokens as tokens, usd
+       from budgets where campaign_id = $1::int`,
+    [campaignId],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,103 @@
+import type pg from 'pg';
+import { percent, shortHash } from '../../tables/formats';
+import { html, type Html } from '../../tables/html';
+import { type CampaignHeader, defineSection } from './campaign-data';
+import { number, table, text } from '../../tables/table';
+
+/** Definitions of the report's words and numbers, row counts and the resolved spec. */
+export const readingSection = defineSection({
+  id: 'reading',
+  title: 'How to read this',
+  queries: { rowCounts: countRows },
+  body: ({ campaign, rowCounts }) => [
+    html`<dl class="words">
+      ${definitions(percent(campaign.confidence), String(campaign.hardNegativeReward)).map(
+        ([word, meaning]) =>
+          html`<dt>${word}</dt>
+            <dd>${meaning}</dd>`,
+      )}
+    </dl>`,
+    table('Rows of this campaign in the database', Object.entries(rowCounts), [
+      text('table', ([name]) => name),
+      number('rows', ([, rows]) => rows),
+    ]),
+    resolvedSpec(campaign),
+  ],
+});
+
+const definitions = (level: string, hardFrom: string): [string, string][] => [
+  [
+    'Success and reward',
+    'An attempt is scored by its environment with a reward from 0 to 1. It is a success only at exactly 1. ' +
+      'An attempt that ended in a fault has no reward and is not counted.',
+  ],
+  [
+    'Held-out tasks, dev and test',
+    'Tasks that no agent trains on and that no synthesized task may equal. The promotion gate reads the set dev, ' +
+      'so the best of several candidates scores higher there than on new tasks. No choice reads the test set.',
+  ],
+  [
+    'Intervals',
+    `Success rates have Wilson’s ${level} interval. Differences of mean reward have a ${level} interval from a paired ` +
+      'bootstrap over tasks: one that includes 0 is compatible with no change.',
+  ],
+  [
+    'McNemar p',
+    'The exact two-sided test on the tasks that only one of two policies solves: the probability that a fair coin ' +
+      'splits them at least this unevenly.',
+  ],
+  [
+    'Candidate, incumbent, promotion',
+    'Each iteration trains a candidate for the target role. The incumbent is the active policy until then. ' +
+      'The gate promotes the candidate or keeps the incumbent; both remain stored.',
+  ],
+  [
+    'Failure agent, hard negative',
+    'The failure agent is trained to prefer better failures over worse ones, and supplies the target with ' +
+      `negatives that are hard to distinguish from success (arXiv:2511.22254). A failure with reward of at least ${hardFrom} is a ` +
+      'hard negative. If its share of attempts with reward 1 approaches that of the target, it has become a second target.',
+  ],
+  [
+    'Feedback signals',
+    'Forgetting: a task that was solved before scores low now. Boundary: attempts at one task both succeed and fail. ' +
+      'Rare: an attempt contains a rare pattern of actions (arXiv:2604.15840).',
+  ],
+  [
+    'Preference pair',
+    'Two attempts at one task, the chosen one with strictly the higher reward. Expert kinds pair an attempt with the task’s ' +
+      'reference actions; failure-failure pairs two failures.',
+  ],
+  [
+    'Time',
+    'Phase times are wall-clock time. Attempt time is summed over attempts, many of which run in parallel, and can exceed it.',
+  ],
+];
+
+const resolvedSpec = ({ spec, specHash }: CampaignHeader): Html =>
+  html`<details>
+    <summary>Resolved spec <code>sha256 ${shortHash(specHash)}</code></summary>
+    <pre>${JSON.stringify(spec, null, 2)}</pre>
+  </details>`;
+
+/** Counts the rows of the campaign in each table. */
+export async function countRows(client: pg.ClientBase, campaignId: number): Promise<Record<string, number>> {
+  const { rows } = await client.query<{ table: string; count: number }>(
+    `select 'iterations' as "table", count(*)::int from iterations where campaign_id = $1::int
+     union all select 'tasks', count(*)::int from tasks where campaign_id = $1::int
+     union all select 'planned_tasks', count(*)::int from planned_tasks where campaign_id = $1::int
+     union all select 'trajectories', count(*)::int from trajectories where campaign_id = $1::int
+     union all select 'trajectory_turns', count(*)::int from trajectory_turns where campaign_id = $1::int
+     union all select 'attempt_faults', count(*)::int from attempt_faults where campaign_id = $1::int
+     union all select 'feedback_signals', count(*)::int from feedback_signals where campaign_id = $1::int
+     union all select 'preference_pairs', count(*)::int from preference_pairs where campaign_id = $1::int
+     union all select 'training_runs', count(*)::int from training_runs where campaign_id = $1::int
+     union all select 'training_examples', count(*)::int from training_examples where campaign_id = $1::int
+     union all select 'policies', count(*)::int from policies where campaign_id = $1::int
+     union all select 'evaluations', count(*)::int from evaluations where campaign_id = $1::int
+     union all select 'promotions', count(*)::int from promotions where campaign_id = $1::int
+     union all select 'events', count(*)::int from events where campaign_id = $1::int
+     union all select 'ledger', count(*)::int from ledger where campaign_id = $1::int`,
+    [campaignId],
+  );
+  return Object.fromEntries(rows.map((row) => [row.table, row.count]));
+}

@@ -1,0 +1,113 @@
+import type pg from 'pg';
+import { counted, rate, shortHash } from '../../tables/formats';
+import { code, number, table, text } from '../../tables/table';
+import { scaleAround } from '../charts/axes';
+import type { Chart } from '../charts/figure';
+import { pointsChart } from '../charts/points-chart';
+import { lead, note } from '../page/blocks';
+import { panels } from '../page/section';
+import { defineSection, total } from './campaign-data';
+
+/** Updates of reinforcement learning; left out for a recipe without it. */
+export const stepsSection = defineSection({
+  id: 'steps',
+  title: 'Updates',
+  queries: { steps: listSteps },
+  body({ steps }) {
+    if (steps.length === 0) return null;
+    const attempts = total(steps, (step) => step.attempts);
+    return [
+      lead(
+        `${counted(steps.length, 'update')} from ${counted(attempts, 'attempt')}; each update uses the attempts of its step.`,
+      ),
+      panels([
+        chartOf('Mean reward of the batch', steps, ({ meanReward }) => meanReward),
+        chartOf('Share of tasks with different rewards', steps, ({ mixed }) => mixed),
+        chartOf('Divergence from the start, nats per token', steps, ({ metrics }) => metrics?.['kl'] ?? null),
+      ]),
+      note(
+        'A task whose attempts all have the same reward has no advantage: it changes the policy only through the divergence.',
+      ),
+      table('Updates by iteration and step', steps, [
+        text('iteration', (step) => step.iteration),
+        text('step', (step) => step.step),
+        code('policy', ({ policyId }) => policyId && shortHash(policyId)),
+        number('attempts', (step) => step.attempts),
+        number('mean reward', (step) => step.meanReward, rate),
+        number('mixed', (step) => step.mixed, rate),
+        ...watched.map(([metric, name]) =>
+          number<ReportStep>(
+            name,
+            (step) => step.metrics?.[metric],
+            (value) => value.toPrecision(3),
+          ),
+        ),
+      ]),
+    ];
+  },
+});
+
+function chartOf(title: string, steps: readonly ReportStep[], measure: (step: ReportStep) => number | null): Chart {
+  const points = steps.flatMap((step, index) => {
+    const value = measure(step);
+    return value === null ? [] : [{ index, value }];
+  });
+  return pointsChart({
+    title,
+    iterations: steps.map((_, index) => index + 1),
+    series: [{ name: title, colour: 'var(--target)', points, line: true, labelled: true }],
+    scale: scaleAround([0, ...points.map(({ value }) => value)]),
+    format: rate,
+    axisFormat: (value) => String(Number(value.toFixed(4))),
+  });
+}
+
+/** The trainer's metrics that show whether an update is stable. */
+const watched = [
+  ['kl', 'divergence'],
+  ['kl_old', 'divergence of the step'],
+  ['ratio', 'ratio'],
+  ['ratio_max', 'largest ratio'],
+  ['clipped_low', 'clipped below'],
+  ['clipped_high', 'clipped above'],
+  ['logp_gap', 'serving gap'],
+  ['grad_norm', 'gradient'],
+] as const;
+
+export type ReportStep = {
+  iteration: number;
+  step: number;
+  /** Attempts in the batch of the update. */
+  attempts: number;
+  meanReward: number | null;
+  /** Share of tasks, in [0, 1], whose attempts have different rewards; the other tasks have no advantage. */
+  mixed: number | null;
+  policyId: string | null;
+  /** By the trainer's names. */
+  metrics: Record<string, number> | null;
+};
+
+/** Lists the updates of reinforcement learning in their order. */
+export async function listSteps(client: pg.ClientBase, campaignId: number): Promise<ReportStep[]> {
+  const { rows } = await client.query<ReportStep>(
+    `with groups as (
+       select e.job_key, e.step, t.task_id, count(*) as attempts, sum(t.reward) as rewards,
+              min(t.reward) < max(t.reward) as mixed
+         from training_examples e
+         join trajectories t on t.campaign_id = e.campaign_id and t.id = e.trajectory_id
+        where e.campaign_id = $1::int and e.step is not null
+        group by e.job_key, e.step, t.task_id
+     )
+     select r.iteration, s.step, coalesce(sum(g.attempts), 0)::int as attempts,
+            (sum(g.rewards) / sum(g.attempts))::float8 as "meanReward", avg(g.mixed::int)::float8 as mixed,
+            s.policy_id as "policyId", s.metrics
+       from rl_steps s
+       join training_runs r on r.job_key = s.job_key
+       left join groups g on g.job_key = s.job_key and g.step = s.step
+      where r.campaign_id = $1::int
+      group by r.iteration, s.job_key, s.step
+      order by r.iteration, s.step`,
+    [campaignId],
+  );
+  return rows;
+}

@@ -1,0 +1,48 @@
+import type { AnalysisOutput } from '../../statistics/analysis-output';
+import { points } from '../../tables/formats';
+import { type Column, number, table, text } from '../../tables/table';
+import { note } from '../page/blocks';
+import type { Section } from '../page/section';
+import type { ExperimentReport } from './report';
+
+/** Means of each arm over its seeds. */
+export const armsSection: Section<ExperimentReport> = {
+  id: 'arms',
+  title: 'Arms',
+  body: ({ record, analysis }) => [
+    note(
+      `Points of ${record.experiment.analysis.metric}, one value per seed. IQM: mean without a quarter of the seeds at ` +
+        'each end. The interval describes one arm; two of them do not make a test. It is cut to 0 to 100 points.',
+    ),
+    armsTable(analysis),
+  ],
+};
+
+type Arm = AnalysisOutput['arms'][number];
+
+const intervalMeaning =
+  't interval of the mean over seeds, cut to the 0 to 100 points that a mean can have; CSV and JSON have it uncut';
+
+const columns: readonly Column<Arm>[] = [
+  text('arm', (arm) => arm.arm),
+  number('seeds', (arm) => arm.seeds),
+  number('tasks', (arm) => arm.tasks),
+  number('mean', (arm) => arm.mean, points),
+  number('sd', (arm) => arm.sd, points),
+  number('min', (arm) => arm.min, points),
+  number('max', (arm) => arm.max, points),
+  number('IQM', (arm) => arm.iqm, points),
+  { ...number<Arm>('95 % low', (arm) => arm.low, points), explanation: intervalMeaning },
+  { ...number<Arm>('high', (arm) => arm.high, points), explanation: intervalMeaning },
+];
+
+/** The table of arms in points, with all columns or without some. */
+export const armsTable = ({ arms }: AnalysisOutput, without: readonly string[] = []) =>
+  table('Arms', arms.map(withinRange), columns.filter(({ name }) => !without.includes(name))); // prettier-ignore
+
+/** Cuts an interval of a mean to the range of the metric. A t interval can leave it: 12 seeds gave 77.2 to 106.8 points. */
+export const withinRange = <Mean extends { low: number | null; high: number | null }>(mean: Mean): Mean => ({
+  ...mean,
+  low: mean.low && Math.max(0, mean.low),
+  high: mean.high && Math.min(1, mean.high),
+});

@@ -1,0 +1,59 @@
+import type { AnalysisOutput, ContrastResult } from '../../statistics/analysis-output';
+import { pEquals, points, signedPoints } from '../../tables/formats';
+import { escapeLatex, latexTable } from '../../tables/latex-table';
+import { number, table, text } from '../../tables/table';
+import type { ExperimentReport } from './report';
+import { intervalName } from './verdict-sentence';
+
+/**
+ * The arms as a booktabs table: mean and deviation over seeds, and the difference of each arm in its contrasts. An arm is
+ * bold only where a contrast found it better after the correction.
+ */
+export function experimentLatex({ record, analysis }: ExperimentReport): string {
+  const { experiment } = record;
+  const best = new Set(analysis.contrasts.filter(({ verdict }) => verdict === 'better').map(({ plus }) => plus));
+  for (const { verdict, minus } of analysis.contrasts) if (verdict === 'worse') best.add(minus);
+  const arms = table('', analysis.arms, [
+    text('Arm', ({ arm }) => escapeLatex(arm)),
+    number(`${escapeLatex(experiment.analysis.metric)} (points)`, ({ arm, mean, sd }) =>
+      value(mean, sd, best.has(arm)),
+    ),
+  ]);
+  const contrasts = table('', analysis.contrasts, [
+    text('', ({ contrast }) => escapeLatex(contrast)),
+    number('', difference),
+  ]);
+  return `${[
+    '% needs \\usepackage{booktabs}',
+    '\\begin{table}',
+    '\\centering',
+    `\\caption{${escapeLatex(experiment.question)}}`,
+    latexTable([arms, contrasts]),
+    '',
+    `\\footnotesize ${footnote(experiment, analysis)}`,
+    '\\end{table}',
+  ].join('\n')}\n`;
+}
+
+function value(mean: number | null, sd: number | null, isBold: boolean): string | null {
+  if (mean === null) return null;
+  return `$${isBold ? `\\mathbf{${points(mean)}}` : points(mean)}${sd === null ? '' : ` \\pm ${points(sd)}`}$`;
+}
+
+function difference({ verdict, difference: found, low, high, ...tests }: ContrastResult): string {
+  if (found === null || low === null || high === null) return escapeLatex(verdict);
+  const signed = (share: number): string => signedPoints(share).replace('−', '-');
+  const p = tests.kind === 'primary' ? tests.p : tests.adjustedP; // the secondary family is corrected
+  return `$${signed(found)}$ [$${signed(low)}$, $${signed(high)}$]${p === null ? '' : `, $${pEquals(p)}$`}, ${escapeLatex(verdict)}`;
+}
+
+function footnote(experiment: ExperimentReport['record']['experiment'], { look, arms }: AnalysisOutput): string {
+  const tasks = [...new Set(arms.map((arm) => arm.tasks))].join(', ');
+  return [
+    `Mean $\\pm$ standard deviation over $S = ${look}$ seeds, $n = ${tasks}$ test tasks each.`,
+    `Differences: paired $t$ test over seeds, ${escapeLatex(intervalName(experiment))} in brackets;`,
+    `the primary contrast (${escapeLatex(experiment.analysis.primary.name)}) uncorrected, the others corrected by Holm;`,
+    `equivalence by TOST within ${Number(points(experiment.analysis.margin, 2))} points.`,
+    'Bold: better after the correction.',
+  ].join(' ');
+}

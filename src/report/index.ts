@@ -1,2 +1,0 @@
-export { collectReport } from './collect-report';
-export { renderReport } from './render-report';
