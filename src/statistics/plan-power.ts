@@ -3,28 +3,31 @@ import type { Config } from '../config';
 import { runPython } from './run-python';
 
 /** What is known of the deviation of a seed's difference. */
-export type Noise =
-  | {
-      kind: 'prior';
-      /** Deviations between runs of one arm beyond the noise of the tasks, for example 0.025. */
-      runSds: readonly number[];
-      /** Share of the tasks that only one of two runs solves, for example 0.24. */
-      discordance: number;
-      /** Tasks of `test` per seed. */
-      tasks: number;
-    }
+const noise = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('prior'),
+    /** Deviations between runs of one arm beyond the noise of the tasks, for example 0.025. */
+    runSds: z.array(z.number().min(0).max(1)).readonly(),
+    /** Share of the tasks that only one of two runs solves, for example 0.24. */
+    discordance: z.number().min(0).max(1),
+    /** Tasks of `test` per seed. */
+    tasks: z.int().min(1),
+  }),
   /** The deviation of the differences of this number of seeds; the bounds of its 95 % interval follow it. */
-  | { kind: 'measured'; sd: number; seeds: number };
+  z.object({ kind: z.literal('measured'), sd: z.number().min(0).max(1), seeds: z.int().min(2) }),
+]);
+export type Noise = z.infer<typeof noise>;
 
 /** A question before the first cell: which differences do which numbers of seeds detect? */
-export type PowerInput = {
+export const powerInput = z.object({
   /** Level of all looks together; for the strictest step of Holm's correction divided by the number of contrasts. */
-  alpha: number;
-  looks: readonly number[];
-  noise: Noise;
-  seeds: readonly number[];
-  differences: readonly number[];
-};
+  alpha: z.number().gt(0).lt(1),
+  looks: z.array(z.int().min(2)).readonly(),
+  noise,
+  seeds: z.array(z.int().min(2)).readonly(),
+  differences: z.array(z.number().gt(0).lt(1)).readonly(),
+});
+export type PowerInput = z.infer<typeof powerInput>;
 
 const number = z.number().nullable();
 const point = { seeds: z.number().int(), difference: z.number() };

@@ -1,7 +1,7 @@
 import { sha256 } from '../files/sha256';
 import type { Config } from '../config';
 import { canonicalJson } from '../domain/canonical-json';
-import type { AnalysisInput } from '../domain/experiment/analysis';
+import type { AnalysisInput } from './analysis-input';
 import type { Store } from '../store';
 import { analysisOutput, type AnalysisOutput } from './analysis-output';
 import { runPython } from './run-python';

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from coevolve_statistics import ANALYSIS_VERSION
+from coevolve_statistics.checked import ANALYSIS_VERSION
 
 Input = dict[str, Any]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from coevolve_statistics.checked import InputProblem
 from coevolve_statistics.combine import combine
-from coevolve_statistics.reader import InputProblem
 
 #: The runs of test_known_answers.py. rliable 1.2.0 gives interquartile means of .475 and .625.
 A = [[0.5, 0.5], [0.4, 0.5], [0.3, 0.5]]

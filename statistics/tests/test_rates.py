@@ -63,7 +63,7 @@ def tables(effect: float) -> list[Input]:
 
 
 def verdict_counts(values: list[Input]) -> dict[str, int]:
-    found = [analyze(value)["contrasts"][0]["verdict"] for value in values]  # type: ignore[index]
+    found = [analyze(value)["contrasts"][0]["verdict"] for value in values]
     return {name: found.count(name) for name in sorted(set(found))}
 
 

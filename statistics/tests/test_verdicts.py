@@ -121,7 +121,7 @@ def test_a_broken_rule_makes_a_contrast_invalid_and_removes_its_numbers(name: st
 def test_an_undeclared_look_shows_effort_and_no_score() -> None:
     output = analyze(broken("undeclared look"))
     assert [output[part] for part in ("arms", "curves", "breakdown", "power", "wonAndLost")] == [[]] * 5
-    assert len(output["effort"]) == 2  # type: ignore[arg-type]
+    assert len(output["effort"]) == 2
 
 
 def test_the_effort_box_gives_the_largest_difference_of_each_rule() -> None:
@@ -147,7 +147,7 @@ def test_a_contrast_without_p_still_counts_in_its_family() -> None:
         "secondary": [contrast("signals", "none"), contrast("signals", "random"), contrast("random", "none")]
     }
     value = with_cell(value, "random", 3, status="missing", reason="stopped")
-    first: Any = analyze(value)["contrasts"][1]  # type: ignore[index]
+    first: Any = analyze(value)["contrasts"][1]
     assert first["adjustedP"] == pytest.approx(3 * first["p"])
 
 

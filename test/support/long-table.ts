@@ -1,4 +1,5 @@
-import type { Effort, ScoreRow } from '../../src/domain/experiment/analysis';
+import type { Effort } from '../../src/domain/experiment/effort';
+import type { ScoreRow } from '../../src/domain/experiment/record';
 import { cellCampaign, type Contrast, type Experiment } from '../../src/domain/experiment/experiment';
 import type { ExperimentRecord, RecordedCell } from '../../src/domain/experiment/record';
 import { canonicalJson } from '../../src/domain/canonical-json';

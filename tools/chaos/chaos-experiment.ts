@@ -4,7 +4,7 @@ import { freezeExperiment } from '../../src/client/experiments/freeze-experiment
 import { startExperiment } from '../../src/client/experiments/start-experiment';
 import { canonicalJson } from '../../src/domain/canonical-json';
 import { cellCampaign, cellsOf, type Experiment } from '../../src/domain/experiment/experiment';
-import { analysisInput } from '../../src/domain/experiment/record';
+import { analysisInput } from '../../src/statistics/analysis-input';
 import type { LoadedExperiment } from '../../src/specification/experiment/read-experiment';
 import { analysisKey } from '../../src/statistics/run-statistics';
 import type { ChaosStack } from './chaos-stack';

@@ -1,6 +1,7 @@
 import type { CellName } from '../../domain/experiment/experiment';
 import { futilityLook } from '../../domain/experiment/progress';
-import { analysisInput, completenessOf } from '../../domain/experiment/record';
+import { completenessOf } from '../../domain/experiment/record';
+import { analysisInput } from '../../statistics/analysis-input';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { Dependencies } from '../context/dependencies';
 

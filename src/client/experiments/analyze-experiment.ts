@@ -1,5 +1,6 @@
 import type { AnalysisOutput } from '../../statistics/analysis-output';
-import { analysisInput, completenessOf } from '../../domain/experiment/record';
+import { completenessOf } from '../../domain/experiment/record';
+import { analysisInput } from '../../statistics/analysis-input';
 import type { ExperimentReport } from '../../report/experiment';
 import { readFlips } from '../../report/experiment/flipped-tasks';
 import { forEachKey } from '../../statistics/contrast-columns';

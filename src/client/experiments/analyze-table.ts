@@ -1,5 +1,6 @@
 import type { Config } from '../../config';
-import { analysisInput, completeLook, completenessOf, type ExperimentRecord } from '../../domain/experiment/record';
+import { completeLook, completenessOf, type ExperimentRecord } from '../../domain/experiment/record';
+import { analysisInput } from '../../statistics/analysis-input';
 import type { ExperimentReport } from '../../report/experiment';
 import { UsageError } from '../../errors/errors';
 import { analysisKey, runStatistics } from '../../statistics/run-statistics';

@@ -1,6 +1,6 @@
 import { UsageError } from '../../errors/errors';
 import type { Config } from '../../config';
-import type { CombinedExperiment, CombinedExperiments } from '../../domain/experiment/combined';
+import type { CombinedExperiment, CombinedExperiments } from '../../statistics/combine';
 import { completenessOf, type ExperimentRecord } from '../../domain/experiment/record';
 import { type ExperimentReport, validityChecks } from '../../report/experiment';
 import { combineEnvironments } from '../../statistics/combine';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cellCampaign, type CellName, cellsOf, type EffortMeasure } from '../../domain/experiment/experiment';
-import { meanEffort, nominalOf } from '../../domain/experiment/mean-effort';
+import { meanEffort, nominalOf } from '../../domain/experiment/effort';
 import { waitingCells, type ClosedCell } from '../../domain/experiment/progress';
-import { secondsLeft } from '../../domain/experiment/time-left';
+import { secondsLeft } from '../../domain/experiment/progress';
 import type { CellRow } from '../../store/experiment/cells';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import { findRunProblem } from '../campaign-run';

@@ -2,7 +2,7 @@ import { findModel } from '../../artifacts/imported-models';
 import { sha256 } from '../../files/sha256';
 import { canonicalJson } from '../../domain/canonical-json';
 import { DomainError } from '../../domain/errors';
-import { analysisVersion } from '../../domain/experiment/analysis';
+import { analysisVersion } from '../../statistics/analysis-input';
 import type { Experiment } from '../../domain/experiment/experiment';
 import { createEnvironments } from '../../envs/environments';
 import type { CampaignSpec } from '../../specification/campaign-spec';

@@ -1,8 +1,7 @@
 import { compareText } from '../compare-text';
-import type { AnalysedCell, AnalysisInput, CellFacts, CheckpointEffort, ScoreRow } from './analysis';
-import { analysisVersion } from './analysis';
+import type { CheckpointEffort } from './effort';
 import type { StartManifest } from './starts';
-import { cellsOf, type CellName, type EffortMeasure, effortMeasures, type Experiment } from './experiment';
+import { cellsOf, type CellName, type Experiment } from './experiment';
 
 /** Number of train tasks that an iteration admitted, by a feature of the breakdown; 0: the tasks of the start. */
 export type PoolCount = { iteration: number; feature: string; category: string; tasks: number };
@@ -11,7 +10,16 @@ export type PoolCount = { iteration: number; feature: string; category: string; 
 type ManifestParts = StartManifest & { pool?: readonly PoolCount[] | undefined };
 
 /** A cell as it is stored, exported and imported. */
-export type RecordedCell = CellFacts & {
+export type RecordedCell = CellName & {
+  status: 'finished' | 'missing';
+  /** Why the cell is missing; null for a finished one. */
+  reason: string | null;
+  /** The cell began before the experiment was frozen, or its arm was added later. */
+  exploratory: boolean;
+  /** sha256 over the sorted content keys of the tasks of `test`: arms of one seed must have the same. */
+  testHash: string | null;
+  /** Content keys of `test` that are also among the train tasks: must be none. */
+  leakedTasks: number;
   campaign: string;
   /** Frozen version under which the cell began. */
   version: number;
@@ -20,6 +28,20 @@ export type RecordedCell = CellFacts & {
   contentHash: string | null;
   manifest: (Record<string, unknown> & ManifestParts) | null;
   checkpoints: readonly CheckpointEffort[];
+};
+
+/** The result of one task of `test`, as stored in the long table. */
+export type ScoreRow = CellName & {
+  /** Number of the iteration after which the policy was scored; 0 is the supervised start. */
+  checkpoint: number;
+  /** Content key of the task. */
+  task: string;
+  /** Features of the task, for example its pattern. */
+  features: Record<string, string | number>;
+  /** In [0, 1]; the mean where a task was attempted more than once. */
+  reward: number;
+  /** 1: solved; a share where a task was attempted more than once. */
+  success: number;
 };
 
 /** A later frozen version: its differences to the version before. */
@@ -56,58 +78,6 @@ export function completenessOf({ experiment, cells }: ExperimentRecord, look: nu
 /** Returns the largest declared look whose cells have all finished; null: none. */
 export const completeLook = (record: ExperimentRecord): number | null =>
   record.experiment.looks.findLast((look) => completenessOf(record, look).missing.length === 0) ?? null;
-
-/** Measures that take part in an analysis only if it decides by them: repetitions of a cell differ in them. */
-const measured: readonly EffortMeasure[] = ['usd', 'gpuSeconds', 'wallSeconds'];
-
-/**
- * Returns the input of the statistics: cells and scores of the first `look` seeds in a fixed order. Interruptions and a
- * repetition of a cell from its manifest do not change it.
- */
-export function analysisInput({ experiment, cells, scores }: ExperimentRecord, look: number): AnalysisInput {
-  const { arms, analysis, match, looks, stopping } = experiment;
-  const names = new Set(arms.map(({ name }) => name));
-  const isRead = ({ arm, seed }: CellName): boolean => seed <= look && names.has(arm);
-  const decides = (measure: EffortMeasure): boolean =>
-    match.equal.includes(measure) || measure in match.within || analysis.metric === `aulc(${measure})`;
-  const measures = effortMeasures.filter((measure) => !measured.includes(measure) || decides(measure));
-  return {
-    version: analysisVersion,
-    arms: arms.map(({ name, replicaOf }) => ({ name, replicaOf })),
-    look,
-    looks,
-    match: { equal: match.equal, within: match.within },
-    metric: analysis.metric,
-    alpha: analysis.alpha,
-    primary: analysis.primary,
-    secondary: analysis.secondary,
-    ordering: analysis.ordering,
-    margin: analysis.margin,
-    breakdown: analysis.breakdown,
-    futility: stopping.futility,
-    cells: cells
-      .filter(isRead)
-      .map((cell) => analysedCell(cell, measures))
-      .sort(byCell),
-    scores: scores.filter(isRead).toSorted(byScore),
-  };
-}
-
-const analysedCell = (cell: RecordedCell, measures: readonly EffortMeasure[]): AnalysedCell => ({
-  arm: cell.arm,
-  seed: cell.seed,
-  status: cell.status,
-  reason: cell.reason,
-  exploratory: cell.exploratory,
-  testHash: cell.testHash,
-  leakedTasks: cell.leakedTasks,
-  checkpoints: cell.checkpoints.map(({ checkpoint, effort }) => ({
-    checkpoint,
-    effort: Object.fromEntries(
-      measures.flatMap((measure) => (effort[measure] ? [[measure, effort[measure].nominal]] : [])),
-    ),
-  })),
-});
 
 /** The order of all exports: seed by seed, as the cells start. */
 export const byCell = (a: CellName, b: CellName): number => a.seed - b.seed || compareText(a.arm, b.arm);

@@ -1,5 +1,4 @@
-import type { Effort } from '../../domain/experiment/analysis';
-import { meanEffort } from '../../domain/experiment/mean-effort';
+import { meanEffort, type Effort } from '../../domain/experiment/effort';
 import type { ExperimentRecord } from '../../domain/experiment/record';
 
 /**

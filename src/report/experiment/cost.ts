@@ -1,4 +1,4 @@
-import type { Effort } from '../../domain/experiment/analysis';
+import type { Effort } from '../../domain/experiment/effort';
 import type { AnalysisOutput } from '../../statistics/analysis-output';
 import { type EffortMeasure, effortMeasures } from '../../domain/experiment/experiment';
 import { percent, points } from '../../tables/formats';

@@ -1,5 +1,5 @@
 import type { EffortMeasure } from '../../domain/experiment/experiment';
-import { nominalOf } from '../../domain/experiment/mean-effort';
+import { nominalOf } from '../../domain/experiment/effort';
 import { count, decimal, points } from '../../tables/formats';
 import { number, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';

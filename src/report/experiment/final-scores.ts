@@ -1,5 +1,4 @@
-import type { ScoreRow } from '../../domain/experiment/analysis';
-import type { ExperimentRecord } from '../../domain/experiment/record';
+import type { ExperimentRecord, ScoreRow } from '../../domain/experiment/record';
 
 export type FinalScore = ScoreRow & {
   /** Success or reward, whichever the metric reads. */

@@ -1,4 +1,4 @@
-import type { CombinedArm, CombinedExperiments } from '../../domain/experiment/combined';
+import type { CombinedArm, CombinedExperiments } from '../../statistics/combine';
 import { decimal, points, shortHash } from '../../tables/formats';
 import { html } from '../../tables/html';
 import { code, number, table, text } from '../../tables/table';

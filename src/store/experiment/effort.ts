@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Amounts, Effort } from '../../domain/experiment/analysis';
+import type { Amounts, Effort } from '../../domain/experiment/effort';
 import { effortMeasures, type EffortMeasure } from '../../domain/experiment/experiment';
 import { maxConcurrentAttempts } from '../../domain/rollout/trajectory';
 

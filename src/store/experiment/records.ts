@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import type { ScoreRow } from '../../domain/experiment/analysis';
+import type { ScoreRow } from '../../domain/experiment/record';
 import type { ExperimentRecord, FrozenExperiment, RecordedCell } from '../../domain/experiment/record';
 import { inTransaction } from '../database/pool';
 import { unknownExperiment } from './unknown-experiment';

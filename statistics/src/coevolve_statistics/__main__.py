@@ -8,9 +8,9 @@ import math
 import sys
 
 from .analysis import analyze
+from .checked import InputProblem
 from .combine import combine
 from .plan import plan_power
-from .reader import InputProblem
 
 COMMANDS = {(): analyze, ("power",): plan_power, ("combine",): combine}
 

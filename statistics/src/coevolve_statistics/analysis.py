@@ -1,13 +1,13 @@
-"""An analysis: `AnalysisInput` in, `AnalysisOutput` out (src/domain/experiment/analysis.ts)."""
+"""An analysis, as analysis-input.ts and analysis-output.ts of src/statistics declare its input and output."""
 
-from . import ANALYSIS_VERSION
+from .checked import ANALYSIS_VERSION, Json
 from .descriptions import arm_rows, breakdown_rows, curve_rows, won_and_lost_rows
 from .experiment import Contrast, Experiment, read_experiment
 from .levels import look_level
 from .ordering import order_result
 from .power import conditional_power, power
 from .validity import effort_checks
-from .verdicts import Json, Tested, contrast_results
+from .verdicts import Tested, contrast_results
 
 #: Points of the power curve: up to twice the margin.
 POWER_STEPS = 20

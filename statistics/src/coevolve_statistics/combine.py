@@ -1,4 +1,4 @@
-"""Arms over several environments: `CombineInput` in, `CombinedArm`s out (src/domain/experiment/combined.ts).
+"""Arms over several environments: the shapes of input and output are declared in src/statistics/combine.ts.
 
 The measures are those of Agarwal et al. (2021, arXiv:2108.13264, section 4). A run is a seed in an
 environment, and every environment has as many seeds, so that it counts as much as any other.
@@ -11,8 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import stats
 
-from .reader import Reader
-from .verdicts import Json
+from .checked import Json, checked, refuse
 
 Array: TypeAlias = np.ndarray
 
@@ -30,25 +29,16 @@ SCORES = [hundredths / 100 for hundredths in range(101)]
 
 
 def combine(value: object) -> Json:
-    root = Reader(value)
-    environments = [item.text() for item in root.field("environments").items()]
+    root = checked(value, "combine")
+    environments, seeds = root["environments"], root["seeds"]
     if len(set(environments)) < len(environments) or len(environments) < LEAST_ENVIRONMENTS:
-        root.field("environments").refuse(f"at least {LEAST_ENVIRONMENTS} different environments")
-    seeds = root.field("seeds").integer(2)
+        refuse("environments", environments, f"at least {LEAST_ENVIRONMENTS} different environments")
+    for index, arm in enumerate(root["arms"]):
+        if [len(row) for row in arm["values"]] != [seeds] * len(environments):
+            expected = f"{len(environments)} lists of {seeds} values"
+            refuse(f"arms[{index}].values", arm["values"], expected)
     draws = _draws(len(environments), seeds) if seeds >= LEAST_SEEDS else None
-    arms = [
-        (arm.field("arm").text(), _runs(arm.field("values"), len(environments), seeds))
-        for arm in root.field("arms").items()
-    ]
-    return {"arms": [_arm_row(name, runs, draws) for name, runs in arms]}
-
-
-def _runs(values: Reader, environments: int, seeds: int) -> Array:
-    """Scores from 0 to 1 by environment and seed."""
-    rows = [[item.number(0, 1) for item in row.items()] for row in values.items()]
-    if [len(row) for row in rows] != [seeds] * environments:
-        values.refuse(f"{environments} lists of {seeds} values")
-    return np.array(rows)
+    return {"arms": [_arm_row(arm["arm"], np.array(arm["values"]), draws) for arm in root["arms"]]}
 
 
 def _draws(environments: int, seeds: int) -> Array:

@@ -2,12 +2,13 @@
 
 from scipy import stats
 
+from .checked import Json
 from .experiment import CellKey, Experiment
 from .measured import mean_score, score_of, tasks_at, values_of
 from .paired import t_interval
 from .proportions import mcnemar
 from .sums import TOLERANCE, deviation, mean
-from .verdicts import Json, Tested
+from .verdicts import Tested
 
 #: Level of every descriptive interval.
 LEVEL = 0.05

@@ -1,22 +1,11 @@
-"""The input of an analysis: `AnalysisInput` of src/domain/experiment/analysis.ts as classes."""
+"""The input of an analysis as classes. Its shape is declared in src/statistics/analysis-input.ts."""
 
 import re
 from dataclasses import dataclass
 
-from . import ANALYSIS_VERSION
-from .reader import InputProblem, Reader
+from .checked import ANALYSIS_VERSION, SCHEMAS, InputProblem, Json, checked, refuse
 
-MEASURES = (
-    "environmentAttempts",
-    "updates",
-    "targetPairs",
-    "trainedTokens",
-    "rolloutTokens",
-    "modelTokens",
-    "usd",
-    "gpuSeconds",
-    "wallSeconds",
-)
+MEASURES: list[str] = SCHEMAS["analysis"]["properties"]["match"]["properties"]["equal"]["items"]["enum"]
 #: An arm and a seed.
 CellKey = tuple[str, int]
 
@@ -89,124 +78,124 @@ class Experiment:
 
 def read_experiment(value: object) -> Experiment:
     """Cells and scores of seeds above the look are left out: an analysis reads the seeds of its look."""
-    root = Reader(value)
-    if root.field("version").integer() != ANALYSIS_VERSION:
-        root.field("version").refuse(f"{ANALYSIS_VERSION}; update the Python packages: npm run setup")
-    arms = [item.field("name").text() for item in root.field("arms").items()]
-    look = root.field("look").integer(1)
-    cells = _read_cells(root.field("cells"), arms, look)
-    within = root.field("match").field("within").fields()
+    if isinstance(value, dict) and value.get("version", ANALYSIS_VERSION) != ANALYSIS_VERSION:
+        refuse("version", value["version"], f"{ANALYSIS_VERSION}; update the Python packages: npm run setup")
+    root = checked(value, "analysis")
+    arms = [item["name"] for item in root["arms"]]
+    for index, arm in enumerate(root["ordering"] or []):
+        _require_arm(f"ordering[{index}]", arm, arms)
+    cells = _read_cells(root["cells"], arms, root["look"])
     return Experiment(
         arms=arms,
-        look=look,
-        looks=_read_looks(root.field("looks")),
-        equal=[item.choice(*MEASURES) for item in root.field("match").field("equal").items()],
-        within={Reader(name, item.path).choice(*MEASURES): item.number() for name, item in within},
-        metric=_read_metric(root.field("metric")),
-        alpha=root.field("alpha").share(),
-        primary=_read_contrast(root.field("primary"), arms),
-        secondary=[_read_contrast(item, arms) for item in root.field("secondary").items()],
-        ordering=root.field("ordering").optional(lambda list_: [i.choice(*arms) for i in list_.items()]),
-        margin=root.field("margin").share(),
-        breakdown=[item.text() for item in root.field("breakdown").items()],
+        look=root["look"],
+        looks=read_looks(root["looks"]),
+        equal=root["match"]["equal"],
+        within=root["match"]["within"],
+        metric=_read_metric(root["metric"]),
+        alpha=root["alpha"],
+        primary=_read_contrast("primary", root["primary"], arms),
+        secondary=[
+            _read_contrast(f"secondary[{index}]", item, arms) for index, item in enumerate(root["secondary"])
+        ],
+        ordering=root["ordering"],
+        margin=root["margin"],
+        breakdown=root["breakdown"],
         cells=cells,
-        scores=_read_scores(root.field("scores"), cells, look),
+        scores=_read_scores(root["scores"], cells, root["look"]),
     )
 
 
-def _read_looks(field: Reader) -> list[int]:
-    looks = [item.integer(1) for item in field.items()]
+def read_looks(looks: list[int]) -> list[int]:
     if len(looks) not in (1, 2) or looks != sorted(set(looks)):
-        field.refuse("one or two numbers of seeds, ascending")
+        refuse("looks", looks, "one or two numbers of seeds, ascending")
     return looks
 
 
-def _read_metric(field: Reader) -> Metric:
+def _read_metric(text: str) -> Metric:
     """`success`, `reward`, both with `@<feature>=<value>`, or `aulc(<measure>)`."""
-    text = field.text()
     if found := re.fullmatch(r"(success|reward)(?:@([^=]+)=(.+))?", text):
         score, feature, value = found.groups()
         return Metric(score, (feature, value) if feature else None)
     if (found := re.fullmatch(r"aulc\((\w+)\)", text)) and found[1] in MEASURES:
         return Metric("success", effort=found[1])
-    return field.refuse(f"success, reward, success@<feature>=<value> or aulc(<{'|'.join(MEASURES)}>)")
+    return refuse(
+        "metric", text, f"success, reward, success@<feature>=<value> or aulc(<{'|'.join(MEASURES)}>)"
+    )
 
 
-def _read_contrast(field: Reader, arms: list[str]) -> Contrast:
-    plus, minus = field.field("plus").choice(*arms), field.field("minus").choice(*arms)
-    if plus == minus:
-        field.field("minus").refuse(f"another arm than plus, {plus}")
-    return Contrast(field.field("name").text(), plus, minus)
+def _require_arm(path: str, arm: str, arms: list[str]) -> None:
+    if arm not in arms:
+        refuse(path, arm, f"one of {', '.join(arms)}")
 
 
-def _read_cells(field: Reader, arms: list[str], look: int) -> dict[CellKey, Cell]:
+def _read_contrast(path: str, item: Json, arms: list[str]) -> Contrast:
+    for end in ("plus", "minus"):
+        _require_arm(f"{path}.{end}", item[end], arms)
+    if item["plus"] == item["minus"]:
+        refuse(f"{path}.minus", item["minus"], f"another arm than plus, {item['plus']}")
+    return Contrast(item["name"], item["plus"], item["minus"])
+
+
+def _read_cells(items: list[Json], arms: list[str], look: int) -> dict[CellKey, Cell]:
     cells: dict[CellKey, Cell] = {}
-    for item in field.items():
-        key = (item.field("arm").choice(*arms), item.field("seed").integer(1))
+    for index, item in enumerate(items):
+        path, key = f"cells[{index}]", (item["arm"], item["seed"])
+        _require_arm(f"{path}.arm", item["arm"], arms)
         if key in cells:
-            item.refuse(f"one cell for arm {key[0]} and seed {key[1]}")
+            refuse(path, item, f"one cell for arm {key[0]} and seed {key[1]}")
         if key[1] <= look:
-            cells[key] = _read_cell(item)
+            cells[key] = _read_cell(path, item)
     return cells
 
 
-def _read_cell(item: Reader) -> Cell:
-    finished = item.field("status").choice("finished", "missing") == "finished"
-    effort = _read_effort(item.field("checkpoints"))
-    if finished and not effort:
-        item.field("checkpoints").refuse("at least one checkpoint of a finished cell")
+def _read_cell(path: str, item: Json) -> Cell:
+    effort = _read_effort(f"{path}.checkpoints", item["checkpoints"])
+    if item["status"] == "finished" and not effort:
+        refuse(f"{path}.checkpoints", [], "at least one checkpoint of a finished cell")
     return Cell(
-        finished=finished,
-        reason=item.field("reason").optional(Reader.text),
-        exploratory=item.field("exploratory").boolean(),
-        test_hash=item.field("testHash").optional(Reader.text),
-        leaked_tasks=item.field("leakedTasks").integer(),
+        finished=item["status"] == "finished",
+        reason=item["reason"],
+        exploratory=item["exploratory"],
+        test_hash=item["testHash"],
+        leaked_tasks=item["leakedTasks"],
         effort=effort,
     )
 
 
-def _read_effort(field: Reader) -> dict[int, dict[str, float]]:
+def _read_effort(path: str, items: list[Json]) -> dict[int, dict[str, float]]:
     effort: dict[int, dict[str, float]] = {}
     before: dict[str, float] = {}
-    for item in sorted(field.items(), key=lambda entry: entry.field("checkpoint").integer()):
-        amounts = {name: amount.number() for name, amount in item.field("effort").fields()}
+    for index, item in sorted(enumerate(items), key=lambda entry: int(entry[1]["checkpoint"])):
+        number, amounts = item["checkpoint"], item["effort"]
         for name, amount in amounts.items():
             if amount < before.get(name, 0):
-                item.field("effort").field(name).refuse(f"at least {before[name]:g}: amounts are cumulative")
-        number = item.field("checkpoint").integer()
+                least = f"at least {before[name]:g}: amounts are cumulative"
+                refuse(f"{path}[{index}].effort.{name}", amount, least)
         if number in effort:
-            item.field("checkpoint").refuse("every number once")
+            refuse(f"{path}[{index}].checkpoint", number, "every number once")
         effort[number] = before = amounts
     return effort
 
 
 def _read_scores(
-    field: Reader, cells: dict[CellKey, Cell], look: int
+    items: list[Json], cells: dict[CellKey, Cell], look: int
 ) -> dict[CellKey, dict[int, dict[str, Score]]]:
     scores: dict[CellKey, dict[int, dict[str, Score]]] = {}
-    for item in field.items():
-        key = (item.field("arm").text(), item.field("seed").integer(1))
+    for index, item in enumerate(items):
+        key = (item["arm"], item["seed"])
         if key[1] > look:
             continue
         if key not in cells:
-            raise InputProblem(f"{item.path}: found {key[0]}-s{key[1]}, expected a cell of the input")
-        checkpoint, task = item.field("checkpoint").integer(), item.field("task").text()
-        tasks = scores.setdefault(key, {}).setdefault(checkpoint, {})
-        if task in tasks:
-            item.field("task").refuse(f"each task once for {key[0]}, seed {key[1]}, checkpoint {checkpoint}")
-        tasks[task] = Score(
-            features={name: _feature(value) for name, value in item.field("features").fields()},
-            reward=item.field("reward").number(0, 1),
-            success=item.field("success").number(0, 1),
-        )
+            raise InputProblem(f"scores[{index}]: found {key[0]}-s{key[1]}, expected a cell of the input")
+        tasks = scores.setdefault(key, {}).setdefault(item["checkpoint"], {})
+        if item["task"] in tasks:
+            once = f"each task once for {key[0]}, seed {key[1]}, checkpoint {item['checkpoint']}"
+            refuse(f"scores[{index}].task", item["task"], once)
+        features = {name: _feature(value) for name, value in item["features"].items()}
+        tasks[item["task"]] = Score(features, item["reward"], item["success"])
     return scores
 
 
-def _feature(field: Reader) -> str:
+def _feature(value: str | float) -> str:
     """Numbers are written as JavaScript writes them: 2, not 2.0."""
-    value = field.value
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        field.refuse("a text or a number")
-    return str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -2,12 +2,13 @@
 
 from itertools import pairwise
 
+from .checked import Json
 from .experiment import Contrast, Experiment
 from .levels import look_level
 from .measured import values_of
 from .sums import mean
 from .trend import page
-from .verdicts import Json, test_contrast
+from .verdicts import test_contrast
 
 
 def order_result(experiment: Experiment) -> Json | None:

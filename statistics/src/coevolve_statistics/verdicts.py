@@ -2,19 +2,17 @@
 
 from dataclasses import dataclass
 
+from .checked import Json
+from .contrast_statistics import Levels, Sample, statistics_of
 from .experiment import Contrast, Experiment
 from .levels import holm, look_level
 from .measured import values_of
-from .paired import effect_size, equivalence, is_zero, paired_t, sign_flip, t_interval, wins
-from .power import detectable, seeds_needed
-from .proportions import wilson
+from .paired import is_zero, paired_t
 from .sums import deviation, mean
 from .validity import problems_of
 
 #: Conventional level of an equivalence test, shared by the looks as alpha is.
 EQUIVALENCE_LEVEL = 0.05
-
-Json = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +30,6 @@ class Tested:
     @property
     def sd(self) -> float | None:
         return deviation(self.values) if len(self.values) > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """Levels of this look: of the tests, of equivalence, and of the strictest step of Holm's correction."""
-
-    test: float
-    equivalence: float
-    strictest: float
 
 
 def test_contrast(experiment: Experiment, contrast: Contrast) -> Tested:
@@ -71,49 +60,25 @@ def contrast_results(experiment: Experiment) -> tuple[list[Tested], list[Json]]:
 
 
 def _result(experiment: Experiment, tested: Tested, adjusted_p: float | None, levels: Levels) -> Json:
-    values, sd = tested.values, tested.sd
-    count = len(values)
-    low, high = (t_interval(values, levels.test) if values else None) or (None, None)
-    inner_low, inner_high = (t_interval(values, 2 * levels.equivalence) if values else None) or (None, None)
-    share = wins(values) / count if values else None
-    share_low, share_high = wilson(wins(values), count) if values else (None, None)
-    equivalence_p = equivalence(values, experiment.margin) if values else None
-    found = detectable(sd, count, levels.strictest) if sd else None
-    needed = seeds_needed(experiment.margin, sd, levels.strictest) if sd else None
-    verdict, reasons = _verdict(experiment, tested, (adjusted_p, equivalence_p), levels)
-    if verdict == "inconclusive" and sd:
-        reasons.append(_plan(experiment, count, found, needed))
+    sample = Sample(tested.values, experiment.margin, levels, tested.p, adjusted_p)
+    found = statistics_of(sample)
+    verdict, reasons = _verdict(tested, sample, found["equivalenceP"])
+    if verdict == "inconclusive" and sample.sd:
+        reasons.append(_plan(sample))
     return {
         "contrast": tested.contrast.name,
         "plus": tested.contrast.plus,
         "minus": tested.contrast.minus,
         "differences": [{"seed": seed, "value": value} for seed, value in tested.differences.items()],
-        "difference": mean(values) if values else None,
-        "sd": sd,
-        "seeds": count,
-        "low": low,
-        "high": high,
-        "low90": inner_low,
-        "high90": inner_high,
-        "p": tested.p,
-        "adjustedP": adjusted_p,
-        "signFlipP": sign_flip(values) if values else None,
-        "equivalenceP": equivalence_p,
-        "effectSize": effect_size(values) if values else None,
-        "probability": share,
-        "probabilityLow": share_low,
-        "probabilityHigh": share_high,
-        "detectable": found,
-        "seedsNeeded": needed,
+        "seeds": sample.seeds,
+        **found,
         "verdict": verdict,
         "reasons": reasons + _exploratory(experiment, tested.contrast),
     }
 
 
-def _verdict(
-    experiment: Experiment, tested: Tested, ps: tuple[float | None, float | None], levels: Levels
-) -> tuple[str, list[str]]:
-    values, (p, equivalence_p) = tested.values, ps
+def _verdict(tested: Tested, sample: Sample, equivalence_p: float | None) -> tuple[str, list[str]]:
+    values, margin, levels, p = sample.values, sample.margin, sample.levels, sample.adjusted_p
     if tested.problems:
         return "invalid", list(tested.problems)
     if len(values) == 1:
@@ -126,21 +91,22 @@ def _verdict(
         ]
     equivalent = equivalence_p < levels.equivalence
     if p < levels.test:
-        small = [f"the difference is significant and lies within the margin of {experiment.margin:g}"]
+        small = [f"the difference is significant and lies within the margin of {margin:g}"]
         return "better" if mean(values) > 0 else "worse", small if equivalent else []
     if equivalent:
         return "equivalent", []
     return "inconclusive", [
         f"no difference shown (adjusted p {p:.3g}, level {levels.test:.3g}), nor equivalence within"
-        f" {experiment.margin:g} (p {equivalence_p:.3g}, level {levels.equivalence:.3g})"
+        f" {margin:g} (p {equivalence_p:.3g}, level {levels.equivalence:.3g})"
     ]
 
 
-def _plan(experiment: Experiment, seeds: int, found: float | None, needed: int | None) -> str:
+def _plan(sample: Sample) -> str:
+    found = sample.detectable()
     detects = "nothing" if found is None else f"a difference of {found:.3g}"
     return (
-        f"{seeds} seeds detect {detects} with 80 % power; a difference of {experiment.margin:g}"
-        f" needs {needed or 'more than 10,000'} seeds"
+        f"{sample.seeds} seeds detect {detects} with 80 % power; a difference of {sample.margin:g}"
+        f" needs {sample.seeds_needed() or 'more than 10,000'} seeds"
     )
 
 

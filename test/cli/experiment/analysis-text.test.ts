@@ -1,6 +1,6 @@
 import { readConfig } from '../../../src/config';
 import { analysisText } from '../../../src/cli/experiment/analysis-text';
-import { analysisInput } from '../../../src/domain/experiment/record';
+import { analysisInput } from '../../../src/statistics/analysis-input';
 import { exportFiles, renderExperiment } from '../../../src/report/experiment';
 import { analysisKey, runStatistics } from '../../../src/statistics/run-statistics';
 import { simulateRecord } from '../../support/long-table';

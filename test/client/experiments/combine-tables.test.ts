@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { combineTables } from '../../../src/client/experiments/combine-tables';
 import { readConfig } from '../../../src/config';
-import type { CombinedExperiments } from '../../../src/domain/experiment/combined';
+import type { CombinedExperiments } from '../../../src/statistics/combine';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
 import { renderCombined } from '../../../src/report/experiment';
 import { jsonLines } from '../../../src/report/experiment/export-files';

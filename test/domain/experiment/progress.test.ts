@@ -4,6 +4,7 @@ import {
   nextCell,
   waitingCells,
   type ExperimentState,
+  secondsLeft,
 } from '../../../src/domain/experiment/progress';
 
 type Cells = Parameters<typeof nextCell>[0];
@@ -81,4 +82,15 @@ test('futility is tested at the first of two looks, if the file has a limit', ()
   expect(futilityLook({ looks: [8, 16], stopping })).toBe(8);
   expect(futilityLook({ looks: [8], stopping })).toBeNull();
   expect(futilityLook({ looks: [8, 16], stopping: { ...stopping, futility: null } })).toBeNull();
+});
+
+const times = { finished: [100, 300], running: [50, 500], waiting: 3, concurrency: 2 };
+
+test('waiting cells take the mean of the finished ones, running cells the rest of it, and slots share them', () => {
+  expect(secondsLeft(times)).toBe((3 * 200 + 150 + 0) / 2);
+});
+
+test('there is no estimate before the first cell has finished, nor after the last one', () => {
+  expect(secondsLeft({ ...times, finished: [] })).toBeNull();
+  expect(secondsLeft({ ...times, running: [], waiting: 0 })).toBeNull();
 });

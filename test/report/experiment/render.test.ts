@@ -1,5 +1,6 @@
 import { readConfig } from '../../../src/config';
-import { analysisInput, type ExperimentRecord } from '../../../src/domain/experiment/record';
+import type { ExperimentRecord } from '../../../src/domain/experiment/record';
+import { analysisInput } from '../../../src/statistics/analysis-input';
 import { type ExperimentReport, exportFiles, renderExperiment } from '../../../src/report/experiment';
 import { analysisKey, runStatistics } from '../../../src/statistics/run-statistics';
 import { simulateRecord } from '../../support/long-table';

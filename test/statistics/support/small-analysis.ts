@@ -1,4 +1,4 @@
-import { analysisVersion, type AnalysisInput } from '../../../src/domain/experiment/analysis';
+import { analysisVersion, type AnalysisInput } from '../../../src/statistics/analysis-input';
 
 const arms = ['none', 'random', 'signals'];
 const seeds = [1, 2, 3];

@@ -1,9 +1,15 @@
-import type { Amounts, CheckpointEffort, Effort } from './analysis';
 import { type EffortMeasure, effortMeasures } from './experiment';
 
+/** Nominal and paid amount of each measure: with and without work that was found in other campaigns. */
+export type Amounts = { nominal: number; paid: number };
+export type Effort = Partial<Record<EffortMeasure, Amounts>>;
+
+/** Effort until a checkpoint (iteration number), cumulative. */
+export type CheckpointEffort = { checkpoint: number; effort: Effort };
+
 /**
- * Returns the mean effort of cells until a checkpoint; null: until their last one. Cells without it are left out; a measure
- * that no cell has is absent.
+ * Returns the mean effort of cells until a checkpoint, or until their last one if none is given. Cells without it are left
+ * out, and so is a measure that no cell has.
  */
 export function meanEffort(
   cells: readonly { checkpoints: readonly CheckpointEffort[] | null }[],

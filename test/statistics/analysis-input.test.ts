@@ -1,7 +1,7 @@
-import { analysisInput } from '../../../src/domain/experiment/record';
-import type { EffortMeasure } from '../../../src/domain/experiment/experiment';
-import { analysisKey } from '../../../src/statistics/run-statistics';
-import { simulateRecord } from '../../support/long-table';
+import { analysisInput } from '../../src/statistics/analysis-input';
+import type { EffortMeasure } from '../../src/domain/experiment/experiment';
+import { analysisKey } from '../../src/statistics/run-statistics';
+import { simulateRecord } from '../support/long-table';
 
 const record = simulateRecord({ effects: { none: 0, signals: 0.1 }, seeds: 2, tasks: 4 });
 

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { type CellName, type EffortMeasure, effortMeasures } from '../domain/experiment/experiment';
+import { byCell, byScore, type ExperimentRecord, type RecordedCell } from '../domain/experiment/record';
+
+/** Version of the procedures. It enters the key of an analysis: other procedures, other key. */
+export const analysisVersion = 2;
+
+/** Names an arm. */
+const arm = z.string();
+const seed = z.int().min(1);
+const count = z.int().min(0);
+/** A share between 0 and 1, both excluded. */
+const share = z.number().gt(0).lt(1);
+const score = z.number().min(0).max(1);
+const measure = z.enum(effortMeasures);
+const contrast = z.object({ name: z.string(), plus: arm, minus: arm });
+
+/** Nominal amounts until a checkpoint. */
+const checkpoint = z.object({ checkpoint: count, effort: z.partialRecord(measure, z.number().min(0)) });
+
+const cell = z.object({
+  arm,
+  seed,
+  status: z.enum(['finished', 'missing']),
+  reason: z.string().nullable(),
+  exploratory: z.boolean(),
+  testHash: z.string().nullable(),
+  leakedTasks: count,
+  /** The last is the effort of the cell. */
+  checkpoints: z.array(checkpoint).readonly(),
+});
+
+const scoreRow = z.object({
+  arm,
+  seed,
+  checkpoint: count,
+  task: z.string(),
+  features: z.record(z.string(), z.union([z.string(), z.number()])),
+  reward: score,
+  success: score,
+});
+
+/** The input of `python -m coevolve_statistics`. Python refuses another one by the schema that is generated from it. */
+export const analysisInputSchema = z.object({
+  version: z.literal(analysisVersion),
+  arms: z.array(z.object({ name: arm, replicaOf: arm.nullable() })).readonly(),
+  /** Number of seeds that this analysis reads, and all declared looks. */
+  look: seed,
+  looks: z.array(seed).readonly(),
+  match: z.object({ equal: z.array(measure).readonly(), within: z.partialRecord(measure, z.number().min(0)) }),
+  metric: z.string(),
+  alpha: share,
+  primary: contrast,
+  secondary: z.array(contrast).readonly(),
+  ordering: z.array(arm).readonly().nullable(),
+  margin: share,
+  breakdown: z.array(z.string()).readonly(),
+  futility: z.number().nullable(),
+  cells: z.array(cell).readonly(),
+  scores: z.array(scoreRow).readonly(),
+});
+
+export type AnalysisInput = z.infer<typeof analysisInputSchema>;
+
+/** Measures that take part in an analysis only if it decides by them: repetitions of a cell differ in them. */
+const measured: readonly EffortMeasure[] = ['usd', 'gpuSeconds', 'wallSeconds'];
+
+/**
+ * Returns the input of the statistics: cells and scores of the first `look` seeds in a fixed order. Interruptions and a
+ * repetition of a cell from its manifest do not change it.
+ */
+export function analysisInput({ experiment, cells, scores }: ExperimentRecord, look: number): AnalysisInput {
+  const { arms, analysis, match, looks, stopping } = experiment;
+  const names = new Set(arms.map(({ name }) => name));
+  const isRead = (each: CellName): boolean => each.seed <= look && names.has(each.arm);
+  const decides = (each: EffortMeasure): boolean =>
+    match.equal.includes(each) || each in match.within || analysis.metric === `aulc(${each})`;
+  const measures = effortMeasures.filter((each) => !measured.includes(each) || decides(each));
+  return {
+    version: analysisVersion,
+    arms: arms.map(({ name, replicaOf }) => ({ name, replicaOf })),
+    look,
+    looks: looks,
+    match: { equal: match.equal, within: match.within },
+    metric: analysis.metric,
+    alpha: analysis.alpha,
+    primary: analysis.primary,
+    secondary: analysis.secondary,
+    ordering: analysis.ordering,
+    margin: analysis.margin,
+    breakdown: analysis.breakdown,
+    futility: stopping.futility,
+    cells: cells
+      .filter(isRead)
+      .map((each) => analysedCell(each, measures))
+      .sort(byCell),
+    scores: scores.filter(isRead).toSorted(byScore),
+  };
+}
+
+const analysedCell = (
+  { arm: name, seed: number, status, reason, exploratory, testHash, leakedTasks, checkpoints }: RecordedCell,
+  measures: readonly EffortMeasure[],
+): AnalysisInput['cells'][number] => ({
+  arm: name,
+  seed: number,
+  status,
+  reason,
+  exploratory,
+  testHash,
+  leakedTasks,
+  checkpoints: checkpoints.map(({ checkpoint: at, effort }) => ({
+    checkpoint: at,
+    effort: Object.fromEntries(measures.flatMap((each) => (effort[each] ? [[each, effort[each].nominal]] : []))),
+  })),
+});

@@ -1,0 +1,74 @@
+"""The statistics of a contrast, each under the key of its column in src/statistics/contrast-columns.ts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .paired import effect_size, equivalence, sign_flip, t_interval, wins
+from .power import detectable, seeds_needed
+from .proportions import wilson
+from .sums import deviation, mean
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Levels of this look: of the tests, of equivalence, and of the strictest step of Holm's correction."""
+
+    test: float
+    equivalence: float
+    strictest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Everything that the statistics of a contrast read."""
+
+    #: Differences of the metric, one per seed; at least one.
+    values: list[float]
+    margin: float
+    levels: Levels
+    #: p of the paired t test, and the same after Holm's correction.
+    p: float | None
+    adjusted_p: float | None
+
+    @property
+    def seeds(self) -> int:
+        return len(self.values)
+
+    @property
+    def sd(self) -> float | None:
+        return deviation(self.values) if len(self.values) > 1 else None
+
+    def interval(self, level: float) -> tuple[float, float] | tuple[None, None]:
+        return t_interval(self.values, level) or (None, None)
+
+    def detectable(self) -> float | None:
+        return detectable(self.sd, self.seeds, self.levels.strictest) if self.sd else None
+
+    def seeds_needed(self) -> int | None:
+        return seeds_needed(self.margin, self.sd, self.levels.strictest) if self.sd else None
+
+
+#: A statistic that the sample does not allow is None.
+STATISTICS: dict[str, Callable[[Sample], float | None]] = {
+    "difference": lambda sample: mean(sample.values),
+    "sd": lambda sample: sample.sd,
+    "low": lambda sample: sample.interval(sample.levels.test)[0],
+    "high": lambda sample: sample.interval(sample.levels.test)[1],
+    "low90": lambda sample: sample.interval(2 * sample.levels.equivalence)[0],
+    "high90": lambda sample: sample.interval(2 * sample.levels.equivalence)[1],
+    "p": lambda sample: sample.p,
+    "adjustedP": lambda sample: sample.adjusted_p,
+    "signFlipP": lambda sample: sign_flip(sample.values),
+    "equivalenceP": lambda sample: equivalence(sample.values, sample.margin),
+    "effectSize": lambda sample: effect_size(sample.values),
+    "probability": lambda sample: wins(sample.values) / sample.seeds,
+    "probabilityLow": lambda sample: wilson(wins(sample.values), sample.seeds)[0],
+    "probabilityHigh": lambda sample: wilson(wins(sample.values), sample.seeds)[1],
+    "detectable": Sample.detectable,
+    "seedsNeeded": Sample.seeds_needed,
+}
+
+
+def statistics_of(sample: Sample) -> dict[str, float | None]:
+    """Returns every statistic; without any value all are None."""
+    return {key: compute(sample) if sample.values else None for key, compute in STATISTICS.items()}
