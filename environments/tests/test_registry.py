@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coevolve_environments.plugins.engine_python import engine_python
+from coevolve_environments.plugins.pool_settings import engine_python
 from coevolve_environments.protocol import SPLITS, Unavailable
 from coevolve_environments.registry import BuiltEnvironments, build_environments
 from coevolve_environments.settings import Settings, read_settings

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from coevolve_environments.processes.hidden_files import hide_from_children
+from coevolve_environments.processes.confinement import hide_from_children
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import BuiltEnvironments, build_environments
 from coevolve_environments.server.app import create_app

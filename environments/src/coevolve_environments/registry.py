@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import cast
 
 from coevolve_environments.protocol import Environment, Unavailable
-from coevolve_environments.sessions.timeouts import TimeoutSettings, read_timeouts
+from coevolve_environments.sessions.leases import TimeoutSettings, read_timeouts
 from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
 
 MODULES: Mapping[str, str] = {

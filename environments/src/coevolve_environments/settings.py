@@ -1,12 +1,13 @@
 """The operator's settings: a YAML file with one section per environment under `hosted`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import yaml
 
+Value = TypeVar("Value")
 PLUGIN = "plugin"
 """Key of a section that mounts the operator's Python file, or a built-in environment under another name."""
 
@@ -33,12 +34,7 @@ class Settings:
         return folder
 
     def text(self, key: str, default: str | None = None) -> str | None:
-        value = self._get(key)
-        if value is None:
-            return default
-        if not isinstance(value, str) or not value:
-            raise self.invalid(key, "a text", value)
-        return value
+        return self._checked(key, default, "a text", lambda value: isinstance(value, str) and value != "")
 
     def path(self, key: str) -> Path | None:
         path = self.program(key)
@@ -50,28 +46,20 @@ class Settings:
         return None if text is None else (self._folder / Path(text).expanduser()).absolute()
 
     def integer(self, key: str, default: int, *, minimum: int = 1) -> int:
-        value = self._get(key)
-        if value is None:
-            return default
-        if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
-            raise self.invalid(key, f"an integer from {minimum}", value)
-        return value
+        def is_valid(value: Any) -> bool:
+            return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
+
+        return self._checked(key, default, f"an integer from {minimum}", is_valid)
 
     def flag(self, key: str, default: bool) -> bool:
-        value = self._get(key)
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            raise self.invalid(key, "true or false", value)
-        return value
+        return self._checked(key, default, "true or false", lambda value: isinstance(value, bool))
 
     def seconds(self, key: str, default: float | None = None) -> float | None:
-        value = self._get(key)
-        if value is None:
-            return default
-        if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-            raise self.invalid(key, "seconds above 0", value)
-        return float(value)
+        def is_valid(value: Any) -> bool:
+            return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+        value = self._checked(key, default, "seconds above 0", is_valid)
+        return None if value is None else float(value)
 
     def invalid(self, key: str, expected: str, found: object) -> ValueError:
         return ValueError(f"hosted.{self.name}.{key}: expected {expected}, found {found!r}")
@@ -85,9 +73,13 @@ class Settings:
             known = ", ".join(sorted(self._read_keys)) or "none"
             raise ValueError(f"hosted.{self.name}.{unknown[0]}: unknown setting; known: {known}")
 
-    def _get(self, key: str) -> object:
+    def _checked(self, key: str, default: Value, expected: str, is_valid: Callable[[Any], bool]) -> Value:
+        """Returns the value, or the default if it is missing."""
         self._read_keys.add(key)
-        return self._values.get(key)
+        value = self._values.get(key)
+        if value is not None and not is_valid(value):
+            raise self.invalid(key, expected, value)
+        return default if value is None else cast(Value, value)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ import sqlite3
 
 import pytest
 
-from coevolve_environments.plugins.intercode_sql.databases import DUMP, Databases, wheel_file
-from coevolve_environments.plugins.intercode_sql.dump import read_dump
+from coevolve_environments.plugins.intercode_sql.databases import DUMP, Databases, read_dump, wheel_file
 
 SMALL = r"""
 CREATE DATABASE  IF NOT EXISTS `shop`;

@@ -11,7 +11,7 @@ import pytest
 from coevolve_environments.plugins.intercode_sql.databases import wheel_databases, wheel_file
 from coevolve_environments.plugins.intercode_sql.engine import QueryError
 from coevolve_environments.plugins.intercode_sql.episode import SqlEpisode
-from coevolve_environments.plugins.intercode_sql.questions import Question, read_wheel_questions
+from coevolve_environments.plugins.intercode_sql.published import Question, read_wheel_questions
 from coevolve_environments.plugins.intercode_sql.sandbox import SqliteEngine, SqliteSandbox
 from coevolve_environments.plugins.intercode_sql.score import kendall_tau
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coevolve_environments.plugins.intercode_sql.question_source import KNOWN_LICENSE, download_once
+from coevolve_environments.plugins.intercode_sql.published import KNOWN_LICENSE, download_once
 from coevolve_environments.protocol import BadRequest
 from conftest import Client, Serve
 

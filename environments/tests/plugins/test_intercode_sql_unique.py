@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from coevolve_environments.plugins.intercode_sql.content_key import content_key
-from coevolve_environments.plugins.intercode_sql.databases import wheel_databases
-from coevolve_environments.plugins.intercode_sql.dump import PADDED, compare_padded
+from coevolve_environments.plugins.intercode_sql.databases import PADDED, compare_padded, wheel_databases
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.profile import read_profile
+from coevolve_environments.plugins.intercode_sql.task_record import content_key
 from conftest import Client
 
 SQL = "/envs/intercode-sql"

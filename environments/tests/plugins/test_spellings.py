@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coevolve_environments.plugins.appworld.code_action import code_of
-from coevolve_environments.plugins.command import command_of
-from coevolve_environments.plugins.intercode_sql.statement import statement_of
+from coevolve_environments.plugins.intercode_sql.episode import statement_of
+from coevolve_environments.plugins.spellings import command_of
 from coevolve_environments.plugins.webshop.episode import shop_action
 from coevolve_environments.server.composed_episode import has_answer, is_finish
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coevolve_environments.plugins.remote.client import BadRemoteResponse
+from coevolve_environments.plugins.webshop.environment import goals_in
 from coevolve_environments.plugins.webshop.episode import shop_action
-from coevolve_environments.plugins.webshop.goals import goals_in
 from coevolve_environments.plugins.webshop.shop import read_page
 from coevolve_environments.protocol import Unavailable
 from coevolve_environments.registry import build_environments

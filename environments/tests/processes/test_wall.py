@@ -16,7 +16,7 @@ import pytest
 
 from coevolve_environments.processes import confinement
 from coevolve_environments.processes.child_pool import Child, ChildFault, ChildPool, ChildProgram, PoolLimits
-from coevolve_environments.processes.hidden_files import hide_from_children
+from coevolve_environments.processes.confinement import hide_from_children
 from coevolve_environments.processes.landlock import landlock_version
 from coevolve_environments.processes.reaper import Reaper
 from coevolve_environments.processes.user_ids import USERS

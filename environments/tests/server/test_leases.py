@@ -13,7 +13,7 @@ from aiohttp import web
 from websockets.exceptions import ConnectionClosed
 
 from coevolve_environments.registry import BuiltEnvironments
-from coevolve_environments.server import open_sockets, session_socket
+from coevolve_environments.server import session_socket
 from coevolve_environments.server.app import LEASES, create_app
 from conftest import Client, Serve, error_code, run_server, stop_server, wait_until
 from counting_environment import Counting
@@ -167,7 +167,7 @@ class ImpatientServer:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[ImpatientServer]:
     monkeypatch.setattr(session_socket, "_PING_SECONDS", 0.2)
-    monkeypatch.setattr(open_sockets, "_SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr(session_socket, "_SWEEP_SECONDS", 0.2)
     built = BuiltEnvironments({"counting": Counting("counting", None)}, {})
     app = create_app(built, capacity=4, idle_seconds=60, token=None)
     with server_thread(app) as port:

@@ -1,7 +1,8 @@
 """Random and ordered draws of tasks that several environments share."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -17,6 +18,20 @@ def interleave(streams: Sequence[Sequence[Item]]) -> Iterator[Item]:
     """Yields the first item of each stream, then the second of each, until all are empty."""
     for index in range(max(map(len, streams), default=0)):
         yield from (stream[index] for stream in streams if index < len(stream))
+
+
+def rarest_third(names: Sequence[Item], counted: Iterable[Item]) -> list[Item]:
+    """Returns the third of the names that occur least among the counted ones, equally rare ones in order."""
+    counts = Counter(counted)
+    return sorted(names, key=lambda name: counts[name])[: max(1, len(names) // 3)]
+
+
+def spread_over(
+    parents: Sequence[Item], relatives: Callable[[int, Item], Iterable[Item]]
+) -> Iterator[tuple[Item, int | None]]:
+    """Yields distinct relatives that are no parents, with their parent's index, evenly over the parents."""
+    streams = [[(item, index) for item in relatives(index, parent)] for index, parent in enumerate(parents)]
+    return unique_offers(interleave(streams), parents)
 
 
 def unique_offers(offers: Iterable[tuple[Item, Mark]], taken: Iterable[Item]) -> Iterator[tuple[Item, Mark]]:

@@ -7,10 +7,9 @@ it is, and fails as the text that it is.
 import re
 from collections.abc import Collection
 
-from coevolve_environments.plugins.json_calls import JsonCall, json_calls
-from coevolve_environments.plugins.named_calls import named_calls
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.thinking import after_thinking
+from coevolve_environments.plugins.written_calls import JsonCall, json_calls, named_calls
 
 _START = r"<(?:tool_?call|function_call|\|tool_call(?:_start)?\|)>"  # Qwen and Hermes, Granite, Phi, MiniCPM
 _END = r"</(?:tool_?call|function_call)>|<\|/tool_call\|>|<\|tool_call_end\|>"
@@ -19,6 +18,10 @@ PREFIX = re.compile(r"<\|python_tag\|>|\[TOOL_CALLS\](?=\s*[\[{])|\bfunctools(?=
 _LAST_TOKENS = re.compile(r"(?:<\|\w{1,30}\|>|</s>){1,4}\s*\Z")
 FENCED = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"`([^`]+)`")
+MAX_COMMAND_CHARACTERS = 200
+"""No command of the text games is longer, and the parsers' work grows with the text."""
+COMMAND_ARGUMENTS = ("command", "action")
+"""Names of the argument of a JSON call that is a command."""
 
 
 def action_text(content: str, arguments: Collection[str], names: Collection[str] = ()) -> str:
@@ -59,3 +62,11 @@ def only_call(answer: str) -> JsonCall | None:
             return None
         calls = json_calls(parts[0].strip()) or []
     return calls[0] if len(calls) == 1 else None
+
+
+def command_of(content: str) -> str:
+    """Returns the action of an answer as one line of at most 200 characters.
+
+    A command behind a sentence without `Action:` is not searched for: no form tells it from prose.
+    """
+    return " ".join(action_text(content, COMMAND_ARGUMENTS).split())[:MAX_COMMAND_CHARACTERS]

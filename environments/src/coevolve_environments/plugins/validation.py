@@ -1,10 +1,11 @@
 """Validation of options and task definitions. Errors name the field, the value found and the expected one."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from coevolve_environments.protocol import BadRequest
 
+Name = TypeVar("Name", bound=str)
 Fold = Literal["train", "dev", "test"]
 """Split of a package with three splits."""
 _HELD_OUT_FOLDS: dict[str, tuple[Fold, ...]] = {"dev": ("dev",), "test": ("test",), "both": ("dev", "test")}
@@ -28,6 +29,21 @@ def boolean_option(options: Mapping[str, Any], name: str, default: bool) -> bool
     if not isinstance(value, bool):
         raise BadRequest(f"`options.{name}` must be true or false, got {value!r}")
     return value
+
+
+def one_of(value: object, name: str, known: Iterable[Name]) -> Name:
+    """
+    Args:
+        name: field name for the error.
+
+    Raises:
+        BadRequest: the value is not a known name.
+    """
+    names = list(known)
+    for item in names:
+        if item == value:
+            return item
+    raise BadRequest(f"`{name}` must be one of {', '.join(names)}, got {value!r}")
 
 
 def integer_in_range(value: object, name: str, maximum: int) -> int:
@@ -67,10 +83,7 @@ def held_out_folds(options: Mapping[str, Any]) -> tuple[Fold, ...]:
     Raises:
         BadRequest: `held_out` is not dev, test or both.
     """
-    held_out = options.get("held_out", "dev")
-    if held_out not in _HELD_OUT_FOLDS:
-        raise BadRequest(f"`options.held_out` must be one of {', '.join(_HELD_OUT_FOLDS)}, got {held_out!r}")
-    return _HELD_OUT_FOLDS[held_out]
+    return _HELD_OUT_FOLDS[one_of(options.get("held_out", "dev"), "options.held_out", _HELD_OUT_FOLDS)]
 
 
 def require_fields(definition: Mapping[str, Any], fields: Mapping[str, type]) -> None:

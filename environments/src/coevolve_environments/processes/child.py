@@ -14,11 +14,10 @@ from typing import Any, Literal
 
 import psutil
 
-from coevolve_environments.processes.disk_usage import DiskUsage
 from coevolve_environments.processes.json_pipe import JsonPipe, MessageTooLong, PipeClosed
 from coevolve_environments.processes.launcher import LaunchedProcess
 from coevolve_environments.processes.reaper import REAPER, kill_processes, remove_home
-from coevolve_environments.processes.resident_memory import ResidentMemory
+from coevolve_environments.processes.tree_usage import DiskUsage, ResidentMemory
 from coevolve_environments.processes.user_ids import USER_IDS
 from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unavailable
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from coevolve_environments.processes.hidden_files import hidden_files
 from coevolve_environments.processes.landlock import SIGNAL_VERSION, landlock_version
 from coevolve_environments.processes.system_calls import Sockets, can_filter
 from coevolve_environments.processes.user_ids import USER_IDS
@@ -33,6 +32,21 @@ _READS_PROGRAM = (
     "sys.exit(f'{denied[0]} is not readable' if denied else 0)"
 )
 Probe = Callable[[str, int | None], "subprocess.CompletedProcess[str]"]
+_USER_CREDENTIALS = (
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".docker",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".ssh",
+)
+_ENVIRONMENTS_STATE = "environments"
+_added: set[Path] = set()
 
 
 class Confinement:
@@ -149,3 +163,25 @@ def _capabilities() -> int:
         return 0
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("CapEff:")).split()[1], 16)
+
+
+def hide_from_children(path: Path) -> None:
+    """Adds a file or folder, such as the file with the server's token, to those hidden by convention."""
+    _added.add(path)
+
+
+def hidden_files() -> list[str]:
+    """Returns the resolved paths of the hidden files that exist now.
+
+    They are the added ones, the user's credentials, and the installation's own files with its secrets and its
+    database. The folder in which environments keep their state stays readable.
+    """
+    found = [*_added, *(Path.home() / name for name in _USER_CREDENTIALS), *_installation_files()]
+    return sorted({str(path.resolve()) for path in found if path.exists()})
+
+
+def _installation_files() -> list[Path]:
+    stack = os.environ.get("COEVOLVE_STACK")
+    if not stack or not Path(stack).is_dir():
+        return []
+    return [path for path in Path(stack).iterdir() if path.name != _ENVIRONMENTS_STATE]

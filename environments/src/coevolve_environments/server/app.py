@@ -1,27 +1,30 @@
-"""The aiohttp application: every environment at /envs/<name>, and the routes of the whole server."""
+"""The aiohttp application: every environment at /envs/<name>, the server's routes, its bearer token."""
 
+import asyncio
+import hmac
 import logging
+from collections.abc import Iterable, Mapping
 
+import psutil
 from aiohttp import WSCloseCode, web
+from aiohttp.typedefs import Middleware
 
+from coevolve_environments.processes.child_pool import usage_by_pool
 from coevolve_environments.registry import BuiltEnvironments
-from coevolve_environments.server.bearer_token import require_token
 from coevolve_environments.server.data_routes import data_routes
-from coevolve_environments.server.open_sockets import OpenSockets
-from coevolve_environments.server.operator_routes import operator_routes
+from coevolve_environments.server.json_bodies import read_body, text_field
 from coevolve_environments.server.responses import Handler, report_errors, respond
 from coevolve_environments.server.session import serve_session
-from coevolve_environments.server.session_socket import Disconnected, SessionSocket
+from coevolve_environments.server.session_socket import Disconnected, OpenSockets, SessionSocket
 from coevolve_environments.server.task_routes import task_routes
-from coevolve_environments.sessions.gauges import server_gauges
 from coevolve_environments.sessions.hosted_environment import HostedEnvironment
-from coevolve_environments.sessions.leases import Leases
-from coevolve_environments.sessions.metrics import Metrics
-from coevolve_environments.sessions.timeouts import TimeoutSettings
+from coevolve_environments.sessions.leases import Leases, TimeoutSettings
+from coevolve_environments.sessions.metrics import CONTENT_TYPE, Gauge, Metrics
 
 log = logging.getLogger(__name__)
 
 LEASES = web.AppKey("leases", Leases)
+_PUBLIC = ("/health", "/metrics")
 
 
 def create_app(
@@ -107,3 +110,66 @@ def _session_handler(host: HostedEnvironment, sockets: OpenSockets) -> Handler:
 def _load(host: HostedEnvironment) -> dict[str, float]:
     timeouts = host.timeouts
     return {"sessions": host.session_count, "capacity": host.capacity, "call_seconds": timeouts.call_seconds}
+
+
+def require_token(token: str | None) -> Middleware:
+    """Returns a middleware. It rejects requests with 401, and WebSockets in the handshake with 403."""
+    expected = f"Bearer {token}".encode()
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        given = request.headers.get("authorization", "").encode()
+        if token is None or request.path in _PUBLIC or hmac.compare_digest(given, expected):
+            return await handler(request)
+        detail = "a bearer token is required"
+        if "upgrade" in request.headers:
+            raise web.HTTPForbidden(text=detail)
+        raise web.HTTPUnauthorized(text=detail, headers={"WWW-Authenticate": "Bearer"})
+
+    return check
+
+
+def operator_routes(leases: Leases, metrics: Metrics) -> list[web.RouteDef]:
+    async def list_leases(_: web.Request) -> web.Response:
+        return respond({"leases": leases.describe()})
+
+    async def close_leases(request: web.Request) -> web.Response:
+        holder = text_field(await read_body(request, {"holder"}), "holder")
+        return respond({"closed": leases.close_holder(holder)})
+
+    async def render_metrics(_: web.Request) -> web.Response:
+        # in a thread, because rendering measures the children
+        body = await asyncio.to_thread(metrics.render)
+        return web.Response(body=body, headers={"content-type": CONTENT_TYPE})
+
+    return [
+        web.get("/leases", list_leases),
+        web.post("/leases/close", close_leases),
+        web.get("/metrics", render_metrics),
+    ]
+
+
+def server_gauges(hosts: Mapping[str, HostedEnvironment]) -> Iterable[Gauge]:
+    """Yields sessions, capacity and children of each environment; memory, threads and files of the server."""
+    yield Gauge("sessions", "Open sessions", {name: host.session_count for name, host in hosts.items()})
+    yield Gauge(
+        "capacity", "Maximum number of sessions", {name: host.capacity for name, host in hosts.items()}
+    )
+    yield Gauge(
+        "stuck_calls",
+        "Running calls past their timeout",
+        {name: host.stuck_calls for name, host in hosts.items()},
+    )
+    usage = usage_by_pool()
+    counts: dict[str, float] = {pool: len(children) for pool, children in usage.items()}
+    resident: dict[str, float] = {
+        pool: sum(child.resident_bytes for child in children) for pool, children in usage.items()
+    }
+    yield Gauge("children", "Child processes", counts, label="pool")
+    yield Gauge(
+        "children_resident_bytes", "Resident bytes of children and their descendants", resident, label="pool"
+    )
+    server = psutil.Process()
+    yield Gauge("server_resident_bytes", "Resident bytes of the server itself", server.memory_info().rss)
+    yield Gauge("server_threads", "Threads of the server", server.num_threads())
+    yield Gauge("server_files", "Open files and sockets of the server", server.num_fds())

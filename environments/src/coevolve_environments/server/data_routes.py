@@ -2,10 +2,10 @@
 
 import asyncio
 from dataclasses import asdict
-from typing import cast
 
 from aiohttp import web
 
+from coevolve_environments.plugins.validation import one_of
 from coevolve_environments.protocol import (
     RELATIONS,
     SPLITS,
@@ -14,7 +14,6 @@ from coevolve_environments.protocol import (
     Json,
     NotSupported,
     Refusal,
-    Relation,
 )
 from coevolve_environments.server.compose_task import compose_task
 from coevolve_environments.server.gold_episode import GoldEpisode, form_field, with_form
@@ -95,7 +94,7 @@ def _variants(host: HostedEnvironment) -> Handler:
         body = await read_body(request, {"parents", "relation", "count", "seed", "options", "form"})
         if not host.environment.capabilities.variants:
             raise NotSupported(f"{host.environment.name} has no generator of task variants")
-        parents, relation = _parents(body), _relation(body)
+        parents, relation = _parents(body), one_of(body.get("relation"), "relation", RELATIONS)
         count, seed = count_field(body, MAX_COUNT), integer_field(body, "seed")
         options, form = object_field(body, "options"), form_field(body)
 
@@ -175,9 +174,3 @@ def _parents(body: Json) -> list[Json]:
     if len(parents) > MAX_PARENTS:
         raise BadRequest(f"`parents` must be at most {MAX_PARENTS}, got {len(parents)}")
     return parents
-
-
-def _relation(body: Json) -> Relation:
-    if body.get("relation") not in RELATIONS:
-        raise BadRequest(f"`relation` must be one of {', '.join(RELATIONS)}, got {body.get('relation')!r}")
-    return cast(Relation, body["relation"])

@@ -4,11 +4,11 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Literal
 
 from coevolve_environments.plugins.react import react
+from coevolve_environments.plugins.validation import one_of
 from coevolve_environments.protocol import (
-    BadRequest,
     Environment,
     Episode,
     Json,
@@ -22,9 +22,7 @@ FORMS: tuple[Form, ...] = ("plain", "react")
 
 
 def form_field(body: Json) -> Form:
-    if body.get("form", "plain") not in FORMS:
-        raise BadRequest(f"`form` must be one of {', '.join(FORMS)}, got {body['form']!r}")
-    return cast(Form, body.get("form", "plain"))
+    return one_of(body.get("form", "plain"), "form", FORMS)
 
 
 def with_form(record: TaskRecord, form: Form) -> TaskRecord:

@@ -1,10 +1,9 @@
 """Reads JSON bodies of the HTTP routes. Errors name the field, the value found and the value expected."""
 
-from typing import cast
-
 from aiohttp import web
 
 from coevolve_environments.json_text import parse_json
+from coevolve_environments.plugins.validation import one_of
 from coevolve_environments.protocol import SPLITS, BadRequest, Json, Split
 
 
@@ -29,9 +28,7 @@ async def read_body(request: web.Request, known: set[str] | None) -> Json:
 
 
 def split_field(body: Json) -> Split:
-    if body.get("split") not in SPLITS:
-        raise BadRequest(f"`split` must be one of {', '.join(SPLITS)}, got {body.get('split')!r}")
-    return cast(Split, body["split"])
+    return one_of(body.get("split"), "split", SPLITS)
 
 
 def integer_field(body: Json, name: str, default: int | None = None) -> int:

@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import TypeVar
 
 from coevolve_environments.protocol import CapacityReached, Environment
-from coevolve_environments.sessions.leases import Lease, Leases
+from coevolve_environments.sessions.leases import Lease, Leases, SessionTimeouts
 from coevolve_environments.sessions.metrics import EnvironmentMetrics
-from coevolve_environments.sessions.timeouts import SessionTimeouts
 
 log = logging.getLogger(__name__)
 

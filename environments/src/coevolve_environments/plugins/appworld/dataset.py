@@ -1,12 +1,15 @@
 """Data folder in the layout of `appworld download data`: sets of tasks, their texts, their gold."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from coevolve_environments.plugins.appworld.code_action import code_action
-from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
+from coevolve_environments.plugins.validation import boolean_option, integer_in_range, one_of, refuse_unknown
+from coevolve_environments.protocol import Json, Split, TaskRecord
 
 TRAIN = "train"
 HELD_OUT = ("dev", "test_normal", "test_challenge")
@@ -16,6 +19,9 @@ SOLUTION = "solution.json"
 """List of code blocks. The published data has one program per task instead, for train and dev."""
 _SOLUTION_CALL = "solution(apis, requester)"  # as in the package's own `appworld verify tasks`
 _CANARY = "# Canary String"
+MAX_STEPS = 50
+DEFAULT_STEPS = 30
+"""CoEvolve's limit for AppWorld (arXiv:2604.15840)."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,7 @@ class Dataset:
         Raises:
             BadRequest: unknown set.
         """
-        if subset not in (TRAIN, *HELD_OUT):
-            raise BadRequest(f"`subset` must be one of {', '.join((TRAIN, *HELD_OUT))}, got {subset!r}")
+        one_of(subset, "subset", (TRAIN, *HELD_OUT))
         if subset not in self._sets:
             file = self.data / "datasets" / f"{subset}.txt"
             lines = file.read_text(encoding="utf8").splitlines() if file.exists() else []
@@ -97,3 +102,26 @@ class Dataset:
         if self.gold is not None:
             return self.gold / task
         return self.data / "tasks" / task / "ground_truth"
+
+
+@dataclass(frozen=True)
+class Options:
+    held_out: str = "dev"
+    """Published set of the held-out split: dev, test_normal or test_challenge."""
+    max_turns: int = DEFAULT_STEPS
+    """1 to 50."""
+    dense: bool = False
+    """Rewards train tasks by passed tests / tests."""
+
+
+def read_options(options: Mapping[str, Any]) -> Options:
+    refuse_unknown(options, Options.__dataclass_fields__)
+    chosen = Options(**options)
+    one_of(chosen.held_out, "options.held_out", HELD_OUT)
+    boolean_option(options, "dense", False)
+    turn_limit(chosen.max_turns)
+    return chosen
+
+
+def turn_limit(value: object) -> int:
+    return integer_in_range(value, "max_turns", MAX_STEPS)

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from coevolve_environments.plugins.appworld.code_action import code_action
-from coevolve_environments.plugins.appworld.dataset import HELD_OUT, TRAIN, Dataset
+from coevolve_environments.plugins.appworld.dataset import HELD_OUT, MAX_STEPS, TRAIN, Dataset, read_options
 from coevolve_environments.plugins.appworld.episode import AppWorldEpisode
-from coevolve_environments.plugins.appworld.options import MAX_STEPS, read_options
 from coevolve_environments.plugins.draws import sample
-from coevolve_environments.plugins.engine_python import engine_python
-from coevolve_environments.plugins.pool_settings import read_pool_limits
+from coevolve_environments.plugins.pool_settings import engine_python, read_pool_limits
 from coevolve_environments.processes.child_pool import ChildPool, ChildProgram
 from coevolve_environments.protocol import (
     Capabilities,

@@ -1,8 +1,7 @@
 """One attempt at one task: code blocks until the task is complete or the step limit is reached."""
 
 from coevolve_environments.plugins.appworld.code_action import code_of
-from coevolve_environments.plugins.appworld.dataset import TRAIN, Dataset
-from coevolve_environments.plugins.appworld.options import DEFAULT_STEPS, turn_limit
+from coevolve_environments.plugins.appworld.dataset import DEFAULT_STEPS, TRAIN, Dataset, turn_limit
 from coevolve_environments.plugins.validation import require_fields
 from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild

@@ -1,18 +1,25 @@
-"""Parses calls such as `[cd(folder='document'), ls()]`. Text of a model is never evaluated."""
+"""Parses calls such as `[cd(folder='document'), ls()]`. Text of a model is never evaluated.
+
+A natural answer has its calls behind a sentence, in a code fence, in a tag, or as JSON.
+"""
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from coevolve_environments.plugins.bfcl.literals import MAX_CHARACTERS, NotCalls, literal
-from coevolve_environments.plugins.bfcl.spellings import candidates
+from coevolve_environments.plugins.spellings import FENCED, PREFIX, TAGGED, answer_of
+from coevolve_environments.plugins.written_calls import JsonCall, json_calls, named_calls
 
 MAX_CALLS = 64
 # Attempts at the same task repeat many actions.
 _CACHED_TEXTS = 512
 _MAX_CACHED_CHARACTERS = 500
+_LIST_START = re.compile(r"(?:(?<=\s)|(?<=:)|^)[\[{]", re.MULTILINE)
+_MAX_STARTS = 20
 
 
 @dataclass(frozen=True)
@@ -143,3 +150,48 @@ def _name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return f"{_name(node.value)}.{node.attr}"
     raise NotCalls("not a call of a named function")
+
+
+def candidates(text: str) -> Iterator[str]:
+    """Yields Python sources that may be the calls of an answer, the likeliest first.
+
+    Each is the source of a list, of its elements, or of one call per line. A part of an answer that ends with
+    calls counts only at the end of the text, because a sentence about a call is no call.
+    """
+    answer = answer_of(text)
+    if named := named_calls(answer):
+        yield _python(named)
+        return
+    if tagged := TAGGED.findall(answer):
+        yield "\n".join(_source(part) for part in tagged)
+        return
+    if PREFIX.search(answer):
+        answer = PREFIX.split(answer)[-1]
+    if fenced := FENCED.findall(answer):
+        yield "\n".join(_source(part) for part in fenced)
+        return
+    bare = answer.strip("`\n ")
+    yield _source(bare)
+    for start in list(_LIST_START.finditer(bare))[:_MAX_STARTS]:
+        if start.start() > 0:
+            yield _source(bare[start.start() :])
+    sentence, _, paragraph = bare.rpartition("\n\n")
+    if sentence:
+        yield paragraph.strip()
+
+
+def _source(part: str) -> str:
+    """Returns calls that are written as JSON as Python source; other text unchanged."""
+    stripped = part.strip()
+    if fenced := FENCED.fullmatch(stripped):
+        stripped = fenced[1].strip()
+    calls = json_calls(stripped) if stripped.startswith(("{", "[")) else None
+    return _python(calls) if calls else stripped
+
+
+def _python(calls: list[JsonCall]) -> str:
+    written = (
+        f"{call.name}({', '.join(f'{key}={value!r}' for key, value in call.arguments.items())})"
+        for call in calls
+    )
+    return f"[{', '.join(written)}]"

@@ -3,12 +3,9 @@
 from dataclasses import replace
 
 from coevolve_environments.plugins.bfcl.calls import Call, parse_calls
-from coevolve_environments.plugins.bfcl.changes import changes_between
-from coevolve_environments.plugins.bfcl.entries import Entry, tools_of
-from coevolve_environments.plugins.bfcl.gold import GoldTurn, gold_of
+from coevolve_environments.plugins.bfcl.entries import Entry, published_addition, published_opening, tools_of
 from coevolve_environments.plugins.bfcl.literals import NotCalls
-from coevolve_environments.plugins.bfcl.prompts import published_addition, published_opening
-from coevolve_environments.plugins.bfcl.world import World
+from coevolve_environments.plugins.bfcl.world import GoldTurn, World, changes_between, gold_of
 from coevolve_environments.protocol import Observation, StopReason
 from coevolve_environments.world_state import changes_text
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry
+from coevolve_environments.plugins.validation import one_of
 from coevolve_environments.protocol import BadRequest, Split
 
 CATEGORY_SIZE = 200
@@ -52,9 +53,7 @@ def read_split(options: Mapping[str, Any], default: str = "seal") -> EntrySplit:
     Raises:
         BadRequest: unknown name, or ranges that overlap or are empty.
     """
-    name = options.get("split", default)
-    if name not in NAMES:
-        raise BadRequest(f"`options.split` must be one of {', '.join(NAMES)}, got {name!r}")
+    name = one_of(options.get("split", default), "options.split", NAMES)
     categories = _categories(options.get("categories"), name)
     if name != _CUSTOM:
         if given := sorted({"train", "held_out"} & set(options)):

@@ -1,14 +1,16 @@
-"""The package's objects of one session, and calls of their functions."""
+"""The package's objects of one session, calls of their functions, and the changes that calls make."""
 
 import importlib
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import cache, lru_cache
+from threading import Lock
 from typing import Any
 
-from coevolve_environments.plugins.bfcl.calls import Call
+from coevolve_environments.plugins.bfcl.calls import Call, parse_calls
 from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry
 
 _PACKAGE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
@@ -20,6 +22,11 @@ _COSTLY = {"power": (1, "exponent"), "logarithm": (2, "precision"), "square_root
 _MAX_COST = 5_000
 _CACHED_CONFIGS = 2_048  # some KB each: all of the package's and composed ones
 _MAX_RESULT_CHARACTERS = 100_000  # the longest gold result has 31,706
+_MAX_CHARACTERS = 60
+_MAX_DEPTH = 20
+"""Also ends the walk through a directory that was copied into itself."""
+_CACHED_ENTRIES = 1024
+"""About 30 KB each: all 800, which every epoch plays again, and composed ones."""
 
 
 class World:
@@ -126,3 +133,92 @@ def _to_text(result: object) -> str:
         except (TypeError, ValueError):  # not JSON, for example an mpmath number
             return str(result)
     return str(result)
+
+
+def changes_between(before: World, after: World) -> list[str]:
+    """Returns a line for each value that differs, with its path."""
+    old, new = _values(before), _values(after)
+    return [
+        f"{path}: {_short(old.get(path, 'nothing'))} -> {_short(new.get(path, 'nothing'))}"
+        for path in sorted({*old, *new})
+        if old.get(path) != new.get(path)
+    ]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."
+
+
+def _values(world: World) -> dict[str, str]:
+    return {
+        path: text
+        for name, instance in world.instances.items()
+        for attribute, value in vars(instance).items()
+        if not attribute.startswith("_")
+        for path, text in _leaves(value, f"{name}.{attribute}")
+    }
+
+
+def _leaves(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yields the texts and numbers of a value with their paths; a file counts as its content."""
+    children = getattr(value, "contents", value)  # of a directory
+    if isinstance(children, list | tuple):
+        children = dict(enumerate(children))
+    if isinstance(children, dict) and children and depth < _MAX_DEPTH:
+        for key, child in children.items():
+            yield from _leaves(child, f"{path}/{key}", depth + 1)
+    elif hasattr(value, "content"):
+        yield path, repr(value.content)
+    else:
+        yield path, "empty" if isinstance(children, dict) else repr(value)
+
+
+@dataclass(frozen=True)
+class GoldTurn:
+    """The world after the gold calls of a turn. Read-only: all episodes of the entry compare with it."""
+
+    instances: dict[str, Any]
+    responses: list[str]
+
+
+@lru_cache(_CACHED_ENTRIES)
+def gold_of(entry: Entry) -> "GoldTurns":
+    return GoldTurns(entry)
+
+
+class GoldTurns:
+    """Plays a turn when an episode first ends it, so that an unplayed entry costs nothing."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._turns: list[GoldTurn] = []
+        self._world: World | None = None
+        self._lock = Lock()
+
+    def after(self, turn: int) -> GoldTurn:
+        with self._lock:
+            while len(self._turns) <= turn:
+                self._turns.append(self._play(len(self._turns)))
+        return self._turns[turn]
+
+    def _play(self, turn: int) -> GoldTurn:
+        if self._world is None:
+            self._world = World(self._entry)
+        calls = [call for text in self._entry.answers[turn] for call in parse_calls(text)]
+        responses = [self._world.call(call) for call in calls]
+        if not responses and self._turns:
+            return GoldTurn(self._turns[-1].instances, responses)
+        public = _without_private(self._world.instances)
+        if turn + 1 == len(self._entry.answers):  # no later turn can change these objects
+            self._world = None
+            return GoldTurn(public, responses)
+        return GoldTurn(deepcopy(public), responses)
+
+
+def _without_private(instances: dict[str, Any]) -> dict[str, Any]:
+    """Keeps the attributes that the checker compares; the private random generators are slow to copy."""
+    shells = {}
+    for name, instance in instances.items():
+        shells[name] = shell = object.__new__(type(instance))
+        vars(shell).update({key: value for key, value in vars(instance).items() if not key.startswith("_")})
+    return shells

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from coevolve_environments.plugins.draws import sample
-from coevolve_environments.plugins.env_service.episode import ServiceEpisode
-from coevolve_environments.plugins.env_service.service import EnvService
+from coevolve_environments.plugins.env_service.service import EnvService, ServiceEpisode
 from coevolve_environments.plugins.remote.client import RELEASE_SECONDS, RemoteClient, read_address
 from coevolve_environments.plugins.remote.episode import Releaser
 from coevolve_environments.plugins.validation import integer_in_range, refuse_unknown, require_fields

@@ -1,5 +1,6 @@
 """Runs SQL of a model on MariaDB: one connection per episode, as a user that can read one database."""
 
+import re
 import threading
 from typing import Any
 
@@ -8,9 +9,9 @@ from pymysql.cursors import SSCursor
 
 from coevolve_environments.plugins.intercode_mariadb.connection import MariadbConnection, user_of
 from coevolve_environments.plugins.intercode_mariadb.server import MariadbServer
-from coevolve_environments.plugins.intercode_mariadb.statement import reading_statement
 from coevolve_environments.plugins.intercode_sql.databases import Databases
 from coevolve_environments.plugins.intercode_sql.engine import (
+    NOT_A_QUERY,
     TOO_LARGE,
     TOO_SLOW,
     Engine,
@@ -25,6 +26,21 @@ _FIXED_TIME = 1_735_689_600  # 2025-01-01: NOW() returns the same at every repla
 _TIMED_OUT = 1969  # ER_STATEMENT_TIMEOUT
 _CONNECTION_ERRORS = {0, 1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, *range(2000, 3000)}
 _MAX_IDLE = 16  # connections per database
+MAX_CHARACTERS = 10_000
+_TOKENS = re.compile(
+    r"""(?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")|(?P<comment>/\*.*?(?:\*/|\Z)|--(?=\s|\Z)[^\n]*|\#[^\n]*)""",
+    re.DOTALL,
+)
+_READS = re.compile(
+    r"\s*(?:\(|select\b|with\b|values\b|show\s+(?:tables|(?:full\s+)?(?:columns|fields))\b|desc(?:ribe)?\s)",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"@|\b(?:into|information_schema|performance_schema|procedure|for\s+update)\b"
+    r"|\b(?:rand|random_bytes|uuid\w*|sys_guid|sleep|benchmark|connection_id|load_file|\w+_lock|\w+_wait"
+    r"|\w+_all_locks|row_count|found_rows|last_insert_id)\s*\(",
+    re.IGNORECASE,
+)
 
 
 class MariadbEngine(Engine):
@@ -143,3 +159,23 @@ class MariadbSandbox:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.drop()
+
+
+def reading_statement(sql: str) -> str:
+    """Returns the statement without comments, some of which would be executed, and without final semicolon.
+
+    Data is protected by the database user, which may read only its own database. The filter rejects what
+    would expose other episodes (information_schema lists their queries, variables persist), return different
+    results at a replay, or only wait.
+
+    Raises:
+        QueryError: the statement does not read, or is rejected.
+    """
+    if len(sql) > MAX_CHARACTERS:
+        raise QueryError(f"a statement has at most {MAX_CHARACTERS} characters")
+    statement = _TOKENS.sub(lambda token: token["text"] or " ", sql).strip().rstrip(";").strip()
+    if not _READS.match(statement):
+        raise QueryError(NOT_A_QUERY)
+    if refused := _REFUSED.search(_TOKENS.sub("''", statement)):
+        raise QueryError(f"not allowed here: {refused[0].rstrip('( ')}")
+    return statement

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from coevolve_environments.plugins.intercode_sql.databases import DUMP, wheel_databases, wheel_file
 from coevolve_environments.plugins.intercode_sql.environment import InterCodeSql
-from coevolve_environments.plugins.intercode_sql.question_source import license_of, question_source
+from coevolve_environments.plugins.intercode_sql.published import license_of, question_source
 from coevolve_environments.protocol import Environment, Unavailable
 from coevolve_environments.settings import Settings
 

@@ -17,8 +17,7 @@ from typing import IO, Any
 import pymysql
 
 from coevolve_environments.plugins.intercode_mariadb.connection import MariadbConnection
-from coevolve_environments.plugins.intercode_mariadb.dump import script
-from coevolve_environments.plugins.intercode_mariadb.slot import Slot, as_user, take_slot
+from coevolve_environments.plugins.intercode_mariadb.slot import Slot, as_user, script, take_slot
 from coevolve_environments.processes.reaper import REAPER
 from coevolve_environments.protocol import Unavailable
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
-from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS
-from coevolve_environments.plugins.intercode_sql.questions import clauses_of
-from coevolve_environments.plugins.intercode_sql.statement import statement_of
+from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, statement_of
+from coevolve_environments.plugins.intercode_sql.published import clauses_of
 from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT, make_record
 from coevolve_environments.plugins.intercode_sql.unique_result import has_unique_result, is_ordered
 from coevolve_environments.protocol import ComposedTask, Refusal

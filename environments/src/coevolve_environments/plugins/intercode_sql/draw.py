@@ -1,16 +1,18 @@
 """Draws tasks from the space without repetition: uniform over patterns or by weights, then over databases."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
-from coevolve_environments.plugins.intercode_sql.content_key import split_of
-from coevolve_environments.plugins.intercode_sql.mix import Quotas, Weights
-from coevolve_environments.plugins.intercode_sql.options import Options
+from coevolve_environments.plugins.draws import rarest_third
+from coevolve_environments.plugins.intercode_sql.options import MAX_DIFFICULTY, Options, Quotas, Weights
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
+from coevolve_environments.plugins.intercode_sql.select_text import count_clauses
 from coevolve_environments.plugins.intercode_sql.space import Draft, Space
-from coevolve_environments.protocol import Split
+from coevolve_environments.plugins.intercode_sql.task_record import split_of
+from coevolve_environments.protocol import Relation, Split
 
 
 def draw_tasks(space: Space, split: Split, count: int, seed: int, options: Options) -> list[Draft]:
@@ -84,3 +86,120 @@ def _drafts(space: Space, rng: random.Random, options: Options) -> Iterator[Draf
         left[pattern].remove(database)
         if not left[pattern]:
             del left[pattern]
+
+
+class Parent(NamedTuple):
+    """Properties of a task that relations use."""
+
+    key: str
+    database: str
+    pattern: str
+    difficulty: int
+    sql: str
+
+
+class Related(NamedTuple):
+    draft: Draft
+    parent: int | None
+
+
+def draw_variants(
+    space: Space, parents: Sequence[Parent], relation: Relation, count: int, seed: int, options: Options
+) -> list[Related]:
+    """Draws at most `count` distinct tasks in total, spread evenly over the parents, and no parent.
+
+    neighbour  same pattern and database, other parameters; the same table first
+    rarer      same database, a pattern of the rarest third among the given parents
+    easier     same database, difficulty one lower
+    harder     same database, more clauses than the parent, of the next difficulty first; it may exceed the
+               difficulty of the options, so that tasks become harder with every generation
+    random     any task that the options allow, without parent; by the weights `mix.proposal`
+    """
+    rng = random.Random(f"{seed}/{relation}")
+    taken = {parent.key for parent in parents}
+    if relation == "random":
+        drafts = _proposals(space, rng, options, frozenset(taken))
+        return list(_take(((draft, None) for draft in drafts), count, taken))
+    candidates = _relation(space, parents, relation, rng, options)
+    streams = {index: candidates(parent) for index, parent in enumerate(parents)}
+    return list(_take(_round_robin(streams, space, taken), count, taken))
+
+
+def _proposals(space: Space, rng: random.Random, options: Options, parents: Set[str]) -> Iterator[Draft]:
+    weights = options.mix.get("proposal")
+    if weights is None:
+        return draw_any(space, rng, options)
+    return draw_by_weights(
+        space, weights, rng, options, lambda draft: draft.key not in parents and space.is_fit(draft)
+    )
+
+
+def _take(offers: Iterator[tuple[Draft, int | None]], count: int, taken: set[str]) -> Iterator[Related]:
+    while count > 0 and (offer := next(offers, None)):
+        draft, parent = offer
+        if draft.key not in taken:
+            taken.add(draft.key)
+            count -= 1
+            yield Related(draft, parent)
+
+
+def _round_robin(
+    streams: dict[int, Iterator[Draft]], space: Space, taken: set[str]
+) -> Iterator[tuple[Draft, int | None]]:
+    """Yields one new fit draft per parent and round until all streams are empty."""
+    while streams:
+        for index in list(streams):
+            for draft in streams[index]:
+                if draft.key not in taken and space.is_fit(draft):
+                    yield draft, index
+                    break
+            else:
+                del streams[index]
+
+
+def _relation(
+    space: Space, parents: Sequence[Parent], relation: Relation, rng: random.Random, options: Options
+) -> Callable[[Parent], Iterator[Draft]]:
+    allowed = allowed_patterns(options)
+    if relation == "neighbour":
+        return lambda parent: _neighbours(space, parent, rng)
+    if relation == "rarer":
+        rare = rarest_third(allowed, (parent.pattern for parent in parents))
+        return lambda parent: _of_patterns(
+            space, parent, [p for p in rare if p != parent.pattern], rng, options
+        )
+    if relation == "harder":
+        return lambda parent: _harder(space, parent, rng, options)
+    return lambda parent: _of_patterns(
+        space,
+        parent,
+        [name for name in allowed if PATTERNS[name].difficulty == parent.difficulty - 1],
+        rng,
+        options,
+    )
+
+
+def _harder(space: Space, parent: Parent, rng: random.Random, options: Options) -> Iterator[Draft]:
+    unlimited = replace(options, max_difficulty=MAX_DIFFICULTY)
+    clauses = count_clauses(parent.sql)
+    for difficulty in range(parent.difficulty + 1, MAX_DIFFICULTY + 1):
+        patterns = [name for name in allowed_patterns(unlimited) if PATTERNS[name].difficulty == difficulty]
+        for draft in _of_patterns(space, parent, patterns, rng, unlimited):
+            if count_clauses(draft.sql) > clauses:
+                yield draft
+
+
+def _neighbours(space: Space, parent: Parent, rng: random.Random) -> Iterator[Draft]:
+    if parent.pattern not in PATTERNS:
+        return
+    drafts = shuffled(space.cell(parent.database, parent.pattern), rng)
+    named = set(parent.sql.lower().replace(".", " ").replace(",", " ").split())
+    yield from sorted(drafts, key=lambda draft: draft.table not in named)
+
+
+def _of_patterns(
+    space: Space, parent: Parent, patterns: list[str], rng: random.Random, options: Options
+) -> Iterator[Draft]:
+    if patterns:
+        narrowed = replace(options, databases=(parent.database,), patterns=tuple(patterns))
+        yield from draw_any(space, rng, narrowed)

@@ -12,25 +12,27 @@ from typing import Any
 
 from coevolve_environments.plugins.draws import sample
 from coevolve_environments.plugins.intercode_sql.compose import compose
-from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases, wheel_databases
-from coevolve_environments.plugins.intercode_sql.draw import allowed_patterns, draw_tasks
+from coevolve_environments.plugins.intercode_sql.draw import (
+    Parent,
+    allowed_patterns,
+    draw_tasks,
+    draw_variants,
+)
 from coevolve_environments.plugins.intercode_sql.engine import Engine
 from coevolve_environments.plugins.intercode_sql.episode import MAX_TURNS, SqlEpisode
-from coevolve_environments.plugins.intercode_sql.mix import require_drawn
-from coevolve_environments.plugins.intercode_sql.options import Options, read_options
+from coevolve_environments.plugins.intercode_sql.options import Options, read_options, require_drawn
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
-from coevolve_environments.plugins.intercode_sql.published import PublishedTasks
-from coevolve_environments.plugins.intercode_sql.question_source import (
+from coevolve_environments.plugins.intercode_sql.published import (
+    PublishedTasks,
     QuestionSource,
     license_of,
     question_source,
+    read_wheel_questions,
 )
-from coevolve_environments.plugins.intercode_sql.questions import read_wheel_questions
 from coevolve_environments.plugins.intercode_sql.sandbox import SqliteEngine
 from coevolve_environments.plugins.intercode_sql.space import Space
-from coevolve_environments.plugins.intercode_sql.task_record import NAME, SUBMIT
-from coevolve_environments.plugins.intercode_sql.variants import Parent, draw_variants
+from coevolve_environments.plugins.intercode_sql.task_record import NAME, SUBMIT, content_key
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,

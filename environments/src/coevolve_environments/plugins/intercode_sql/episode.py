@@ -1,9 +1,11 @@
 """One attempt at one question: up to ten queries, then the result of the last one is scored."""
 
+import re
+
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Row
 from coevolve_environments.plugins.intercode_sql.score import score
-from coevolve_environments.plugins.intercode_sql.statement import statement_of
 from coevolve_environments.plugins.intercode_sql.task_record import SUBMIT
+from coevolve_environments.plugins.spellings import action_text
 from coevolve_environments.plugins.validation import require_fields
 from coevolve_environments.protocol import BadRequest, Json, Observation, StopReason
 
@@ -12,6 +14,10 @@ OBSERVATION_CHARACTERS = 350  # as published
 _SHOWN_ROWS = 50
 _FIELDS = {"task_id": str, "split": str, "database": str, "question": str, "gold": str}
 _INSTRUCTION = "Write one SQL query at a time, then submit."
+_ARGUMENTS = ("sql", "query", "statement", "command", "action")
+_FENCE = re.compile(r"\A```(?:sql)?", re.IGNORECASE)
+_VERB = r"(?:select|with|show|describe|desc|explain|insert|update|delete|create|drop|alter|pragma)\b"
+_SENTENCE = re.compile(rf"\A(?!{_VERB}|\(|--|/\*)[^;]*?[.:!?][ \t]*\n\s*(?={_VERB})", re.IGNORECASE)
 
 
 class SqlEpisode:
@@ -98,3 +104,23 @@ def _checked(definition: Json, engine: Engine) -> Json:
     if definition["database"] not in engine.names:
         raise BadRequest(f"unknown database {definition['database']!r}; known: {', '.join(engine.names)}")
     return definition
+
+
+def statement_of(content: str) -> str:
+    """Returns the SQL or `submit` of an assistant text, without fences and final semicolon.
+
+    A statement behind a sentence begins a line and ends the answer; `submit` behind one is its last line.
+    """
+    text = action_text(content, _ARGUMENTS, (SUBMIT,))
+    if text.count("```") <= 2:
+        text = _FENCE.sub("", text).removesuffix("```").strip()
+    if sentence := _SENTENCE.match(text):
+        text = text[sentence.end() :]
+    elif _is_submit_behind_sentence(text):
+        text = SUBMIT
+    return text.rstrip(";").strip()
+
+
+def _is_submit_behind_sentence(text: str) -> bool:
+    before, _, last = text.rpartition("\n")
+    return last.strip().rstrip(";.").lower() == SUBMIT and before.rstrip().endswith((".", ":", "!", "?"))

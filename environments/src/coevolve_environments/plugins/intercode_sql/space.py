@@ -3,13 +3,12 @@
 import threading
 from typing import NamedTuple
 
-from coevolve_environments.plugins.intercode_sql.content_key import content_key
 from coevolve_environments.plugins.intercode_sql.databases import Databases
 from coevolve_environments.plugins.intercode_sql.engine import Engine, QueryError, Sandbox
 from coevolve_environments.plugins.intercode_sql.pattern_form import PatternQuery
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.profile import Profile, read_profile
-from coevolve_environments.plugins.intercode_sql.task_record import make_record
+from coevolve_environments.plugins.intercode_sql.task_record import content_key, make_record
 from coevolve_environments.plugins.intercode_sql.unique_result import has_unique_result, is_ordered
 from coevolve_environments.protocol import TaskRecord
 

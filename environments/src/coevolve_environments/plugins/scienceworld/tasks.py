@@ -1,12 +1,15 @@
-"""Builds the task record from a variation and its gold path."""
+"""Tasks of variations, and the order of variations in a draw or a relation."""
 
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from coevolve_environments.plugins.draws import interleave, rarest_third, spread_over, unique_offers
 from coevolve_environments.plugins.scienceworld.options import Options, read_simplifications
 from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS, TYPES
 from coevolve_environments.plugins.validation import Fold, integer_in_range, require_fields
-from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
+from coevolve_environments.protocol import BadRequest, Json, Relation, Split, TaskRecord
 
 NAME = "scienceworld"
 _DIFFICULTY = (10, 20, 40, 80)
@@ -97,3 +100,55 @@ def read_definition(definition: Json) -> Json:
     simplifications = read_simplifications(definition.get("simplifications", "easy"))
     manual = definition.get("manual", True) is True
     return {**definition, "max_turns": limit, "simplifications": simplifications, "manual": manual}
+
+
+def draw(split: Split, seed: int, options: Options) -> Iterator[Variation]:
+    """Yields all variations of a split, shuffled within each type. The types alternate, because one has 692
+    variations and another has 4.
+    """
+    return interleave(
+        [_shuffled(name, options.folds(split), f"{seed}/{split}", options) for name in options.types]
+    )
+
+
+def relatives(
+    parents: Sequence[Variation], relation: Relation, seed: int, options: Options
+) -> Iterator[tuple[Variation, int | None]]:
+    """Yields distinct train variations that are no parents, spread evenly over the parents.
+
+    neighbour       same type
+    easier, harder  types whose typical gold path has a difficulty one lower or higher
+    rarer           the third of the types with the fewest parents
+    random          any type, without parent
+    """
+    if relation == "random":
+        offers = ((variation, None) for variation in draw("train", seed, options))
+        return unique_offers(offers, parents)
+
+    def of_parent(index: int, parent: Variation) -> Iterator[Variation]:
+        names, salt = _types(parent, parents, relation, options), f"{seed}/{relation}/{index}"
+        return interleave([_shuffled(name, ("train",), salt, options) for name in names])
+
+    return spread_over(parents, of_parent)
+
+
+def _types(
+    parent: Variation, parents: Sequence[Variation], relation: Relation, options: Options
+) -> list[str]:
+    if relation == "neighbour":
+        return [parent.type]
+    if relation == "rarer":
+        rare = rarest_third(options.types, (variation.type for variation in parents))
+        return [name for name in rare if name != parent.type]
+    wanted = _difficulty(parent.type) + (1 if relation == "harder" else -1)
+    return [name for name in options.types if _difficulty(name) == wanted]
+
+
+def _difficulty(type: str) -> int:
+    return difficulty_of(TYPES[type].gold_length)
+
+
+def _shuffled(type: str, folds: Iterable[Fold], salt: str, options: Options) -> list[Variation]:
+    numbers = [number for fold in folds for number in TYPES[type].variations(fold)[: options.first]]
+    random.Random(f"{salt}/{type}").shuffle(numbers)
+    return [Variation(type, number) for number in numbers]

@@ -5,30 +5,36 @@ from itertools import islice
 from typing import Any
 
 from coevolve_environments.plugins.java import JavaEngine, find_engine
-from coevolve_environments.plugins.textworld_express.draw import draw, relatives
-from coevolve_environments.plugins.textworld_express.episode import TextWorldExpressEpisode
-from coevolve_environments.plugins.textworld_express.games import MAX_STEPS, SEEDS
+from coevolve_environments.plugins.spellings import command_of
+from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, SEEDS
 from coevolve_environments.plugins.textworld_express.options import Options, read_options
 from coevolve_environments.plugins.textworld_express.tasks import (
     NAME,
     GeneratedGame,
     GoldPath,
+    draw,
     format_parameters,
     generated_of,
     make_record,
+    read_definition,
+    relatives,
 )
 from coevolve_environments.processes.child_pool import Child, ChildPool
+from coevolve_environments.processes.episode_child import EpisodeChild
 from coevolve_environments.protocol import (
     Capabilities,
     Environment,
     Episode,
     Json,
+    Observation,
     Relation,
     Split,
     TaskRecord,
     Variant,
 )
 from coevolve_environments.settings import Settings
+
+_INSTRUCTION = "You play a text game by short commands, one per turn."
 
 
 def create(settings: Settings) -> Environment:
@@ -93,3 +99,52 @@ class TextWorldExpress(Environment):
                 solution = self._solved[generated] = child.call("solve", **generated.arguments())
             if solution["score"] >= 1.0 and len(solution["actions"]) <= MAX_STEPS:
                 yield generated, GoldPath(solution["description"], solution["actions"])
+
+
+class TextWorldExpressEpisode:
+    def __init__(self, pool: ChildPool, definition: Json) -> None:
+        self._definition = read_definition(definition)
+        self.task_id: str = definition["task_id"]
+        self.split: str = definition["split"]
+        self._child = EpisodeChild(pool)
+        self._turn = 0
+
+    def open(self) -> Observation:
+        world = self._child.call("open", **generated_of(self._definition).arguments())
+        lines = [
+            _INSTRUCTION,
+            f"Commands: {GAMES[self._definition['game']].forms}.",
+            f"You have {self._definition['max_turns']} actions.",
+        ]
+        messages = [
+            {"role": "system", "content": "\n".join(lines)},
+            {"role": "user", "content": f"{world['description']}\n\n{self._observation_text(world)}"},
+        ]
+        score = max(0.0, world["score"])
+        return Observation(messages, turn=0, score=score, instruction=world["description"])
+
+    def act(self, content: str) -> Observation:
+        self._turn += 1
+        world = self._child.call("step", action=command_of(content))
+        messages = [{"role": "user", "content": self._observation_text(world)}]
+        score = min(1.0, max(0.0, world["score"]))
+        if not world["done"] and self._turn < self._definition["max_turns"]:
+            return Observation(messages, self._turn, score=score)
+        return Observation.final(
+            messages,
+            self._turn,
+            reward=score,
+            raw_score=world["score"],
+            success=score == 1.0,
+            stop_reason="completed" if world["done"] else "turn-limit",
+            score=score,
+        )
+
+    def close(self) -> None:
+        self._child.close()
+
+    def _observation_text(self, world: Json) -> str:
+        text = str(world["observation"]).strip()
+        if not self._definition["valid_actions"]:
+            return text
+        return f"{text}\nYou can: {', '.join(world['valid'])}."

@@ -1,12 +1,15 @@
-"""Builds the task record from a game, its parameters and a seed."""
+"""Tasks of games with parameters and a seed, and the order of games in a draw or a relation."""
 
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, fold_of
+from coevolve_environments.plugins.draws import interleave, rarest_third, spread_over, unique_offers
+from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, SEEDS, fold_of
 from coevolve_environments.plugins.textworld_express.options import DEFAULT_STEPS, Options, read_parameters
 from coevolve_environments.plugins.validation import Fold, integer_in_range, require_fields
-from coevolve_environments.protocol import BadRequest, Json, Split, TaskRecord
+from coevolve_environments.protocol import BadRequest, Json, Relation, Split, TaskRecord
 
 NAME = "textworld-express"
 _DIFFICULTY = (5, 10, 15, 25)
@@ -96,3 +99,54 @@ def read_definition(definition: Json) -> Json:
     limit = integer_in_range(definition.get("max_turns", DEFAULT_STEPS), "max_turns", MAX_STEPS)
     listed = definition.get("valid_actions", False) is True
     return {**definition, **generated_of(definition)._asdict(), "max_turns": limit, "valid_actions": listed}
+
+
+def draw(split: Split, seed: int, options: Options) -> Iterator[GeneratedGame]:
+    """Yields all seeds of a split, shuffled within each game; the games alternate."""
+    folds, salt = options.folds(split), f"{seed}/{split}"
+    return interleave([_shuffled(name, options.parameters[name], folds, salt) for name in options.games])
+
+
+def relatives(
+    parents: Sequence[GeneratedGame], relation: Relation, seed: int, options: Options
+) -> Iterator[tuple[GeneratedGame, int | None]]:
+    """Yields distinct train games that are no parents, spread evenly over the parents.
+
+    neighbour       same game and parameters, another seed
+    easier, harder  same game, size parameter one lower or higher; none for games without one
+    rarer           the third of the games with the fewest parents
+    random          any game, without parent
+    """
+    if relation == "random":
+        return unique_offers(((generated, None) for generated in draw("train", seed, options)), parents)
+
+    def of_parent(index: int, parent: GeneratedGame) -> Iterator[GeneratedGame]:
+        worlds, salt = _worlds(parent, parents, relation, options), f"{seed}/{relation}/{index}"
+        return interleave([_shuffled(name, parameters, ("train",), salt) for name, parameters in worlds])
+
+    return spread_over(parents, of_parent)
+
+
+def _worlds(
+    parent: GeneratedGame, parents: Sequence[GeneratedGame], relation: Relation, options: Options
+) -> list[tuple[str, Mapping[str, int]]]:
+    if relation == "rarer":
+        rare = rarest_third(options.games, (other.game for other in parents))
+        return [(name, options.parameters[name]) for name in rare if name != parent.game]
+    parameters = read_parameters(parent.game, parent.parameters)
+    if relation == "neighbour":
+        return [(parent.game, parameters)]
+    game = GAMES[parent.game]
+    if game.size is None:
+        return []
+    size = parameters[game.size] + (1 if relation == "harder" else -1)
+    return [(game.name, {**parameters, game.size: size})] if 1 <= size <= game.max_size else []
+
+
+def _shuffled(
+    game: str, parameters: Mapping[str, int], folds: Iterable[Fold], salt: str
+) -> list[GeneratedGame]:
+    seeds = [seed for fold in folds for seed in SEEDS[fold]]
+    random.Random(f"{salt}/{game}").shuffle(seeds)
+    text = format_parameters(parameters)
+    return [GeneratedGame(game, text, seed) for seed in seeds]

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from coevolve_environments.plugins.command import COMMAND_ARGUMENTS
-from coevolve_environments.plugins.spellings import action_text
+from coevolve_environments.plugins.spellings import COMMAND_ARGUMENTS, action_text
 from coevolve_environments.plugins.validation import integer_in_range, refuse_unknown
 from coevolve_environments.protocol import (
     BadRequest,

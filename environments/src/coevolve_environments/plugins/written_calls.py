@@ -1,15 +1,19 @@
-"""Calls whose name stands before the arguments, in the formats of model families.
+"""Calls of functions that are written as JSON, or with the name before the arguments.
 
 A server may have removed special tokens, so that only the name and the arguments are left.
 """
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from coevolve_environments.json_text import load_json
-from coevolve_environments.plugins.json_calls import JsonCall
 
+_NAMES = ("name", "function")
+_ARGUMENTS = ("arguments", "parameters", "input", "args")  # of OpenAI, Llama, Anthropic, Google
+_WITHOUT_ARGUMENTS = {*_NAMES, "id", "call_id", "type", "index"}
 _NAME = r"(?:functions\.)?(?P<name>[A-Za-z_][\w.-]*)(?::\d+)?"
 _BEFORE_JSON = re.compile(
     r"(?:<function=|\[TOOL_CALLS\]|<\|tool_call_begin\|>|\bto=(?=functions\.)|"  # Llama, Mistral, Kimi, GPT
@@ -25,6 +29,67 @@ _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?(?:</parameter>|(?=<pa
 _TAG = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 _TAGGED_NAME = re.compile(rf"\s*{_NAME}\s*(?=<arg_key>|\Z)")
 _PAIR = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class JsonCall:
+    name: str
+    arguments: dict[str, Any]
+
+
+def json_calls(text: str) -> list[JsonCall] | None:
+    """Returns the calls of JSON values that follow each other; None if one of them is no call."""
+    calls = []
+    for value in json_values(text):
+        for element in _elements(value):
+            if (call := read_call(element)) is None:
+                return None
+            calls.append(call)
+    return calls
+
+
+def json_values(text: str) -> Iterator[Any]:
+    """Yields the JSON values of a text in which they follow each other, with or without a separator."""
+    decoder = json.JSONDecoder()
+    position = 0
+    while position < len(text):
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            yield None
+            return
+        yield value
+        while position < len(text) and text[position] in " \t\r\n;,":
+            position += 1
+
+
+def read_call(call: object) -> JsonCall | None:
+    """Reads `{"name": ..., "arguments": {...}}`, its variants and `{<name>: {...}}`; else returns None.
+
+    Without arguments, an unknown key may be an argument that would be lost: then it is no call.
+    """
+    if not isinstance(call, dict):
+        return None
+    if isinstance(nested := call.get("function"), dict):  # OpenAI's form
+        call = nested
+    name = next((call[key] for key in _NAMES if isinstance(call.get(key), str)), None)
+    none: Any = {} if call.keys() <= _WITHOUT_ARGUMENTS else None
+    arguments = next((call[key] for key in _ARGUMENTS if key in call), none)
+    if name is None and len(call) == 1:
+        [(name, arguments)] = call.items()
+        name = None if name in (*_NAMES, *_ARGUMENTS) else name
+    if isinstance(arguments, str):
+        try:
+            arguments = load_json(arguments or "{}")
+        except ValueError:
+            return None
+    return JsonCall(name, arguments) if name is not None and isinstance(arguments, dict) else None
+
+
+def _elements(value: Any) -> list[Any]:
+    if isinstance(value, dict) and isinstance(calls := value.get("tool_calls"), list):
+        return calls
+    return value if isinstance(value, list) else [value]
 
 
 def named_calls(answer: str) -> list[JsonCall]:
