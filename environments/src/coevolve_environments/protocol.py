@@ -185,7 +185,7 @@ class Environment(ABC):
     """A plugin. All results are functions of the arguments: no clock, no global random source.
 
     Required are `published`, `tasks`, `start` and the three attributes without a value. The defaults fit an
-    environment that runs in threads of the server, draws no variants and has no composer of its own.
+    environment that runs in threads of the server, draws no variants and does not compose tasks itself.
     """
 
     name: str
@@ -201,7 +201,7 @@ class Environment(ABC):
     max_sessions: int | None = None
     """Maximum number of episodes at the same time, if lower than the server's capacity."""
     finish: ClassVar[str | None] = None
-    """Action that ends any task. None: the server itself reads `finish[<answer>]` in composed tasks."""
+    """Action that ends any task. If it is None, the server reads `finish[<answer>]` in composed tasks."""
     license: str | None = None
     """License of the tasks' data, if it is not the package's own."""
 

@@ -1,4 +1,4 @@
-"""The state of a world after an attempt at a composed task, and what the judge sees of it."""
+"""The state of a world after an attempt at a composed task, and the part of it that the judge sees."""
 
 from typing import Protocol, runtime_checkable
 
@@ -18,14 +18,14 @@ class HasState(Protocol):
 
 @runtime_checkable
 class HasChanges(HasState, Protocol):
-    """An episode that tells what changed in its world."""
+    """An episode that lists the changes of its world."""
 
     def changes(self, state: Json) -> list[str]:
-        """Returns what the actions changed, as lines for the judge; `state` is what `state` returned."""
+        """Returns the changes by the actions, as lines for the judge; `state` is the result of `state()`."""
 
 
 def changes_text(changes: list[str]) -> str:
-    """Returns what the end of an attempt shows to the judge; the policy does not read it."""
+    """Returns the changes as a text for the judge; the policy does not read it."""
     if not changes:
         return "The actions have changed nothing in the world."
     shown = [f"- {change[:_MAX_CHANGE_CHARACTERS]}" for change in changes[:_MAX_CHANGES]]

@@ -67,6 +67,6 @@ def only_call(answer: str) -> JsonCall | None:
 def command_of(content: str) -> str:
     """Returns the action of an answer as one line of at most 200 characters.
 
-    A command behind a sentence without `Action:` is not searched for: no form tells it from prose.
+    A command behind a sentence without `Action:` is not searched for: no form distinguishes it from prose.
     """
     return " ".join(action_text(content, COMMAND_ARGUMENTS).split())[:MAX_COMMAND_CHARACTERS]

@@ -34,7 +34,7 @@ def main() -> None:
     if "error" not in made:
         for line in requests:
             _write(replies, _reply(lambda line=line: _call(made["result"], json.loads(line))))
-    # Also kills the processes of the environment, which may ignore the end of their own input.
+    # Also kills the processes of the environment, which may ignore the end of their input.
     os.killpg(0, signal.SIGKILL)
 
 

@@ -47,7 +47,7 @@ def landlock_version() -> int:
 
 
 class Ruleset:
-    """What a process may do after `restrict_self`: nothing but what the `allow` methods have added.
+    """The rights of a process after `restrict_self`. The `allow` methods add them; there are no others.
 
     Rights that the kernel's version does not know are not restricted.
     """
@@ -142,7 +142,7 @@ def _without(hidden: Sequence[str]) -> Iterator[Path]:
     for folder in above:
         with suppress(PermissionError):
             for entry in folder.iterdir():
-                # the target of a link has a rule of its own, or none
+                # the target of a link has another rule, or none
                 if entry not in hidden_paths and entry not in above and not entry.is_symlink():
                     yield entry
 

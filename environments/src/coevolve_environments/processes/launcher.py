@@ -35,7 +35,7 @@ class ChildProgram:
     """Class or function of the module."""
     arguments: Json = field(default_factory=dict)
     python: Path = Path(sys.executable)
-    """Interpreter, 3.11 or later: that of another virtual environment where packages conflict."""
+    """Interpreter, 3.11 or later. Where packages conflict, it belongs to another virtual environment."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """Variables in addition to PATH, LANG and HOME; the server's own are never inherited."""
     readable_paths: Sequence[Path] = ()
@@ -124,7 +124,7 @@ class Launcher:
 
     def _make_home(self, user: int | None) -> Path:
         home = Path(tempfile.mkdtemp(prefix=f"coevolve-{self._name}-"))
-        # Only this package: the server's other packages must not shadow those of another interpreter.
+        # Only this package: the server's other packages must not shadow another interpreter's.
         (home / ".packages").mkdir()
         (home / ".packages" / _PACKAGE.name).symlink_to(_PACKAGE)
         if user is not None:

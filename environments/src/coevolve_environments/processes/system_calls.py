@@ -29,7 +29,7 @@ _CLONE_THREAD = 0x10000
 _CLONE_NAMESPACES = 0x7E020000
 _FAST_OPEN = 0x20000000  # MSG_FASTOPEN: a send that connects, which Landlock does not check
 _SOCKET_TYPE = 0xF
-_X32 = 0x40000000  # numbers of a second interface on x86-64 with calls of its own
+_X32 = 0x40000000  # numbers of a second interface on x86-64 with other calls
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _free_port() -> int:
 
 
 def _become(user: int, *, reads_everything: bool) -> None:
-    """Changes the user for good, without capabilities, or with that of reading files of any mode."""
+    """Changes the user for good, without capabilities, or with the one to read files of any mode."""
     if reads_everything:
         _prctl(_PR_SET_KEEPCAPS, 1)
     os.setgroups([])

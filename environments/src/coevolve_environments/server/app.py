@@ -151,15 +151,12 @@ def operator_routes(leases: Leases, metrics: Metrics) -> list[web.RouteDef]:
 
 def server_gauges(hosts: Mapping[str, HostedEnvironment]) -> Iterable[Gauge]:
     """Yields sessions, capacity and children of each environment; memory, threads and files of the server."""
-    yield Gauge("sessions", "Open sessions", {name: host.session_count for name, host in hosts.items()})
-    yield Gauge(
-        "capacity", "Maximum number of sessions", {name: host.capacity for name, host in hosts.items()}
-    )
-    yield Gauge(
-        "stuck_calls",
-        "Running calls past their timeout",
-        {name: host.stuck_calls for name, host in hosts.items()},
-    )
+    for gauge, text, attribute in (
+        ("sessions", "Open sessions", "session_count"),
+        ("capacity", "Maximum number of sessions", "capacity"),
+        ("stuck_calls", "Running calls past their timeout", "stuck_calls"),
+    ):
+        yield Gauge(gauge, text, {name: getattr(host, attribute) for name, host in hosts.items()})
     usage = usage_by_pool()
     counts: dict[str, float] = {pool: len(children) for pool, children in usage.items()}
     resident: dict[str, float] = {

@@ -61,8 +61,8 @@ def _answer_of(content: str) -> str | None:
 
 
 class ComposedEpisode:
-    """Plays the parent's world with another request. The reward is 1 if the state at the end is that of the
-    reference actions, otherwise 0; always 0 without an end state, because then the judge grades attempts.
+    """Plays the parent's world with another request. The reward is 1 if the attempt ends in the state of
+    the reference actions, otherwise 0; always 0 without an end state, because then the judge grades attempts.
     """
 
     def __init__(self, environment: Environment, definition: Json, seed: int) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from coevolve_environments.protocol import SPLITS, BadRequest, Environment, Json, Split, TaskRecord
+from coevolve_environments.protocol import SPLITS, BadRequest, Environment, Json, Split
 from coevolve_environments.server.json_bodies import integer_field, read_body, split_field
 from coevolve_environments.server.responses import Handler, respond
 from coevolve_environments.sessions.hosted_environment import HostedEnvironment
@@ -118,16 +118,9 @@ def _split(split: Split) -> Json:
 
 
 def _public(environment: Environment, split: Split) -> list[Json]:
-    return [_public_task(record) for record in environment.published(split)]
-
-
-def _public_task(record: TaskRecord) -> Json:
-    return {
-        "task_id": record.task_id,
-        "split": record.split,
-        "goal": record.goal,
-        "features": record.features,
-    }
+    """Returns the published tasks without their gold."""
+    shown = ("task_id", "split", "goal", "features")
+    return [{name: getattr(record, name) for name in shown} for record in environment.published(split)]
 
 
 def openapi_document(paths: list[str]) -> dict[str, Any]:

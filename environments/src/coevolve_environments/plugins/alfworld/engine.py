@@ -50,7 +50,7 @@ class Games:
         return {"facts": sorted(fact for fact in facts if not fact.startswith(_LEFT_OUT))}
 
     def solve(self, game: str) -> Json:
-        """Returns `actions` that win when played: those of the game's file, else the planner's, else none.
+        """Returns `actions` that win when played, from the game's file, else from the planner, else none.
 
         Later versions of the engine may have renamed objects of the file.
         """

@@ -1,4 +1,4 @@
-"""A process that loads an engine once and forks: each fork serves the calls of an object of its own.
+"""A process that loads an engine once and forks: each fork serves the calls of one object.
 
 The stem never sees a call or its arguments: it gets one end of a socket pair for each fork and passes it on.
 """

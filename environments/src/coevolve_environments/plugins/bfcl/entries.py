@@ -83,7 +83,7 @@ def _documents(class_name: str) -> tuple[Json, ...]:
 
 
 def _json_schema(value: Any) -> Any:
-    """Replaces the package's Python type names by those of JSON Schema."""
+    """Replaces the package's Python type names by the names in JSON Schema."""
     if isinstance(value, list):
         return [_json_schema(item) for item in value]
     if not isinstance(value, dict):
@@ -109,7 +109,7 @@ def _data_folder() -> Path:
 def published_opening(entry: Entry) -> list[Message]:
     """Returns the system prompt with the functions, and the first request, for models without a function API.
 
-    The texts are those of the package, so that zero-shot figures can be compared with published ones.
+    The package's texts make zero-shot figures comparable with published ones.
     """
     from bfcl_eval.constants import default_prompts as package
 

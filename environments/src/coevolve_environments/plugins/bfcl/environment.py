@@ -1,12 +1,12 @@
 """bfcl: Berkeley Function-Calling Leaderboard, multi-turn (base, miss_func, miss_param, long_context).
 
-Questions, answers, classes and checkers are those of the installed bfcl-eval package. Its executor is not
+Questions, answers, classes and checkers come from the installed bfcl-eval package. Its executor is not
 used, because it evaluates model text and keeps every object forever.
 
 Reward: the published metric, 0 or 1. The options `dense` (turns passed / turns, ours) and `irrelevance` (no
 calls in a turn without gold calls) are for training only: held-out tasks ignore them, so that every reported
-figure is the published metric. With the option `published_prompts` the prompts are those of the published
-evaluation, too: 4 times as long, with the functions in the system prompt.
+figure is the published metric. With the option `published_prompts` the prompts are the published
+ones, too: 4 times as long, with the functions in the system prompt.
 """
 
 import hashlib

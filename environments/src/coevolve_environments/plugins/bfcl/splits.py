@@ -6,7 +6,7 @@ entries none is at two indices. Equal index ranges therefore keep each content i
 
 agentevolver  multi_turn_base: the first 100 train, the last 100 held out (AgentEvolver's train_ratio 0.5
               without a shuffle).
-seal          400 train and 400 held out, 100 of each category. The sizes are those of SEAL and RODS; their
+seal          400 train and 400 held out, 100 of each category. SEAL and RODS have these sizes; their
               choice of entries is not published, and the first 100 of each category are our choice.
 custom        the operator's `train` and `held_out`, see `read_split`.
 """

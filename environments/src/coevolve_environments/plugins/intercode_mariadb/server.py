@@ -24,7 +24,7 @@ from coevolve_environments.protocol import Unavailable
 log = logging.getLogger(__name__)
 
 OTHER_USERS = (64_987, 65_534)
-"""User ids for mariadbd if the server is root; the first usable one counts. The second is `nobody`, the user
+"""User ids for mariadbd if the server is root; the first usable one counts. The second is the user `nobody`
 of other children, which therefore cannot reach data and socket of the first.
 """
 START_SECONDS = 60.0

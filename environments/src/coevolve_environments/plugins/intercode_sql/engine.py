@@ -30,7 +30,7 @@ class Sandbox(Protocol):
 
 
 class Engine(ABC):
-    """Runs queries. Databases and tables are those of the dump on every engine."""
+    """Runs queries. Databases and tables are the dump's on every engine."""
 
     def __init__(self, databases: Databases) -> None:
         self._databases = databases

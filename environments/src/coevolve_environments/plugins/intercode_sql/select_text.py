@@ -25,7 +25,7 @@ def count_clauses(sql: str) -> int:
 
 @dataclass
 class Select:
-    """Positions in the text of one SELECT, without those of SELECTs inside it."""
+    """Positions in the text of one SELECT. A SELECT inside it has other positions."""
 
     end: int = -1
     columns: list[int] = field(default_factory=list)

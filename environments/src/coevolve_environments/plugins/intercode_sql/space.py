@@ -106,5 +106,5 @@ class Space:
 
 
 def _wording(query: PatternQuery, key: str) -> str:
-    digits = key[8:16]  # not those that determine the split
+    digits = key[8:16]  # not the ones that determine the split
     return query.questions[int(digits, 16) % len(query.questions)]

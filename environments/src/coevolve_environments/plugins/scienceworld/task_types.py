@@ -1,6 +1,6 @@
 """The thirty task types: the package's splits of their variations, and the step limits of attempts.
 
-The numbers of variations are those of scienceworld 1.2.3, which numbers them in the order train, dev, test.
+scienceworld 1.2.3 has these numbers of variations, and numbers them in the order train, dev, test.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class TaskType:
     steps: int
     """Default maximum number of actions of an attempt."""
     gold_length: int
-    """Number of actions of a typical gold path, that of the first train variation."""
+    """Number of actions of a typical gold path, here of the first train variation."""
 
     def variations(self, fold: Fold) -> range:
         start = {"train": 0, "dev": self.train, "test": self.train + self.dev}[fold]

@@ -43,8 +43,9 @@ class World:
         return {"observation": observation, "score": score, "completed": bool(self._server.getCompleted())}
 
     def changes(self) -> Json:
-        """Returns what the actions changed. What changes by itself in a hundred steps is left out. Ends the
-        world.
+        """Returns the changes by the actions, without things that change by themselves in a hundred steps.
+
+        Ends the world.
         """
         tree = self._object_tree()
         self.open(*self._task)

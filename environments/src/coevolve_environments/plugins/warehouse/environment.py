@@ -205,8 +205,8 @@ def _draw(
     """Draws a task.
 
     Args:
-        items: those that may be ordered.
-        within: number of ordered items that were moved. None: drawn.
+        items: the items that may be ordered.
+        within: number of ordered items that were moved; it is drawn if None.
     """
     order = generator.sample(items, picks)
     if within is None:

@@ -1,6 +1,6 @@
 """The instruction of each goal: one for all trajectories of a task.
 
-Many shops draw a goal's price limit per session, so the same goal asks for different things. The first
+Many shops draw a goal's price limit per session, so the same goal has different instructions. The first
 instruction that was seen is kept under the state folder; a session with another one is not played.
 """
 
@@ -28,7 +28,7 @@ class Instructions:
     def __init__(self, shop: Shop, state: Path, url: str) -> None:
         """
         Args:
-            state: folder of the environment; each shop has a folder of its own in it.
+            state: folder of the environment; each shop has another folder in it.
         """
         self._shop = shop
         self._folder = state / "instructions" / sha256(url.encode()).hexdigest()[:16]
