@@ -1,22 +1,21 @@
 import { z } from 'zod';
 import { backendNames } from '../training/backends';
+import { trainerKeys } from './trainer-keys';
 
-const count = z.number().int().min(1);
+/** Settings of an adapter in the trainer, which has them beside all others. */
+const { loraRank, loraAlpha, loraDropout, loraTargets } = trainerKeys('sft', {
+  loraRank: 'Rank of the adapter.',
+  loraAlpha: 'Scale of the adapter: its product is multiplied by alpha / rank.',
+  loraDropout: 'Share of the inputs of the adapter dropped in training.',
+  loraTargets: 'Adapted layers: every linear layer except the output head, or the four projections of attention.',
+});
 
-/** A low-rank adapter (LoRA) on frozen weights; omitted settings have the trainer's defaults. */
+/** A low-rank adapter (LoRA) on frozen weights. */
 const adapterSchema = z.strictObject({
-  rank: count.max(1024).default(16).describe('Rank of the adapter.'),
-  alpha: z
-    .number()
-    .min(1e-3)
-    .max(1e6)
-    .default(32)
-    .describe('Scale of the adapter: its product is multiplied by alpha / rank.'),
-  dropout: z.number().min(0).max(0.9).default(0).describe('Share of the inputs of the adapter dropped in training.'),
-  targets: z
-    .enum(['all-linear', 'attention'])
-    .default('all-linear')
-    .describe('Adapted layers: every linear layer except the output head, or the four projections of attention.'),
+  rank: loraRank,
+  alpha: loraAlpha,
+  dropout: loraDropout,
+  targets: loraTargets,
 });
 
 /** The model to train. */
@@ -34,7 +33,10 @@ export const policySettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Name of the imported model; null for other sources.'),
-  parameters: count
+  parameters: z
+    .number()
+    .int()
+    .min(1)
     .max(1e13)
     .nullable()
     .default(null)
@@ -49,12 +51,10 @@ export const policySettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Low-rank adapter (LoRA) over the frozen imported model; null trains all weights.'),
-  precision: z
-    .enum(['auto', 'float32', 'bfloat16'])
-    .default('auto')
-    .describe(
+  ...trainerKeys('sft', {
+    precision:
       'Precision of matrix products and activations in training; trained weights are kept in float32; auto: bfloat16 on CUDA, float32 on CPUs.',
-    ),
+  }),
   functions: z
     .enum(['text', 'template'])
     .default('text')
@@ -65,37 +65,19 @@ export const policySettingsSchema = z.strictObject({
 export const computeSettingsSchema = z.strictObject({
   backend: z.enum(backendNames).default('local').describe('Where training jobs run.'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto').describe('Device of training; auto: CUDA if there is a GPU.'),
-  engine: z
-    .enum(['auto', 'builtin', 'trl'])
-    .default('auto')
-    .describe(
+  ...trainerKeys('sft', {
+    engine:
       "What trains: the trainer's own loop (builtin) or TRL on accelerate (trl); auto: trl on CUDA where installed, except for RL.",
-    ),
-  threads: count.max(256).default(1).describe('Threads of torch per process on a CPU.'),
-  processes: count
-    .max(4096)
-    .default(1)
-    .describe('Processes of a job; on GPUs each has one of its own, so a job takes as many GPUs.'),
-  sharding: z
-    .enum(['none', 'ddp', 'fsdp', 'deepspeed'])
-    .default('none')
-    .describe(
+    threads: 'Threads of torch per process on a CPU.',
+    processes: 'Processes of a job; on GPUs each has one of its own, so a job takes as many GPUs.',
+    sharding:
       'How processes share a job: each holds the whole model (ddp), or a shard of it (fsdp; deepspeed: ZeRO stage 3 of engine trl).',
-    ),
-  gradientCheckpointing: z
-    .enum(['auto', 'on', 'off'])
-    .default('auto')
-    .describe('Computes activations twice instead of keeping them; auto: if they would not fit into free memory.'),
-  kernels: z
-    .enum(['auto', 'cpu', 'transformers'])
-    .default('auto')
-    .describe(
+    gradientCheckpointing:
+      'Computes activations twice instead of keeping them; auto: if they would not fit into free memory.',
+    kernels:
       "Passes through the model: ours for CPUs, or those of transformers' modules; auto: cpu on CPUs for the families that it supports.",
-    ),
-  compile: z
-    .enum(['off', 'on'])
-    .default('off')
-    .describe('Compiles every decoder layer with torch.compile; a job starts a minute later; not with kernels cpu.'),
+    compile: 'Compiles every decoder layer with torch.compile; a job starts a minute later; not with kernels cpu.',
+  }),
   reuse: z
     .boolean()
     .default(false)

@@ -34,7 +34,8 @@ const contextBytes = 2 * 1024 ** 3;
  *
  * Trained weights, gradients and optimizer states take 16 bytes a weight (Rajbhandari et al. 2020, arXiv:1910.02054, section
  * 3.1, without its copies in half precision), frozen weights 4 or 2. Activations follow the trainer's own estimate
- * (trainer/src/coevolve_trainer/models/cost.py).
+ * (trainer/src/coevolve_trainer/models/cost.py). It is repeated here because the trainer computes it from a loaded model: to
+ * import torch and transformers alone takes 3 s of processor time, and a dry run has not loaded any model.
  */
 export function trainingMemory(spec: CampaignSpec, shape: ModelShape): MemoryNeed[] {
   const recipe = recipes[spec.recipe];

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { z } from 'zod';
+import { computeSettingsSchema } from '../../src/specification/compute-settings';
 import { estimate } from '../../src/specification/estimate';
 import { resolveSpec } from '../../src/specification/read-spec';
+import contract from '../../src/specification/trainer-contract.json';
 import { trainerSettings, type TrainerMethod } from '../../src/specification/trainer-settings';
 import { trainingSettingsSchema } from '../../src/specification/training-settings';
 
@@ -12,27 +13,14 @@ const python = path.resolve(__dirname, '../../.venv/bin/python');
 const runTrainer = (program: string, input: unknown = null): unknown =>
   JSON.parse(execFileSync(python, ['-c', program], { input: JSON.stringify(input), encoding: 'utf8' }));
 
-type TrainerSetting = { low: number | null; high: number | null; choices: string[] };
-const trainer = runTrainer(`
-import json, dataclasses
-from coevolve_trainer.settings import SETTINGS
-print(json.dumps({method: {f.name: dict(f.metadata) for f in dataclasses.fields(kind)} for method, kind in SETTINGS.items()}))
-`) as Record<string, Record<string, TrainerSetting>>;
+/** What the trainer declares now; the committed file was generated from it. */
+const declared = JSON.parse(
+  execFileSync(python, ['-m', 'coevolve_trainer', 'contract'], { encoding: 'utf8' }),
+) as typeof contract;
+const trainer: Record<string, object> = declared.settings;
 
-type Property = { minimum?: number; exclusiveMinimum?: number; maximum?: number; enum?: string[] };
-type Nullable = { anyOf: [Property, { type: 'null' }] };
-const schema = z.toJSONSchema(trainingSettingsSchema, { io: 'input' }) as {
-  properties: Record<string, { properties: Record<string, Property | Nullable> }>;
-};
-
-const methods = Object.keys(schema.properties) as TrainerMethod[];
+const methods = Object.keys(trainingSettingsSchema.shape) as TrainerMethod[];
 const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const settings = methods.flatMap((method) =>
-  Object.entries(schema.properties[method]!.properties)
-    .filter(([name]) => name !== 'byIteration') // resolved before the trainer gets the settings
-    .map(([name, property]) => ({ method, name, property: 'anyOf' in property ? property.anyOf[0] : property })),
-);
-
 /** Settings without influence on the result, which are not part of a spec: logging, timeouts and free disk space. */
 const operational = ['log_every', 'reserve_disk_bytes', 'idle_timeout_s', 'stall_timeout_s'];
 
@@ -59,15 +47,19 @@ test('spec and trainer have the same methods', () => {
 });
 
 test.each(methods)('a %s job gets exactly the settings that the trainer defines', (method) => {
-  const known = Object.keys(trainer[method]!).filter((name) => ![...operational, ...optional].includes(name));
+  const known = Object.keys(trainer[method]!)
+    .map(inSnakeCase)
+    .filter((name) => ![...operational, ...optional].includes(name));
   expect(new Set(Object.keys(trainerSettings(specOf(), method, 1)))).toEqual(new Set(known));
 });
 
-test.each(settings)('the trainer accepts every valid value of $method.$name', ({ method, name, property }) => {
-  const { low, high, choices } = trainer[method]![inSnakeCase(name)]!;
-  if (property.enum) return expect([...property.enum].sort()).toEqual([...choices].sort());
-  expect(property.minimum).toBeGreaterThanOrEqual(low!);
-  expect(property.maximum).toBeLessThanOrEqual(high!);
+test('the committed contract is current: `python -m coevolve_trainer contract > src/specification/trainer-contract.json`', () => {
+  expect(contract).toEqual(declared);
+});
+
+test('the device of a spec is one of the trainer', () => {
+  const { device } = computeSettingsSchema.shape;
+  expect([...device.unwrap().options].sort()).toEqual([...declared.settings.sft.device.choices].sort());
 });
 
 test.each(methods)('the trainer accepts the defaults of %s unchanged', (method) => {

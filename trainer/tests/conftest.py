@@ -44,6 +44,7 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def base(datasets: Path) -> Path:
     """A policy of method `init`."""
     settings = {"hidden_size": 32, "layers": 2, "feed_forward_size": 64, "vocabulary_size": 400}
+    settings |= {"max_positions": 1024}
     job = JobFolder(datasets / "init", method="init", dataset=datasets / "experts.jsonl", settings=settings)
     assert job.run() == 0
     return job.output

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { writeAtomically } from '../../files/atomic-write';
 import { withLock } from '../../process/lock';
+import type contract from '../../specification/trainer-contract.json';
 import { numbersOf, readNewestUpdate } from './progress-file';
 import { stepName } from './step-batch';
 import type { TrainedPolicy, TrainingJob, TrainingProgress, TrainingStatus } from '../contract/training-backend';
@@ -19,7 +20,7 @@ export const writeJobFile = (job: TrainingJob, folder: string): Promise<void> =>
 
 export const jobFileText = (job: TrainingJob, folder: string): string => JSON.stringify(jobFile(job, folder), null, 2);
 
-const jobFile = (job: TrainingJob, folder: string) => ({
+const jobFile = (job: TrainingJob, folder: string): Record<keyof typeof contract.job, unknown> => ({
   job_key: job.jobKey,
   method: job.method,
   base: job.base?.path ?? null,
@@ -95,7 +96,7 @@ const statusFile = z.looseObject({
       examples_dropped: count.default(0),
     })
     .prefault({}),
-});
+} satisfies Partial<Record<keyof typeof contract.status, z.ZodType>>);
 type StatusFile = z.infer<typeof statusFile>;
 
 function statusOf(text: string): StatusFile | undefined {

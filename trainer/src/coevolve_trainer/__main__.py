@@ -1,4 +1,4 @@
-"""Command line of the trainer: runs a job, pins a checkpoint, prints the default settings or the version."""
+"""Command line of the trainer: runs a job, pins a checkpoint, prints the contract or the version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main() -> int:
         command = commands.add_parser(name, help=help)
         command.add_argument("job_dir", type=Path)
         command.add_argument("step", type=int)
-    commands.add_parser("settings", help="print every method's default settings as JSON")
+    commands.add_parser("contract", help="print settings, fields of jobs and of their status as JSON")
     commands.add_parser("version", help="print the sha256 of code, packages and CPU model")
     arguments = parser.parse_args()
 
@@ -34,10 +34,10 @@ def main() -> int:
 
         print(trainer_version())
         return 0
-    if arguments.command == "settings":
-        from .settings import defaults
+    if arguments.command == "contract":
+        from .contract import contract
 
-        print(json.dumps(defaults(), indent=2))
+        print(json.dumps(contract(), indent=2))
         return 0
     job_dir = arguments.job_dir.absolute()
     if arguments.command == "run":

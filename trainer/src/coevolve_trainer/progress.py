@@ -38,7 +38,27 @@ STATUS_METRICS = (  # numbers of the newest `step` line that status.json repeats
 
 
 #: Fields of status.json that describe one process or its end; a resumed job keeps all others.
-OWN_FIELDS = {"state", "pid", "start_time", "failure", "policy_hash", "policies", "trainer_state_sha256"}
+OWN_FIELDS = ("state", "pid", "start_time", "failure", "policy_hash", "policies", "trainer_state_sha256")
+#: All fields of status.json.
+STATUS_FIELDS = (
+    *OWN_FIELDS,
+    *STATUS_METRICS,
+    "seconds",
+    "truncated",
+    "truncation",
+    "segments",
+    "rejected",
+    "examples",
+    "parameters",
+    "trainable_parameters",
+    "gradient_checkpointing",
+    "device",
+    "precision",
+    "engine",
+    "kernels",
+    "sharding",
+    "processes",
+)
 
 
 class WorkClock:
@@ -91,6 +111,7 @@ class Progress(WorkClock):
 
     def update_status(self, **fields: object) -> None:
         """Rewrites status.json with these fields and the seconds of work so far."""
+        assert fields.keys() <= set(STATUS_FIELDS), fields.keys() - set(STATUS_FIELDS)
         self._status |= fields
         self._write_status(sync=False)  # after a power loss no process runs, whatever status.json holds
 

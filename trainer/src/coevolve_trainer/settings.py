@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 #: Updates over which the loss of `stop_at_loss` is averaged; a batch of 8 is too noisy alone.
@@ -21,7 +21,7 @@ def setting(
 class InitSettings:
     """A randomly initialized Qwen3 decoder of transformers and a tokenizer trained on the dataset."""
 
-    vocabulary_size: int = setting(1536, 300, 200_000)
+    vocabulary_size: int = setting(768, 300, 200_000)
     """Max entries of the byte-level BPE: 256 bytes, 3 special tokens, the rest merges."""
     hidden_size: int = setting(96, 8, 8192)
     layers: int = setting(3, 1, 128)
@@ -31,7 +31,7 @@ class InitSettings:
     head_dim: int = setting(32, 8, 256)
     """With 32 or 64 vLLM's CPU kernels can serve the policy."""
     feed_forward_size: int = setting(256, 8, 65_536)
-    max_positions: int = setting(1024, 64, 131_072)
+    max_positions: int = setting(512, 64, 131_072)
     """Max length of a training row, or of prompt plus completion, in tokens."""
     initializer_range: float = setting(0.1, 1e-4, 1.0)
     """Important at this size: with transformers' 0.02 the loss does not fall within 1,800 updates."""
@@ -43,6 +43,14 @@ class InitSettings:
 class ComputeSettings:
     """The trained weights and how they are computed: common to all training methods."""
 
+    weight_decay: float = setting(0.01, 0.0, 10.0)
+    """Weight decay of AdamW; 0.01 is torch's default."""
+    max_grad_norm: float = setting(1.0, 1e-9, 1e9)
+    """Norm to which gradients are clipped."""
+    max_length: int | None = setting(None, 8, 131_072)
+    """Max tokens per row; None: the positions of the base. Longer rows are truncated and counted."""
+    thinking: str = setting("train", choices=("train", "mask"))
+    """`mask`: the tokens up to `</think>` of an action stay in its row and have no loss."""
     adapter: str = setting("none", choices=("none", "lora"))
     """Train all weights, or a low-rank adapter over frozen weights. A base that is an adapter remains one."""
     lora_rank: int = setting(16, 1, 1024)
@@ -97,13 +105,7 @@ class TrainSettings(ComputeSettings):
     """After the warm-up: cosine decays to 0 at the last update."""
     warmup_fraction: float = setting(0.05, 0.0, 1.0)
     """Fraction of the updates over which the learning rate rises linearly."""
-    weight_decay: float = setting(0.01, 0.0, 10.0)
-    max_grad_norm: float = setting(1.0, 1e-9, 1e9)
-    max_length: int | None = setting(None, 8, 131_072)
-    """Max tokens per row; None: the positions of the base. Longer rows are truncated and counted."""
-    thinking: str = setting("train", choices=("train", "mask"))
-    """`mask`: the tokens up to `</think>` of an action stay in its row and have no loss."""
-    checkpoint_every: int = setting(100, 1, 10**9)
+    checkpoint_every: int = setting(50, 1, 10**9)
     """Updates between checkpoints."""
     log_every: int = setting(10, 1, 10**9)
     """Updates between progress lines; the last update always has one."""
@@ -172,10 +174,6 @@ class RlSettings(ComputeSettings):
     """Updates per pass, each over a share of the batch's groups, at most one per group. Table 9 is silent."""
     learning_rate: float = setting(1e-6, 1e-12, 1e6)
     """Constant; table 9, where models have 4 to 30 B parameters."""
-    weight_decay: float = setting(0.01, 0.0, 10.0)
-    """Weight decay of AdamW; not in the paper; 0.01 is torch's default and that of the other methods."""
-    max_grad_norm: float = setting(1.0, 1e-9, 1e9)
-    """Not in the paper."""
     clip_low: float = setting(0.20, 0.0, 1.0)
     """Lower bound of the ratio to the sampling policy: 1 - clip_low; table 9."""
     clip_high: float = setting(0.28, 0.0, 1e3)
@@ -188,10 +186,6 @@ class RlSettings(ComputeSettings):
     aggregation: str = setting("group", choices=("group", "attempt", "batch"))
     """Mean over a group's tokens, then over groups (Eq. 1); over an attempt's tokens, then over attempts
     (DeepSeekMath); or over all tokens (AgentEvolver)."""
-    max_length: int | None = setting(None, 8, 131_072)
-    """Max tokens per row; None: the positions of the base. Longer rows are truncated and counted."""
-    thinking: str = setting("train", choices=("train", "mask"))
-    """`mask`: the tokens up to `</think>` of an action stay in its row and have no loss."""
     idle_timeout_s: float = setting(600.0, 0.01, 1e9)
     """Timeout for the next batch, after which the job exits; it resumes when it is started again."""
 
@@ -230,8 +224,3 @@ SETTINGS: dict[str, type[Settings]] = {
     "grpo": GrpoSettings,
     "ppo": PpoSettings,
 }
-
-
-def defaults() -> dict[str, dict[str, object]]:
-    """Returns every method's default settings."""
-    return {method: asdict(kind()) for method, kind in SETTINGS.items()}
