@@ -1,4 +1,4 @@
-// Writes migrations/schema.sql from a temporary migrated database, in a temporary Postgres or in that of DATABASE_URL.
+// Writes migrations/schema.sql from a temporary migrated database, in a temporary Postgres or in the server of DATABASE_URL.
 // Needs the build: `npm run build` first.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

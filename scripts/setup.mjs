@@ -67,7 +67,7 @@ const failed = (await Promise.allSettled(queues.values())).filter(({ status }) =
 for (const { reason } of failed) process.stderr.write(`setup: ${reason.message}\n`);
 if (failed.length > 0) process.exitCode = 1;
 
-/** Installs packages in addition to those of the product. */
+/** Installs packages in addition to the product's. */
 function installLocks(...names) {
   for (const name of names)
     step(`Python packages: ${name}`, `.venv/.setup-${name}`, hashOf(lock('product'), lock(name)), () =>

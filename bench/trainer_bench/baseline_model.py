@@ -29,7 +29,7 @@ def load(request: Request) -> Any:
 
 
 def base_model_folder(request: Request) -> Path:
-    """Returns the policy's folder; for an adapter, that of its base model."""
+    """Returns the policy's folder; for an adapter, the folder of its base model."""
     policy = Path(request.policy)
     if not (policy / "adapter_config.json").exists():
         return policy

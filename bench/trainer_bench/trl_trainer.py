@@ -3,7 +3,7 @@
 Pre-tokenized rows, no evaluation, no logging, no checkpoints, no gradient checkpointing. The variant
 `trl-accelerated` adds what accelerations.py finds.
 
-The batches are those of our trainer, with its length buckets. DPOTrainer's collator would include
+The batches equal our trainer's, with its length buckets. DPOTrainer's collator would include
 observations in the completion; our collator gives it the mask of the actions.
 """
 

@@ -39,7 +39,7 @@ const signals = { rare: { minTotal: 2, thetaPercent: 40, among: 'all', measure: 
 
 const brief = { dpo: { epochs: 1 }, target: { epochs: 1 } };
 
-/** Together these small campaigns execute every activity except those of operator commands. */
+/** Together these small campaigns execute every activity except the ones for operator commands. */
 const campaigns = {
   pairs: {
     ...shared,

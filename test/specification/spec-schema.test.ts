@@ -28,7 +28,7 @@ test('the committed schema is current: `npx coevolve schema | npx prettier --par
   expect(JSON.parse(textOf('campaign.schema.json'))).toEqual(specJsonSchema());
 });
 
-/** Every key of a schema with its path, also those of sections that may be null. */
+/** Every key of a schema with its path, also in sections that may be null. */
 function keysOf({ properties = {}, anyOf = [] }: JsonSchema, prefix = ''): [string, JsonSchema][] {
   const own = Object.entries(properties as Record<string, JsonSchema>).flatMap(([name, property]) => [
     [`${prefix}${name}`, property] as [string, JsonSchema],

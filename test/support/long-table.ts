@@ -7,7 +7,7 @@ import { sha256 } from '../../src/files/sha256';
 import { createRandom } from '../../src/domain/random/seeded-random';
 
 export type Simulation = {
-  /** Success of each arm beyond that of the first, in [0, 1]. */
+  /** Difference of success between each arm and the first, in [0, 1]. */
   effects: Record<string, number>;
   seeds?: number;
   tasks?: number;

@@ -27,7 +27,7 @@ export type Ran = { code: number; stdout: string; stderr: string };
 /**
  * Runs the built command line as a user does: in a separate process, without the caller's environment.
  *
- * @param variables added to those of the configuration
+ * @param variables added to the configuration
  */
 export const runCli = (config: Config, args: readonly string[], variables: Record<string, string> = {}): Promise<Ran> =>
   runNode(config, [program, ...args], variables);

@@ -35,7 +35,7 @@ export const silenceWorkers = (options: RuntimeOptions = {}): void =>
 /** The workflow code of the build, which the workers of the product run too. */
 export const builtWorkflows = { codePath: path.join(projectRoot, 'dist', 'workflow-bundle.js') };
 
-/** Bundles workflow code from TypeScript sources, which takes some seconds; by default that of the product. */
+/** Bundles workflow code from TypeScript sources, which takes some seconds; by default the product's. */
 export const bundleOf = (workflowsPath = path.join(projectRoot, 'src/workflows/index.ts')): Promise<Bundle> =>
   bundleWorkflowCode({
     workflowsPath,

@@ -36,7 +36,7 @@ export async function waitForExperiment({ store }: ChaosStack, name: string, sig
   }
 }
 
-/** Compares the input of an experiment's analysis with that of the undisturbed run; undefined when it is that run. */
+/** Compares the input of an experiment's analysis with the input in the undisturbed run; undefined when it is that run. */
 export async function verifyExperiment({ store }: ChaosStack, name: string, undisturbed?: Content): Promise<Check> {
   const record = await store.experimentRecords.get(name);
   const input = analysisInput(record, record.experiment.looks.at(-1)!);

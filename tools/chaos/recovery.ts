@@ -18,7 +18,7 @@ import { lastProgressOf, runningTrainers, type RunningTrainer } from './running-
  * - of the workflow worker: until the first workflow task that waited during the outage is completed;
  * - of a trainer: until its job reports progress or its end;
  * - of a server: until the next row of progress appears or the next activity completes.
- * null: the kill interrupted nothing. No activity had started (for environments and policies: no attempt was being
+ * Is null if the kill interrupted nothing. No activity had started (for environments and policies: no attempt was being
  * played), no workflow task arrived during the outage, or no workflow waited for the trainer: a trainer of an RL job
  * also runs between its steps. `cutOff` counts the interrupted activities.
  */

@@ -25,7 +25,7 @@ export type ChaosOptions = {
   faults: readonly FaultName[];
   /** Number of concurrent campaigns. */
   campaigns: number;
-  /** An experiment that every generation plays beside them; null: none. */
+  /** An experiment that every generation plays beside them, if any. */
   experiment: LoadedExperiment | null;
   /** Workers per role. */
   workers: number;
@@ -47,7 +47,7 @@ export type Generation = {
   duplicate: boolean;
   kills: Kill[];
   parked: ParkedCampaigns[];
-  /** Of the campaigns, those of the cells among them. */
+  /** Campaigns, including the cells of experiments. */
   checks: Check[];
   experiment: Check | null;
   busy: EffectiveTime;

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { contentHash } from '../../src/store/audit/content-hash';
 import { findViolations, type Violation } from '../../src/store/audit/invariants';
 
-/** What an undisturbed and a disturbed run must have in common: a hash, and those of its parts. */
+/** What an undisturbed and a disturbed run must have in common: a hash, and the hashes of its parts. */
 export type Content = { hash: string; parts: Record<string, { hash: string }> };
 
 /** Result of the verification of an ended campaign or experiment. */
@@ -17,7 +17,7 @@ export type Check = {
   unfinished: string | null;
 };
 
-/** Compares a content with that of the undisturbed run; undefined when it is that run's. */
+/** Compares a content with the undisturbed run's; undefined if both are the same run. */
 export function compareContent(
   content: Content,
   undisturbed?: Content,

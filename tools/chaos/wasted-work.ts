@@ -6,9 +6,9 @@ export type Work = { done: number; repeated: number };
 /**
  * Computes the done and the repeated work of ended campaigns.
  *
- * Attempts: the completions that policies generated beyond those of the stored attempts, with the tokens of a mean turn;
- * completions that no worker received are included. Training: the tokens in the ledger beyond those of the successful
- * run.
+ * Attempts: the completions that policies generated in addition to the stored attempts, with the tokens of a mean turn;
+ * completions that no worker received are included. Training: the tokens in the ledger in addition to the
+ * successful run.
  *
  * @param generated number of completions for these campaigns
  */

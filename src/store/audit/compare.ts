@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { trainedTasks } from '../training/trained-tasks';
+import { raw, sql } from '../database/sql';
 
 /** Work of one iteration: candidates, attempts, updates and model calls. */
 export type IterationEffort = {
@@ -17,25 +18,23 @@ export type IterationEffort = {
  * Counts the work per iteration. Campaigns that differ only in their signals have equal counts except `modelTokens`.
  */
 export async function listEffort(pool: Pool, campaignId: number): Promise<IterationEffort[]> {
-  const { rows } = await pool.query<IterationEffort>(
-    `select i.number as iteration,
-       (select count(*)::integer from tasks t where t.campaign_id = i.campaign_id
-         and t.created_iteration = i.number and t.origin <> 'seed') as candidates,
-       (select count(*)::integer from tasks t where t.campaign_id = i.campaign_id
-         and t.created_iteration = i.number and t.origin <> 'seed' and t.verdict = 'admitted') as admitted,
-       (select count(*)::integer from trajectories j where j.campaign_id = i.campaign_id
-         and j.iteration = i.number and j.purpose = 'train') as attempts,
-       (select count(*)::integer from rl_steps s join training_runs r on r.job_key = s.job_key
-         where r.campaign_id = i.campaign_id and r.iteration = i.number and s.policy_id is not null) as updates,
-       (select coalesce(sum(r.tokens), 0)::float8 from training_runs r
-         where r.campaign_id = i.campaign_id and r.iteration = i.number) as "trainedTokens",
-       (select count(*)::integer from model_calls c where c.campaign_id = i.campaign_id
-         and c.iteration = i.number) as "modelCalls",
-       (select coalesce(sum(c.prompt_tokens + c.completion_tokens), 0)::float8 from model_calls c
-         where c.campaign_id = i.campaign_id and c.iteration = i.number) as "modelTokens"
-     from iterations i where i.campaign_id = $1::integer order by i.number`,
-    [campaignId],
-  );
+  const { rows } = await pool.query<IterationEffort>(sql`
+    select i.number as iteration,
+      (select count(*)::integer from tasks t where t.campaign_id = i.campaign_id
+        and t.created_iteration = i.number and t.origin <> 'seed') as candidates,
+      (select count(*)::integer from tasks t where t.campaign_id = i.campaign_id
+        and t.created_iteration = i.number and t.origin <> 'seed' and t.verdict = 'admitted') as admitted,
+      (select count(*)::integer from trajectories j where j.campaign_id = i.campaign_id
+        and j.iteration = i.number and j.purpose = 'train') as attempts,
+      (select count(*)::integer from rl_steps s join training_runs r on r.job_key = s.job_key
+        where r.campaign_id = i.campaign_id and r.iteration = i.number and s.policy_id is not null) as updates,
+      (select coalesce(sum(r.tokens), 0)::float8 from training_runs r
+        where r.campaign_id = i.campaign_id and r.iteration = i.number) as "trainedTokens",
+      (select count(*)::integer from model_calls c where c.campaign_id = i.campaign_id
+        and c.iteration = i.number) as "modelCalls",
+      (select coalesce(sum(c.prompt_tokens + c.completion_tokens), 0)::float8 from model_calls c
+        where c.campaign_id = i.campaign_id and c.iteration = i.number) as "modelTokens"
+    from iterations i where i.campaign_id = ${campaignId}::integer order by i.number`);
   return rows;
 }
 
@@ -49,19 +48,18 @@ export type ActiveRewards = { policyId: string | null; rewards: TaskReward[] };
 
 /** Returns the scores of a campaign's active target policy on an evaluation set, by content of the tasks. */
 export async function listActiveRewards(pool: Pool, campaignId: number, evaluationSet: string): Promise<ActiveRewards> {
-  const { rows } = await pool.query<ActiveRewards>(
-    `with trained as (${trainedTasks})
-     select h.policy_id as "policyId",
-       coalesce((select jsonb_agg(jsonb_build_object('contentKey', r.content_key, 'reward', r.reward, 'trained', r.trained) order by r.content_key collate "C")
-         from (select k.content_key, avg(t.reward)::float8 as reward,
-             (h.policy_id, k.environment, k.content_key) in (select * from trained) as trained
-           from trajectories t
-           join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = $2
-           where t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
-             and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
-           group by k.environment, k.content_key) r), '[]') as rewards
-     from active_policies h where h.role = 'target' and h.campaign_id = $1::integer`,
-    [campaignId, evaluationSet],
-  );
+  const { rows } = await pool.query<ActiveRewards>(sql`
+    with trained as (${raw(trainedTasks)})
+    select h.policy_id as "policyId",
+      coalesce((select jsonb_agg(jsonb_build_object('contentKey', r.content_key, 'reward', r.reward, 'trained',
+      r.trained) order by r.content_key collate "C")
+        from (select k.content_key, avg(t.reward)::float8 as reward,
+            (h.policy_id, k.environment, k.content_key) in (select * from trained) as trained
+          from trajectories t
+          join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = ${evaluationSet}
+          where t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
+            and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
+          group by k.environment, k.content_key) r), '[]') as rewards
+    from active_policies h where h.role = 'target' and h.campaign_id = ${campaignId}::integer`);
   return rows[0] ?? { policyId: null, rewards: [] };
 }

@@ -5,6 +5,7 @@ import { planOf } from '../../specification/iteration-plan';
 import { gradedReward } from '../trajectories/graded-reward';
 import { evaluationInvariants } from './evaluation-invariants';
 import { ledgerInvariants } from './ledger-invariants';
+import { sql } from '../database/sql';
 
 /** `lost`: something is missing; `duplicated`: something was counted twice; `wrong`: rows contradict each other. */
 export type ViolationKind = 'lost' | 'duplicated' | 'wrong';
@@ -20,11 +21,9 @@ export async function listAgents(
   pool: Pick<Pool, 'query'>,
   campaignId: number,
 ): Promise<{ iteration: number; role: string }[]> {
-  const { rows } = await pool.query<{ iteration: number; spec: CampaignSpec }>(
-    `select i.number as iteration, c.spec from iterations i join campaigns c on c.id = i.campaign_id
-     where i.campaign_id = $1::integer`,
-    [campaignId],
-  );
+  const { rows } = await pool.query<{ iteration: number; spec: CampaignSpec }>(sql`
+    select i.number as iteration, c.spec from iterations i join campaigns c on c.id = i.campaign_id
+    where i.campaign_id = ${campaignId}::integer`);
   return rows.flatMap(({ iteration, spec }) => planOf(spec, iteration).agents.map((role) => ({ iteration, role })));
 }
 
@@ -33,7 +32,7 @@ const done = `done as (
   select iteration, phase from phases
   where campaign_id = $1::integer and finished_at is not null and coalesce((result ->> 'skipped')::integer, 0) = 0)`;
 
-/** Planned attempts. Each RL step has separate attempts at its tasks, numbered after those of the previous step. */
+/** Planned attempts. Each RL step has separate attempts at its tasks, numbered after the previous step. */
 const planned = `planned as (
   select p.iteration, p.purpose, a.role as player, p.task_id, (greatest(p.step - 1, 0) * n.attempts + n.attempt) as attempt
   from planned_tasks p join agents a on a.iteration = p.iteration,

@@ -10,6 +10,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { exists } from '../../artifacts/artifact-store';
 import { backUpArtifacts } from './artifacts';
 import { invalidBackup, manifestFile, manifestText, type BackupFile, type BackupManifest } from './manifest';
+import { sql } from '../database/sql';
 
 type BackupOptions = {
   folder: string;
@@ -132,13 +133,11 @@ async function copyParts(
   columns: readonly string[],
   sink: NodeJS.WritableStream,
 ): Promise<number> {
-  const { rows: parts } = await client.query<{ part: string }>(
-    `select coalesce(i.inhrelid, c.oid)::regclass::text as part
-     from pg_class c left join pg_inherits i on i.inhparent = c.oid
-     where c.oid = $1::regclass and (c.relkind = 'r' or i.inhrelid is not null)
-     order by coalesce(i.inhrelid, c.oid)`,
-    [table],
-  );
+  const { rows: parts } = await client.query<{ part: string }>(sql`
+    select coalesce(i.inhrelid, c.oid)::regclass::text as part
+    from pg_class c left join pg_inherits i on i.inhparent = c.oid
+    where c.oid = ${table}::regclass and (c.relkind = 'r' or i.inhrelid is not null)
+    order by coalesce(i.inhrelid, c.oid)`);
   let rows = 0;
   for (const { part } of parts) {
     const source = client.query(copyTo(`copy ${part} (${columns.join(', ')}) to stdout`));

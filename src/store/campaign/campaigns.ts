@@ -7,6 +7,7 @@ import { nameTaken } from '../../specification/read-spec';
 import { reserveCampaign, whileCreating } from '../database/partitions';
 import { inTransaction } from '../database/pool';
 import { rebuildState } from './rebuild-state';
+import { raw, sql } from '../database/sql';
 
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
 
@@ -25,7 +26,7 @@ export type CampaignRow<Spec = unknown> = {
   status: CampaignStatus;
   createdAt: Date;
   finishedAt: Date | null;
-  /** Reasons why a repetition can give other rows (src/specification/nondeterminism.ts); null: created by an older version. */
+  /** Reasons why a repetition can give other rows (src/specification/nondeterminism.ts). Older versions stored null. */
   nondeterminism: string[] | null;
 } & ForkOrigin;
 
@@ -48,12 +49,11 @@ export const campaignStore = (pool: Pool) => ({
 
   /** Adds reasons why a repetition can give other rows, each once. */
   async addNondeterminism(id: number, reasons: readonly string[]): Promise<void> {
-    await pool.query(
-      `update campaigns
-       set nondeterminism = array(select distinct reason from unnest(coalesce(nondeterminism, '{}') || $2::text[]) as reason order by reason)
-       where id = $1::integer`,
-      [id, reasons],
-    );
+    await pool.query(sql`
+      update campaigns
+      set nondeterminism = array(select distinct reason from unnest(coalesce(nondeterminism,
+        '{}') || ${reasons}::text[]) as reason order by reason)
+      where id = ${id}::integer`);
   },
 
   async join(campaign: NewCampaign): Promise<CampaignRow> {
@@ -63,7 +63,7 @@ export const campaignStore = (pool: Pool) => ({
   },
 
   async find(name: string): Promise<CampaignRow | undefined> {
-    const { rows } = await pool.query<CampaignRow>(`select ${columns} from campaigns where name = $1`, [name]);
+    const { rows } = await pool.query<CampaignRow>(sql`select ${raw(columns)} from campaigns where name = ${name}`);
     return rows[0];
   },
 
@@ -81,9 +81,8 @@ export const campaignStore = (pool: Pool) => ({
 
   /** @throws DomainError `UnknownCampaign` */
   async get<Spec>(id: number): Promise<CampaignRow<Spec>> {
-    const { rows } = await pool.query<CampaignRow<Spec>>(`select ${columns} from campaigns where id = $1::integer`, [
-      id,
-    ]);
+    const { rows } = await pool.query<CampaignRow<Spec>>(sql`
+      select ${raw(columns)} from campaigns where id = ${id}::integer`);
     const row = rows[0];
     if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${id}`);
     return row;
@@ -100,7 +99,7 @@ export const campaignStore = (pool: Pool) => ({
   /** Runs `work` under the campaign's lock; a second caller waits for the first. */
   withLock: <T>(id: number, work: () => Promise<T>): Promise<T> =>
     inTransaction(pool, async (client) => {
-      await client.query(`select pg_advisory_xact_lock(hashtextextended('campaign/' || $1::integer, 0))`, [id]);
+      await client.query(sql`select pg_advisory_xact_lock(hashtextextended('campaign/' || ${id}::integer, 0))`);
       return work();
     }),
 
@@ -109,24 +108,22 @@ export const campaignStore = (pool: Pool) => ({
    * again.
    */
   async setStatus(id: number, status: CampaignStatus): Promise<void> {
-    await pool.query(
-      `with ended as (
-         delete from turn_journal where campaign_id = $1::integer and $2 in ('finished', 'stopped', 'aborted'))
-       update campaigns
-       set status = $2, finished_at = case when $2 in ('finished', 'stopped', 'aborted') then now() end
-       where id = $1::integer and (finished_at is null or $2 in ('finished', 'stopped', 'aborted'))`,
-      [id, status],
-    );
+    await pool.query(sql`
+      with ended as (
+        delete from turn_journal where campaign_id = ${id}::integer and ${status} in ('finished', 'stopped',
+          'aborted'))
+      update campaigns
+      set status = ${status}, finished_at = case when ${status} in ('finished', 'stopped', 'aborted') then now() end
+      where id = ${id}::integer and (finished_at is null or ${status} in ('finished', 'stopped', 'aborted'))`);
   },
 
   /** Appends an event with its actor to the log; an event with a key is stored once. */
   async recordEvent(id: number, event: CampaignEvent): Promise<void> {
-    await pool.query(
-      `insert into events (campaign_id, iteration, kind, actor, detail, key)
-       values ($1::integer, $2::smallint, $3, $4, $5::jsonb, $6)
-       on conflict do nothing`,
-      [id, event.iteration ?? null, event.kind, event.actor, event.detail ?? {}, event.key ?? null],
-    );
+    await pool.query(sql`
+      insert into events (campaign_id, iteration, kind, actor, detail, key)
+      values (${id}::integer, ${event.iteration ?? null}::smallint, ${event.kind}, ${event.actor},
+        ${event.detail ?? {}}::jsonb, ${event.key ?? null})
+      on conflict do nothing`);
   },
 });
 
@@ -136,14 +133,13 @@ const create = (pool: Pool, campaign: NewCampaign): Promise<CampaignRow | undefi
     const { rowCount } = await client.query('select from campaigns where name = $1', [campaign.name]);
     if (rowCount) return undefined;
     const id = await reserveCampaign(client);
-    const { rows } = await client.query<CampaignRow>(
-      `insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed)
-       overriding system value
-       values ($1::integer, $2, $3, $4, $5::jsonb, $6, $7::bigint)
-       on conflict (name) do nothing
-       returning ${columns}`,
-      [id, campaign.name, campaign.recipe, campaign.environment, campaign.spec, campaign.specHash, campaign.seed],
-    );
+    const { rows } = await client.query<CampaignRow>(sql`
+      insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed)
+      overriding system value
+      values (${id}::integer, ${campaign.name}, ${campaign.recipe}, ${campaign.environment}, ${campaign.spec}::jsonb,
+        ${campaign.specHash}, ${campaign.seed}::bigint)
+      on conflict (name) do nothing
+      returning ${raw(columns)}`);
     return rows[0];
   });
 
@@ -152,7 +148,7 @@ export type CampaignEvent = {
   kind: string;
   actor: string;
   detail?: Record<string, unknown>;
-  /** Unique in the campaign; absent: every call appends a row. */
+  /** Unique in the campaign. Without a key every call appends a row. */
   key?: string;
 };
 

@@ -4,6 +4,7 @@ import { campaignWorkflowId } from '../../domain/campaign/ids';
 import { copiedTables } from './fork-tables';
 import { reserveCampaign, whileCreating } from '../database/partitions';
 import { transaction } from '../database/pool';
+import { sql } from '../database/sql';
 
 /** `source`: the campaign whose rows of iterations 0 to `iteration` are copied into the fork. */
 export type NewFork = {
@@ -41,11 +42,10 @@ async function findFork(
   client: PoolClient,
   { name, source, iteration, specHash }: NewFork,
 ): Promise<number | undefined> {
-  const { rows } = await client.query<{ id: number; same: boolean }>(
-    `select id, forked_from = $2::integer and fork_iteration = $3::smallint and spec_hash = $4 as same
-     from campaigns where name = $1`,
-    [name, source.id, iteration, specHash],
-  );
+  const { rows } = await client.query<{ id: number; same: boolean }>(sql`
+    select id, forked_from = ${source.id}::integer and fork_iteration = ${iteration}::smallint
+      and spec_hash = ${specHash} as same
+    from campaigns where name = ${name}`);
   if (rows[0] && !rows[0].same)
     throw new DomainError(
       'CampaignExists',
@@ -56,10 +56,8 @@ async function findFork(
 
 /** @throws DomainError `UnfinishedIteration`, with the last finished iteration */
 async function requireFinished(client: PoolClient, { source, iteration }: NewFork): Promise<void> {
-  const { rows } = await client.query<{ last: number | null }>(
-    `select max(number) as last from iterations where campaign_id = $1::integer and finished_at is not null`,
-    [source.id],
-  );
+  const { rows } = await client.query<{ last: number | null }>(sql`
+    select max(number) as last from iterations where campaign_id = ${source.id}::integer and finished_at is not null`);
   const last = rows[0]?.last ?? null;
   if (last !== null && iteration <= last) return;
   const next =
@@ -71,13 +69,13 @@ async function requireFinished(client: PoolClient, { source, iteration }: NewFor
 
 async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<void> {
   const { source, iteration, name, spec, specHash, actor } = fork;
-  await client.query(
-    `insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed, nondeterminism, forked_from, fork_iteration)
-     overriding system value
-     select $1::integer, $3, coalesce($4::jsonb ->> 'recipe', recipe), environment, $4::jsonb, $5, seed, nondeterminism, id, $6::smallint
-     from campaigns where id = $2::integer`,
-    [id, source.id, name, spec, specHash, iteration],
-  );
+  await client.query(sql`
+    insert into campaigns (id, name, recipe, environment, spec, spec_hash, seed, nondeterminism, forked_from,
+      fork_iteration)
+    overriding system value
+    select ${id}::integer, ${name}, coalesce(${spec}::jsonb ->> 'recipe', recipe), environment, ${spec}::jsonb,
+      ${specHash}, seed, nondeterminism, id, ${iteration}::smallint
+    from campaigns where id = ${source.id}::integer`);
   await client.query(await copyStatement(client), [
     id,
     source.id,
@@ -85,11 +83,10 @@ async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<
     campaignWorkflowId(name),
     campaignWorkflowId(source.name),
   ]);
-  await client.query(
-    `insert into events (campaign_id, iteration, kind, actor, detail)
-     values ($1::integer, $2::smallint, 'forked', $3, jsonb_build_object('from', $4::text))`,
-    [id, iteration, actor, source.name],
-  );
+  await client.query(sql`
+    insert into events (campaign_id, iteration, kind, actor, detail)
+    values (${id}::integer, ${iteration}::smallint, 'forked', ${actor}, jsonb_build_object('from',
+      ${source.name}::text))`);
 }
 
 /**
@@ -97,14 +94,12 @@ async function copyRows(client: PoolClient, fork: NewFork, id: number): Promise<
  * at its end, so the order of the tables does not matter. Generated and identity columns are left out.
  */
 async function copyStatement(client: PoolClient): Promise<string> {
-  const { rows } = await client.query<{ table: string; columns: string[] }>(
-    `select c.relname as table, array_agg(a.attname::text order by a.attnum) as columns
-     from pg_class c join pg_attribute a on a.attrelid = c.oid
-     where c.relnamespace = 'public'::regnamespace and c.relname = any ($1::text[])
-       and a.attnum > 0 and not a.attisdropped and a.attidentity = '' and a.attgenerated = ''
-     group by c.relname`,
-    [Object.keys(copiedTables)],
-  );
+  const { rows } = await client.query<{ table: string; columns: string[] }>(sql`
+    select c.relname as table, array_agg(a.attname::text order by a.attnum) as columns
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = 'public'::regnamespace and c.relname = any (${Object.keys(copiedTables)}::text[])
+      and a.attnum > 0 and not a.attisdropped and a.attidentity = '' and a.attgenerated = ''
+    group by c.relname`);
   const copies = rows.map(
     ({ table, columns }) => `copied_${table} as (
       insert into ${table} (${columns.join(', ')})

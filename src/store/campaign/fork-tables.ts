@@ -12,7 +12,7 @@ const ofRunOfContext = `r.campaign_id = $2::integer and exists (select from expl
      where p.campaign_id = r.campaign_id and p.id = r.run_id and c.iteration <= $3::smallint)`;
 
 /**
- * Condition per table for the rows `r` that a fork copies: those of campaign $2 up to iteration $3. Rows of a finished
+ * Condition per table for the rows `r` that a fork copies from campaign $2, up to iteration $3. Rows of a finished
  * iteration are final.
  */
 export const copiedTables = {

@@ -3,6 +3,7 @@ import { DomainError } from '../../domain/errors';
 import type { Phase } from '../../domain/campaign/phases';
 import { assertEpoch, epochError, stateMismatchError, type IterationKey } from '../database/epoch';
 import { openInNextEpoch, raiseEpochs, type RaisedEpoch } from './raise-epochs';
+import { sql } from '../database/sql';
 
 export type { IterationKey };
 
@@ -14,14 +15,12 @@ export const iterationStore = (pool: Pool) => ({ ...openings(pool), ...commits(p
 const openings = (pool: Pool) => ({
   /** Opens an iteration in the highest epoch of those before it, or finds it open. Returns its epoch. */
   async open(campaignId: number, iteration: number): Promise<number> {
-    const { rows } = await pool.query<{ epoch: number }>(
-      `insert into iterations (campaign_id, number, epoch)
-       select $1::integer, $2::smallint, coalesce(max(epoch), 1)
-       from iterations where campaign_id = $1::integer and number < $2::smallint
-       on conflict (campaign_id, number) do update set number = excluded.number -- no change, returns the row
-       returning epoch`,
-      [campaignId, iteration],
-    );
+    const { rows } = await pool.query<{ epoch: number }>(sql`
+      insert into iterations (campaign_id, number, epoch)
+      select ${campaignId}::integer, ${iteration}::smallint, coalesce(max(epoch), 1)
+      from iterations where campaign_id = ${campaignId}::integer and number < ${iteration}::smallint
+      on conflict (campaign_id, number) do update set number = excluded.number -- no change, returns the row
+      returning epoch`);
     return rows[0]!.epoch;
   },
 
@@ -33,12 +32,10 @@ const openings = (pool: Pool) => ({
    *   a later run owns the iteration
    */
   async openNext(campaignId: number, iteration: number, epoch: number | null): Promise<number> {
-    const { rows } = await pool.query<{ finished: boolean | null; first: number }>(
-      `select bool_or(finished_at is not null) filter (where number = $2::smallint - 1) as finished,
-         coalesce(max(epoch), 1) as first
-       from iterations where campaign_id = $1::integer and number < $2::smallint`,
-      [campaignId, iteration],
-    );
+    const { rows } = await pool.query<{ finished: boolean | null; first: number }>(sql`
+      select bool_or(finished_at is not null) filter (where number = ${iteration}::smallint - 1) as finished,
+        coalesce(max(epoch), 1) as first
+      from iterations where campaign_id = ${campaignId}::integer and number < ${iteration}::smallint`);
     const { finished, first } = rows[0]!;
     if (iteration > 0 && !finished)
       throw await stateMismatchError(
@@ -57,27 +54,24 @@ const openings = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch`, `StateMismatch`
    */
   async close(key: IterationKey): Promise<void> {
-    const { rowCount } = await pool.query(
-      `with live as (
-         select campaign_id, number from iterations
-         where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
-         for update
-       ), leftover as (
-         delete from turn_journal t using live where t.campaign_id = live.campaign_id and t.iteration = live.number)
-       update iterations i set finished_at = coalesce(finished_at, now())
-       from live
-       where i.campaign_id = live.campaign_id and i.number = live.number`,
-      [key.campaignId, key.iteration, key.epoch],
-    );
+    const { rowCount } = await pool.query(sql`
+      with live as (
+        select campaign_id, number from iterations
+        where campaign_id = ${key.campaignId}::integer and number = ${key.iteration}::smallint
+          and epoch = ${key.epoch}::integer
+        for update
+      ), leftover as (
+        delete from turn_journal t using live where t.campaign_id = live.campaign_id and t.iteration = live.number)
+      update iterations i set finished_at = coalesce(finished_at, now())
+      from live
+      where i.campaign_id = live.campaign_id and i.number = live.number`);
     if (rowCount === 0) throw await epochError(pool, key);
   },
 
   async isFinished(campaignId: number, iteration: number): Promise<boolean> {
-    const { rowCount } = await pool.query(
-      `select from iterations
-       where campaign_id = $1::integer and number = $2::smallint and finished_at is not null`,
-      [campaignId, iteration],
-    );
+    const { rowCount } = await pool.query(sql`
+      select from iterations
+      where campaign_id = ${campaignId}::integer and number = ${iteration}::smallint and finished_at is not null`);
     return rowCount === 1;
   },
 
@@ -105,12 +99,11 @@ const openings = (pool: Pool) => ({
 const commits = (pool: Pool) => ({
   /** Returns the counts of a committed phase; null before its commit. */
   async findCommitted({ campaignId, iteration, epoch, phase }: PhaseKey): Promise<Record<string, number> | null> {
-    const { rows } = await pool.query<{ result: Record<string, number> }>(
-      `select result from phases
-       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
-         and finished_at is not null`,
-      [campaignId, iteration, phase, epoch],
-    );
+    const { rows } = await pool.query<{ result: Record<string, number> }>(sql`
+      select result from phases
+      where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint and phase = ${phase}
+        and epoch = ${epoch}::integer
+        and finished_at is not null`);
     return rows[0]?.result ?? null;
   },
 
@@ -122,25 +115,24 @@ const commits = (pool: Pool) => ({
    *   the iteration
    */
   async beginPhase({ campaignId, iteration, epoch, phase, previous }: PhaseKey): Promise<boolean> {
-    const { rows } = await pool.query<{ committed: boolean }>(
-      `insert into phases (campaign_id, iteration, phase, epoch, completed_work)
-       select $1::integer, $2::smallint, $3, $4::integer, '{}'
-       from iterations i
-       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer
-         and ($5::text is null or exists (
-           select from phases p
-           where p.campaign_id = i.campaign_id and p.iteration = i.number and p.phase = $5::text
-             and p.finished_at is not null))
-       for share of i
-       on conflict (campaign_id, iteration, phase) do update
-         set epoch = excluded.epoch,
-             started_at = case when phases.epoch = excluded.epoch then phases.started_at else excluded.started_at end,
-             completed_work = case when phases.epoch = excluded.epoch then phases.completed_work else excluded.completed_work end,
-             finished_at = case when phases.epoch = excluded.epoch then phases.finished_at end,
-             result = case when phases.epoch = excluded.epoch then phases.result end
-       returning finished_at is not null as committed`,
-      [campaignId, iteration, phase, epoch, previous],
-    );
+    const { rows } = await pool.query<{ committed: boolean }>(sql`
+      insert into phases (campaign_id, iteration, phase, epoch, completed_work)
+      select ${campaignId}::integer, ${iteration}::smallint, ${phase}, ${epoch}::integer, '{}'
+      from iterations i
+      where i.campaign_id = ${campaignId}::integer and i.number = ${iteration}::smallint
+        and i.epoch = ${epoch}::integer
+        and (${previous}::text is null or exists (
+          select from phases p
+          where p.campaign_id = i.campaign_id and p.iteration = i.number and p.phase = ${previous}::text
+            and p.finished_at is not null))
+      for share of i
+      on conflict (campaign_id, iteration, phase) do update
+        set epoch = excluded.epoch,
+            started_at = case when phases.epoch = excluded.epoch then phases.started_at else excluded.started_at end,
+            completed_work = case when phases.epoch = excluded.epoch then phases.completed_work else excluded.completed_work end,
+            finished_at = case when phases.epoch = excluded.epoch then phases.finished_at end,
+            result = case when phases.epoch = excluded.epoch then phases.result end
+      returning finished_at is not null as committed`);
     const row = rows[0];
     if (row) return row.committed;
     await assertEpoch(pool, { campaignId, iteration, epoch });
@@ -153,12 +145,11 @@ const commits = (pool: Pool) => ({
 
   /** Records a completed piece of a phase's work, which is checked before the commit. Safe to repeat. */
   async recordWork({ campaignId, iteration, epoch }: IterationKey, phase: Phase, piece: string): Promise<void> {
-    await pool.query(
-      `update phases set completed_work = array_append(completed_work, $5::text)
-       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
-         and not $5::text = any (completed_work)`,
-      [campaignId, iteration, phase, epoch, piece],
-    );
+    await pool.query(sql`
+      update phases set completed_work = array_append(completed_work, ${piece}::text)
+      where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint and phase = ${phase}
+        and epoch = ${epoch}::integer
+        and not ${piece}::text = any (completed_work)`);
   },
 
   /**
@@ -167,25 +158,23 @@ const commits = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch`, `StateMismatch` when the phase was never started
    */
   async commitPhase({ campaignId, iteration, epoch, phase }: PhaseKey, counts: Record<string, unknown>): Promise<void> {
-    const { rowCount } = await pool.query(
-      `update phases set finished_at = coalesce(finished_at, now()), result = coalesce(result, $5::jsonb)
-       where campaign_id = $1::integer and iteration = $2::smallint and phase = $3 and epoch = $4::integer
-         and exists (select from iterations i
-           where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $4::integer for share)`,
-      [campaignId, iteration, phase, epoch, counts],
-    );
+    const { rowCount } = await pool.query(sql`
+      update phases set finished_at = coalesce(finished_at, now()), result = coalesce(result, ${counts}::jsonb)
+      where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint and phase = ${phase}
+        and epoch = ${epoch}::integer
+        and exists (select from iterations i
+          where i.campaign_id = ${campaignId}::integer and i.number = ${iteration}::smallint
+            and i.epoch = ${epoch}::integer for share)`);
     if (rowCount) return;
     await assertEpoch(pool, { campaignId, iteration, epoch });
     throw await stateMismatchError(pool, campaignId, `phase ${phase} of iteration ${iteration} was never started`);
   },
 
   async listPhases(campaignId: number): Promise<PhaseRow[]> {
-    const { rows } = await pool.query<PhaseRow>(
-      `select iteration, phase, started_at as "startedAt", finished_at as "finishedAt", result
-       from phases where campaign_id = $1::integer
-       order by iteration, started_at`,
-      [campaignId],
-    );
+    const { rows } = await pool.query<PhaseRow>(sql`
+      select iteration, phase, started_at as "startedAt", finished_at as "finishedAt", result
+      from phases where campaign_id = ${campaignId}::integer
+      order by iteration, started_at`);
     return rows;
   },
 });

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { DomainError } from '../../domain/errors';
+import { sql } from '../database/sql';
 
 /**
  * Rebuilds the state of a campaign's workflow from the database alone. It resumes at the first unfinished iteration, or
@@ -53,25 +54,23 @@ const selectState = `
  * stored up to that iteration. A skipped evaluation has no score.
  */
 async function listScores(pool: Pool, campaignId: number): Promise<CampaignState['scores']> {
-  const { rows } = await pool.query<CampaignState['scores'][number]>(
-    `with acting as (
-       select e.iteration, (
-         select p.candidate_id from promotions p
-         where p.campaign_id = e.campaign_id and p.role = 'target' and p.decision = 'promote'
-           and p.iteration <= e.iteration
-         order by p.iteration desc limit 1) as policy_id
-       from phases e
-       where e.campaign_id = $1::integer and e.phase = 'evaluate'
-         and e.finished_at is not null and not e.result ? 'skipped'
-     ), rewards as (
-       select a.iteration, avg(t.reward) as reward
-       from acting a left join trajectories t on t.campaign_id = $1::integer and t.policy_id = a.policy_id
-         and t.iteration <= a.iteration and t.purpose = 'evaluation' and t.outcome = 'scored'
-       group by a.iteration, t.task_id
-     )
-     select iteration, coalesce((count(*) filter (where reward >= 1))::float8 / nullif(count(reward), 0), 0) as score -- isSuccess
-     from rewards group by iteration order by iteration`,
-    [campaignId],
-  );
+  const { rows } = await pool.query<CampaignState['scores'][number]>(sql`
+    with acting as (
+      select e.iteration, (
+        select p.candidate_id from promotions p
+        where p.campaign_id = e.campaign_id and p.role = 'target' and p.decision = 'promote'
+          and p.iteration <= e.iteration
+        order by p.iteration desc limit 1) as policy_id
+      from phases e
+      where e.campaign_id = ${campaignId}::integer and e.phase = 'evaluate'
+        and e.finished_at is not null and not e.result ? 'skipped'
+    ), rewards as (
+      select a.iteration, avg(t.reward) as reward
+      from acting a left join trajectories t on t.campaign_id = ${campaignId}::integer and t.policy_id = a.policy_id
+        and t.iteration <= a.iteration and t.purpose = 'evaluation' and t.outcome = 'scored'
+      group by a.iteration, t.task_id
+    )
+    select iteration, coalesce((count(*) filter (where reward >= 1))::float8 / nullif(count(reward), 0), 0) as score -- isSuccess
+    from rewards group by iteration order by iteration`);
   return rows;
 }

@@ -4,7 +4,7 @@ import type { ClientConfig } from 'pg';
 import { ConfigError } from '../../config';
 
 /**
- * Returns the connection options for `pg`. The modes are those of libpq (PostgreSQL manual, 33.19): `disable`;
+ * Returns the connection options for `pg`. The modes have the names of libpq (PostgreSQL manual, 33.19): `disable`;
  * `require` encrypts without verification, but checks the chain if `sslrootcert` is set; `verify-ca` checks the chain
  * against `sslrootcert`; `verify-full` also checks the host name, by default against the system's roots. With
  * `sslrootcert` alone the mode is `verify-full`. `sslcert` and `sslkey` are the client certificate.

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { DomainError } from '../../domain/errors';
+import { sql } from './sql';
 
 /** Identifies an iteration and an epoch: every write requires that the epoch is current. */
 export type IterationKey = { campaignId: number; iteration: number; epoch: number };
@@ -15,12 +16,11 @@ type Queryable = Pick<Pool | PoolClient, 'query'>;
  * @throws DomainError `StaleEpoch` when a later run owns the iteration, `StateMismatch` when it is not in the database
  */
 export async function lockEpoch(client: PoolClient, key: IterationKey): Promise<void> {
-  const { rowCount } = await client.query(
-    `select from iterations
-     where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
-     for no key update`,
-    [key.campaignId, key.iteration, key.epoch],
-  );
+  const { rowCount } = await client.query(sql`
+    select from iterations
+    where campaign_id = ${key.campaignId}::integer and number = ${key.iteration}::smallint
+      and epoch = ${key.epoch}::integer
+    for no key update`);
   if (rowCount === 0) throw await epochError(client, key);
 }
 
@@ -30,12 +30,10 @@ export async function lockEpoch(client: PoolClient, key: IterationKey): Promise<
  * @throws DomainError `StaleEpoch`, `StateMismatch`, `UnknownTrainingRun`
  */
 export async function lockJobEpoch(client: PoolClient, { jobKey, epoch }: JobKey): Promise<void> {
-  const { rowCount } = await client.query(
-    `select from training_runs r join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
-     where r.job_key = $1 and i.epoch = $2::integer
-     for share of i`,
-    [jobKey, epoch],
-  );
+  const { rowCount } = await client.query(sql`
+    select from training_runs r join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+    where r.job_key = ${jobKey} and i.epoch = ${epoch}::integer
+    for share of i`);
   if (rowCount === 0) throw await jobEpochError(client, { jobKey, epoch });
 }
 

@@ -3,6 +3,7 @@ import { DomainError } from '../../domain/errors';
 import { functionsRole } from '../../domain/rollout/functions';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { sha256 } from '../../files/sha256';
+import { sql } from './sql';
 
 type Conversation = { opening: ChatMessage[]; turns: { observation: ChatMessage[] }[] };
 
@@ -17,12 +18,11 @@ export async function storeFunctions<T extends Conversation>(
 ): Promise<T> {
   const hashes = new Map([...new Set(contentsOf([conversation]))].map((content) => [content, sha256(content)]));
   if (hashes.size === 0) return conversation;
-  await pool.query(
-    `insert into function_lists (campaign_id, sha256, functions)
-     select $1::integer, l.sha256, l.functions from unnest($2::text[], $3::text[]) as l (sha256, functions)
-     on conflict do nothing`,
-    [campaignId, [...hashes.values()], [...hashes.keys()]],
-  );
+  await pool.query(sql`
+    insert into function_lists (campaign_id, sha256, functions)
+    select ${campaignId}::integer, l.sha256, l.functions from unnest(${[...hashes.values()]}::text[],
+      ${[...hashes.keys()]}::text[]) as l (sha256, functions)
+    on conflict do nothing`);
   return replaceContents(conversation, (content) => hashes.get(content)!);
 }
 
@@ -38,10 +38,9 @@ export async function withStoredFunctions<T extends Conversation>(
 ): Promise<T[]> {
   const hashes = [...new Set(contentsOf(conversations))];
   if (hashes.length === 0) return [...conversations];
-  const { rows } = await pool.query<{ sha256: string; functions: string }>(
-    `select sha256, functions from function_lists where campaign_id = $1::integer and sha256 = any ($2::text[])`,
-    [campaignId, hashes],
-  );
+  const { rows } = await pool.query<{ sha256: string; functions: string }>(sql`
+    select sha256, functions from function_lists where campaign_id = ${campaignId}::integer
+      and sha256 = any (${hashes}::text[])`);
   const lists = new Map(rows.map((row) => [row.sha256, row.functions]));
   const listOf = (hash: string): string => {
     const list = lists.get(hash);

@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { codeOf, StackError } from '../../errors/errors';
 import { retry } from '../../requests/retry';
 import { transaction, withClient } from './pool';
+import { sql } from './sql';
 
 /** The tables that grow with attempts. Each has one partition per campaign. */
 export const partitionedTables = [
@@ -35,7 +36,7 @@ const otherTimeoutMs = 500;
  */
 export const whileCreating = <T>(pool: Pool, name: string, work: (client: PoolClient) => Promise<T>): Promise<T> =>
   withClient(pool, async (client) => {
-    await client.query(`select pg_advisory_lock(hashtextextended('campaign/' || $1, 0))`, [name]);
+    await client.query(sql`select pg_advisory_lock(hashtextextended('campaign/' || ${name}, 0))`);
     await client.query(`select pg_advisory_lock_shared(hashtextextended('campaigns', 0))`);
     try {
       return await work(client);

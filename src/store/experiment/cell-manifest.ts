@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg';
 import type { PoolCount } from '../../domain/experiment/record';
 import type { ContentHash, ContentParts } from '../audit/content-hash';
 import { listAdmitted, type AdmittedTasks } from '../tasks/matches';
+import { sql } from '../database/sql';
 
 /** Everything that identifies how a cell was played: enough to play it again and to see what differs. */
 export type CellManifest = {
@@ -43,27 +44,26 @@ export async function cellManifest(
 ): Promise<CellFacts> {
   const { rows } = await client.query<
     Omit<CellManifest, 'contentHash' | 'parts' | 'admitted'> & { leakedTasks: number }
-  >(
-    `select c.spec, c.spec_hash as "specHash", c.seed, c.recipe, c.environment, c.nondeterminism,
-       c.created_at as "startedAt", c.finished_at as "finishedAt",
-       (select encode(sha256(convert_to(string_agg(content_key, E'\\n' order by content_key collate "C"), 'UTF8')), 'hex')
-         from tasks where campaign_id = c.id and evaluation_set = 'test') as "testHash",
-       (select count(*)::integer from tasks h where h.campaign_id = c.id and h.evaluation_set = 'test'
-         and exists (select from tasks t where t.campaign_id = c.id and t.content_key = h.content_key
-           and t.split = 'train' and t.verdict = 'admitted')) as "leakedTasks",
-       (select coalesce(jsonb_agg(jsonb_build_object('iteration', iteration, 'role', role, 'id', id)
-           order by iteration, role, id collate "C"), '[]') from policies where campaign_id = c.id) as policies,
-       (select coalesce(jsonb_agg(jsonb_build_object('iteration', iteration, 'role', role, 'method', method,
-           'sha256', dataset_sha256, 'seed', seed) order by iteration, role), '[]')
-         from training_runs where campaign_id = c.id) as datasets,
-       (select coalesce(jsonb_agg(to_jsonb(p) order by iteration, feature, category collate "C"), '[]') from (
-           select created_iteration as iteration, feature, coalesce(features ->> feature, 'none') as category,
-             count(*)::integer as tasks
-           from tasks, unnest($2::text[]) as feature
-           where campaign_id = c.id and split = 'train' and verdict = 'admitted' group by 1, 2, 3) p) as pool
-     from campaigns c where c.id = $1::integer`,
-    [campaignId, breakdown],
-  );
+  >(sql`
+    select c.spec, c.spec_hash as "specHash", c.seed, c.recipe, c.environment, c.nondeterminism,
+      c.created_at as "startedAt", c.finished_at as "finishedAt",
+      (select encode(sha256(convert_to(string_agg(content_key, E'\\n' order by content_key collate "C"), 'UTF8')),
+      'hex')
+        from tasks where campaign_id = c.id and evaluation_set = 'test') as "testHash",
+      (select count(*)::integer from tasks h where h.campaign_id = c.id and h.evaluation_set = 'test'
+        and exists (select from tasks t where t.campaign_id = c.id and t.content_key = h.content_key
+          and t.split = 'train' and t.verdict = 'admitted')) as "leakedTasks",
+      (select coalesce(jsonb_agg(jsonb_build_object('iteration', iteration, 'role', role, 'id', id)
+          order by iteration, role, id collate "C"), '[]') from policies where campaign_id = c.id) as policies,
+      (select coalesce(jsonb_agg(jsonb_build_object('iteration', iteration, 'role', role, 'method', method,
+          'sha256', dataset_sha256, 'seed', seed) order by iteration, role), '[]')
+        from training_runs where campaign_id = c.id) as datasets,
+      (select coalesce(jsonb_agg(to_jsonb(p) order by iteration, feature, category collate "C"), '[]') from (
+          select created_iteration as iteration, feature, coalesce(features ->> feature, 'none') as category,
+            count(*)::integer as tasks
+          from tasks, unnest(${breakdown}::text[]) as feature
+          where campaign_id = c.id and split = 'train' and verdict = 'admitted' group by 1, 2, 3) p) as pool
+    from campaigns c where c.id = ${campaignId}::integer`);
   const { leakedTasks, ...facts } = rows[0]!;
   const admitted = await listAdmitted(client, campaignId);
   const manifest = { ...facts, contentHash: content.hash, parts: content.parts, admitted };

@@ -6,6 +6,7 @@ import type { CampaignStatus } from '../campaign/campaigns';
 import { cellManifest, type CellManifest } from './cell-manifest';
 import { effortOf, type StoredEffort } from './effort';
 import { insertScores } from './scores';
+import { raw, sql } from '../database/sql';
 
 export type CellRow = CellName & {
   experimentId: number;
@@ -25,7 +26,7 @@ export type CellRow = CellName & {
   checkpoints: StoredEffort[] | null;
   startedAt: Date;
   finishedAt: Date | null;
-  /** Status of its campaign; null: the database does not have the campaign. */
+  /** Status of its campaign, if the database has the campaign. */
   campaignStatus: CampaignStatus | null;
 };
 
@@ -39,24 +40,20 @@ const select = `
 
 export const experimentCellStore = (pool: Pool) => ({
   async find(experimentId: number, { arm, seed }: CellName): Promise<CellRow | undefined> {
-    const { rows } = await pool.query<CellRow>(
-      `${select} where x.experiment_id = $1::integer and x.arm = $2 and x.seed = $3::integer`,
-      [experimentId, arm, seed],
-    );
+    const { rows } = await pool.query<CellRow>(sql`
+      ${raw(select)} where x.experiment_id = ${experimentId}::integer and x.arm = ${arm} and x.seed = ${seed}::integer`);
     return rows[0];
   },
 
   /** Lists the cells of an experiment in the order of their start. */
   async list(experimentId: number): Promise<CellRow[]> {
-    const { rows } = await pool.query<CellRow>(
-      `${select} where x.experiment_id = $1::integer order by x.seed, x.started_at, x.arm collate "C"`,
-      [experimentId],
-    );
+    const { rows } = await pool.query<CellRow>(sql`
+      ${raw(select)} where x.experiment_id = ${experimentId}::integer order by x.seed, x.started_at, x.arm collate "C"`);
     return rows;
   },
 
   async findByCampaign(campaign: string): Promise<CellRow | undefined> {
-    const { rows } = await pool.query<CellRow>(`${select} where x.campaign = $1`, [campaign]);
+    const { rows } = await pool.query<CellRow>(sql`${raw(select)} where x.campaign = ${campaign}`);
     return rows[0];
   },
 
@@ -66,79 +63,63 @@ export const experimentCellStore = (pool: Pool) => ({
    * its arm is not in the first frozen version.
    */
   async open({ experimentId, arm, seed, campaign }: NewCell): Promise<void> {
-    await pool.query(
-      `insert into experiment_cells (experiment_id, arm, seed, campaign, version, exploratory, started_at)
-       select e.id, $2, $3::integer, $4, e.version,
-         c.created_at < v.frozen_at or not jsonb_path_exists(v.resolved, '$.arms[*] ? (@.name == $arm)', jsonb_build_object('arm', $2::text)),
-         c.created_at
-       from experiments e
-       join experiment_versions v on v.experiment_id = e.id and v.version = 1
-       join campaigns c on c.name = $4
-       where e.id = $1::integer
-       on conflict (experiment_id, arm, seed) do update
-       set status = 'running', reason = null, finished_at = null, started_at = excluded.started_at,
-         version = excluded.version, exploratory = excluded.exploratory
-       where experiment_cells.status = 'missing' and excluded.started_at > experiment_cells.finished_at`,
-      [experimentId, arm, seed, campaign],
-    );
+    await pool.query(sql`
+      insert into experiment_cells (experiment_id, arm, seed, campaign, version, exploratory, started_at)
+      select e.id, ${arm}, ${seed}::integer, ${campaign}, e.version,
+        c.created_at < v.frozen_at or not jsonb_path_exists(v.resolved, '$.arms[*] ? (@.name == $arm)',
+        jsonb_build_object('arm', ${arm}::text)), c.created_at
+      from experiments e
+      join experiment_versions v on v.experiment_id = e.id and v.version = 1
+      join campaigns c on c.name = ${campaign}
+      where e.id = ${experimentId}::integer
+      on conflict (experiment_id, arm, seed) do update
+      set status = 'running', reason = null, finished_at = null, started_at = excluded.started_at,
+        version = excluded.version, exploratory = excluded.exploratory
+      where experiment_cells.status = 'missing' and excluded.started_at > experiment_cells.finished_at`);
   },
 
   /** Records why a cell has no result; a finished cell stays finished. */
   async markMissing({ experimentId, arm, seed, campaign }: NewCell, reason: string): Promise<void> {
-    await pool.query(
-      `insert into experiment_cells (experiment_id, arm, seed, campaign, version, status, reason, finished_at)
-       select id, $2, $3::integer, $4, version, 'missing', $5, now() from experiments where id = $1::integer
-       on conflict (experiment_id, arm, seed) do update
-       set status = 'missing', reason = excluded.reason, finished_at = excluded.finished_at
-       where experiment_cells.status = 'running'`,
-      [experimentId, arm, seed, campaign, reason],
-    );
+    await pool.query(sql`
+      insert into experiment_cells (experiment_id, arm, seed, campaign, version, status, reason, finished_at)
+      select id, ${arm}, ${seed}::integer, ${campaign}, version, 'missing', ${reason}, now() from experiments
+        where id = ${experimentId}::integer
+      on conflict (experiment_id, arm, seed) do update
+      set status = 'missing', reason = excluded.reason, finished_at = excluded.finished_at
+      where experiment_cells.status = 'running'`);
   },
 
   /** Stores the result of a finished campaign, its rows of the long table among it, in one transaction and once. */
   finish: (cell: Omit<NewCell, 'campaign'>, campaignId: number): Promise<void> =>
     inTransaction(pool, async (client) => {
       const { experimentId, arm, seed } = cell;
-      const { rows } = await client.query<{ breakdown: string[] }>(
-        `select v.resolved -> 'analysis' -> 'breakdown' as breakdown
-         from experiment_cells x join experiment_versions v using (experiment_id, version)
-         where experiment_id = $1::integer and arm = $2 and seed = $3::integer and status = 'running' for update of x`,
-        [experimentId, arm, seed],
-      );
+      const { rows } = await client.query<{ breakdown: string[] }>(sql`
+        select v.resolved -> 'analysis' -> 'breakdown' as breakdown
+        from experiment_cells x join experiment_versions v using (experiment_id, version)
+        where experiment_id = ${experimentId}::integer and arm = ${arm} and seed = ${seed}::integer
+          and status = 'running' for update of x`);
       if (rows[0] === undefined) return;
       await insertScores(client, experimentId, cell, campaignId);
       const content = await contentHash(client, campaignId);
       const { manifest, testHash, leakedTasks } = await cellManifest(client, campaignId, content, rows[0].breakdown);
-      await client.query(
-        `update experiment_cells
-         set status = 'finished', finished_at = now(), content_hash = $4, manifest = $5::jsonb, test_hash = $6,
-           leaked_tasks = $7::integer, checkpoints = $8::jsonb
-         where experiment_id = $1::integer and arm = $2 and seed = $3::integer`,
-        [
-          experimentId,
-          arm,
-          seed,
-          content.hash,
-          manifest,
-          testHash,
-          leakedTasks,
-          JSON.stringify(await effortOf(client, campaignId)),
-        ],
-      );
+      await client.query(sql`
+        update experiment_cells
+        set status = 'finished', finished_at = now(), content_hash = ${content.hash}, manifest = ${manifest}::jsonb,
+          test_hash = ${testHash}, leaked_tasks = ${leakedTasks}::integer,
+          checkpoints = ${JSON.stringify(await effortOf(client, campaignId))}::jsonb
+        where experiment_id = ${experimentId}::integer and arm = ${arm} and seed = ${seed}::integer`);
     }),
 
   /** Returns what the cells of an experiment have cost so far: dollars, and seconds of their phases. */
   async getSpent(experimentId: number): Promise<{ usd: number; seconds: number }> {
-    const { rows } = await pool.query<{ usd: number; seconds: number }>(
-      `with ids as (
-         select c.id from experiment_cells x join campaigns c on c.name = x.campaign
-         where x.experiment_id = $1::integer and not x.imported)
-       select coalesce((select sum(amount) from ledger
-           where campaign_id in (select id from ids) and entry = 'settle' and unit = 'usd'), 0)::float8 as usd,
-         coalesce((select extract(epoch from sum(coalesce(finished_at, now()) - started_at)) from phases
-           where campaign_id in (select id from ids)), 0)::float8 as seconds`,
-      [experimentId],
-    );
+    const { rows } = await pool.query<{ usd: number; seconds: number }>(sql`
+      with ids as (
+        select c.id from experiment_cells x join campaigns c on c.name = x.campaign
+        where x.experiment_id = ${experimentId}::integer and not x.imported)
+      select coalesce((select sum(amount) from ledger
+          where campaign_id in (select id from ids) and entry = 'settle' and unit = 'usd'), 0)::float8 as usd,
+        coalesce((select extract(epoch from sum(coalesce(finished_at, now()) - started_at)) from phases
+          where campaign_id in (select id from ids)), 0)::float8 as seconds`);
     return rows[0]!;
   },
 });

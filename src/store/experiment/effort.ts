@@ -54,7 +54,7 @@ const amounts = [
    where campaign_id = $1::integer and for_role = 'target'
    group by iteration`,
 
-  // The entries of a job have its key, those of a model call the key of its request.
+  // The entries of a job have its key. The entries of a model call have the key of its request.
   `select w.iteration, case l.unit when 'llm-tokens' then 'modelTokens' when 'usd' then 'usd' else 'gpuSeconds' end,
      sum(l.amount), sum(l.amount) filter (where l.entry = 'settle')
    from ledger l

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { DomainError } from '../../domain/errors';
 import type { Experiment } from '../../domain/experiment/experiment';
 import { unknownExperiment } from './unknown-experiment';
+import { raw, sql } from '../database/sql';
 
 export type ExperimentStatus = 'frozen' | 'running' | 'paused' | 'finished' | 'stopped';
 
@@ -36,7 +37,7 @@ const select = `
 
 export const experimentStore = (pool: Pool) => ({
   async find(name: string): Promise<ExperimentRow | undefined> {
-    const { rows } = await pool.query<ExperimentRow>(`${select} where e.name = $1`, [name]);
+    const { rows } = await pool.query<ExperimentRow>(sql`${raw(select)} where e.name = ${name}`);
     return rows[0];
   },
 
@@ -49,7 +50,7 @@ export const experimentStore = (pool: Pool) => ({
 
   /** @throws DomainError `UnknownExperiment` */
   async get(id: number): Promise<ExperimentRow> {
-    const { rows } = await pool.query<ExperimentRow>(`${select} where e.id = $1::integer`, [id]);
+    const { rows } = await pool.query<ExperimentRow>(sql`${raw(select)} where e.id = ${id}::integer`);
     if (!rows[0]) throw new DomainError('UnknownExperiment', `no experiment has the id ${id}`);
     return rows[0];
   },
@@ -61,13 +62,11 @@ export const experimentStore = (pool: Pool) => ({
 
   /** Begins an experiment, or begins it again after its end, with this number of seeds. */
   async begin(id: number, seeds: number): Promise<ExperimentRow> {
-    await pool.query(
-      `update experiments
-       set status = 'running', seeds = $2::integer, stopped = '{}', reason = null, finished_at = null,
-         revision = revision + 1
-       where id = $1::integer`,
-      [id, seeds],
-    );
+    await pool.query(sql`
+      update experiments
+      set status = 'running', seeds = ${seeds}::integer, stopped = '{}', reason = null, finished_at = null,
+        revision = revision + 1
+      where id = ${id}::integer`);
     return this.get(id);
   },
 
@@ -81,13 +80,11 @@ export const experimentStore = (pool: Pool) => ({
 
   /** Stores a change once; a later change is kept. */
   async record(id: number, { status, stopped, reason, revision }: ExperimentChange): Promise<void> {
-    await pool.query(
-      `update experiments
-       set status = $2, stopped = $3::text[], reason = $4, revision = $5::integer,
-         finished_at = case when $2 in ('finished', 'stopped') then now() end
-       where id = $1::integer and revision < $5::integer`,
-      [id, status, stopped, reason, revision],
-    );
+    await pool.query(sql`
+      update experiments
+      set status = ${status}, stopped = ${stopped}::text[], reason = ${reason}, revision = ${revision}::integer,
+        finished_at = case when ${status} in ('finished', 'stopped') then now() end
+      where id = ${id}::integer and revision < ${revision}::integer`);
   },
 });
 

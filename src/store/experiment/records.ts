@@ -3,6 +3,7 @@ import type { ScoreRow } from '../../domain/experiment/record';
 import type { ExperimentRecord, FrozenExperiment, RecordedCell } from '../../domain/experiment/record';
 import { inTransaction } from '../database/pool';
 import { unknownExperiment } from './unknown-experiment';
+import { sql } from '../database/sql';
 
 export type StoredRecord = ExperimentRecord & { id: number };
 
@@ -27,11 +28,9 @@ export const experimentRecordStore = (pool: Pool) => ({
 
   /** Lists every analysis that was stored, oldest first: the looks that were taken. */
   async listLooks(id: number): Promise<{ look: number; exploratory: boolean; inputHash: string; at: string }[]> {
-    const { rows } = await pool.query<{ look: number; exploratory: boolean; inputHash: string; at: Date }>(
-      `select look, exploratory, input_hash as "inputHash", recorded_at as at
-         from experiment_analyses where experiment_id = $1::integer order by recorded_at, input_hash`,
-      [id],
-    );
+    const { rows } = await pool.query<{ look: number; exploratory: boolean; inputHash: string; at: Date }>(sql`
+      select look, exploratory, input_hash as "inputHash", recorded_at as at
+        from experiment_analyses where experiment_id = ${id}::integer order by recorded_at, input_hash`);
     return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
   },
 
@@ -49,20 +48,16 @@ export const experimentRecordStore = (pool: Pool) => ({
 type FrozenRow = Omit<FrozenExperiment, 'frozenAt' | 'amendments'> & { id: number; frozenAt: Date };
 
 async function getFrozen(client: PoolClient, name: string): Promise<FrozenExperiment & { id: number }> {
-  const { rows } = await client.query<FrozenRow>(
-    `select e.id, v.resolved as experiment, v.version, v.hash, v.frozen_at as "frozenAt", v.profile, v.manifest
-       from experiments e
-       join experiment_versions v on v.experiment_id = e.id and v.version = e.version
-      where e.name = $1::text`,
-    [name],
-  );
+  const { rows } = await client.query<FrozenRow>(sql`
+    select e.id, v.resolved as experiment, v.version, v.hash, v.frozen_at as "frozenAt", v.profile, v.manifest
+      from experiments e
+      join experiment_versions v on v.experiment_id = e.id and v.version = e.version
+     where e.name = ${name}::text`);
   const found = rows[0];
   if (!found) throw await unknownExperiment(client, name);
-  const amendments = await client.query<{ version: number; frozenAt: Date; differences: unknown[] }>(
-    `select version, frozen_at as "frozenAt", differences
-       from experiment_versions where experiment_id = $1::integer and version > 1 order by version`,
-    [found.id],
-  );
+  const amendments = await client.query<{ version: number; frozenAt: Date; differences: unknown[] }>(sql`
+    select version, frozen_at as "frozenAt", differences
+      from experiment_versions where experiment_id = ${found.id}::integer and version > 1 order by version`);
   return {
     ...found,
     frozenAt: found.frozenAt.toISOString(),
@@ -72,60 +67,44 @@ async function getFrozen(client: PoolClient, name: string): Promise<FrozenExperi
 
 /** A cell that still runs is missing, as far as an analysis is concerned. */
 async function listCells(client: PoolClient, id: number): Promise<RecordedCell[]> {
-  const { rows } = await client.query<RecordedCell>(
-    `select arm, seed, campaign, version, exploratory, imported,
-            case status when 'finished' then 'finished' else 'missing' end as status,
-            case status when 'running' then 'it has not finished' else reason end as reason,
-            content_hash as "contentHash", manifest, test_hash as "testHash",
-            coalesce(leaked_tasks, 0) as "leakedTasks", coalesce(checkpoints, '[]') as checkpoints
-       from experiment_cells where experiment_id = $1::integer order by seed, arm collate "C"`,
-    [id],
-  );
+  const { rows } = await client.query<RecordedCell>(sql`
+    select arm, seed, campaign, version, exploratory, imported,
+           case status when 'finished' then 'finished' else 'missing' end as status,
+           case status when 'running' then 'it has not finished' else reason end as reason,
+           content_hash as "contentHash", manifest, test_hash as "testHash",
+           coalesce(leaked_tasks, 0) as "leakedTasks", coalesce(checkpoints, '[]') as checkpoints
+      from experiment_cells where experiment_id = ${id}::integer order by seed, arm collate "C"`);
   return rows;
 }
 
 /** Scores of cells that still run are left out. */
 async function listScores(client: PoolClient, id: number): Promise<ScoreRow[]> {
-  const { rows } = await client.query<ScoreRow>(
-    `select s.arm, s.seed, s.checkpoint, s.task, s.features, s.reward, s.success
-       from experiment_scores s
-       join experiment_cells c using (experiment_id, arm, seed)
-      where s.experiment_id = $1::integer and c.status = 'finished'
-      order by s.seed, s.arm collate "C", s.checkpoint, s.task collate "C"`,
-    [id],
-  );
+  const { rows } = await client.query<ScoreRow>(sql`
+    select s.arm, s.seed, s.checkpoint, s.task, s.features, s.reward, s.success
+      from experiment_scores s
+      join experiment_cells c using (experiment_id, arm, seed)
+     where s.experiment_id = ${id}::integer and c.status = 'finished'
+     order by s.seed, s.arm collate "C", s.checkpoint, s.task collate "C"`);
   return rows;
 }
 
 async function insertCell(client: PoolClient, id: number, cell: RecordedCell): Promise<void> {
-  await client.query(
-    `insert into experiment_cells (experiment_id, arm, seed, campaign, version, exploratory, imported, status, manifest,
-                                   content_hash, test_hash, leaked_tasks, checkpoints, finished_at)
-     values ($1::integer, $2::text, $3::integer, $4::text, $5::integer, $6::boolean, true, 'finished', $7::jsonb,
-             $8::text, $9::text, $10::integer, $11::jsonb, now())`,
-    [
-      id,
-      cell.arm,
-      cell.seed,
-      cell.campaign,
-      cell.version,
-      cell.exploratory,
-      JSON.stringify(cell.manifest),
-      cell.contentHash,
-      cell.testHash,
-      cell.leakedTasks,
-      JSON.stringify(cell.checkpoints),
-    ],
-  );
+  await client.query(sql`
+    insert into experiment_cells (experiment_id, arm, seed, campaign, version, exploratory, imported, status,
+      manifest,
+                                  content_hash, test_hash, leaked_tasks, checkpoints, finished_at)
+    values (${id}::integer, ${cell.arm}::text, ${cell.seed}::integer, ${cell.campaign}::text,
+      ${cell.version}::integer, ${cell.exploratory}::boolean, true, 'finished',
+      ${JSON.stringify(cell.manifest)}::jsonb,
+            ${cell.contentHash}::text, ${cell.testHash}::text, ${cell.leakedTasks}::integer,
+            ${JSON.stringify(cell.checkpoints)}::jsonb, now())`);
 }
 
 async function insertScores(client: PoolClient, id: number, scores: readonly ScoreRow[]): Promise<void> {
-  await client.query(
-    `insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success)
-     select $1::integer, arm, seed, checkpoint, task, features, reward, success
-       from jsonb_to_recordset($2::jsonb)
-         as row (arm text, seed integer, checkpoint smallint, task text, features jsonb,
-                 reward double precision, success double precision)`,
-    [id, JSON.stringify(scores)],
-  );
+  await client.query(sql`
+    insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success)
+    select ${id}::integer, arm, seed, checkpoint, task, features, reward, success
+      from jsonb_to_recordset(${JSON.stringify(scores)}::jsonb)
+        as row (arm text, seed integer, checkpoint smallint, task text, features jsonb,
+                reward double precision, success double precision)`);
 }

@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import type { CellName } from '../../domain/experiment/experiment';
+import { sql } from '../database/sql';
 
 type Queryable = Pick<ClientBase | Pool, 'query'>;
 
@@ -55,11 +56,9 @@ export async function countDifferingScores(
 
 /** Returns the sha256 of the long table, in hex: equal rows give an equal hash, in any order of insertion. */
 export async function scoresHash(client: Queryable, experimentId: number): Promise<string> {
-  const { rows } = await client.query<{ hash: string }>(
-    `select encode(sha256(coalesce(string_agg(digest, ''::bytea order by digest), ''::bytea)), 'hex') as hash
-     from (select sha256(convert_to((to_jsonb(s) - 'experiment_id')::text, 'UTF8')) as digest
-       from experiment_scores s where experiment_id = $1::integer) d`,
-    [experimentId],
-  );
+  const { rows } = await client.query<{ hash: string }>(sql`
+    select encode(sha256(coalesce(string_agg(digest, ''::bytea order by digest), ''::bytea)), 'hex') as hash
+    from (select sha256(convert_to((to_jsonb(s) - 'experiment_id')::text, 'UTF8')) as digest
+      from experiment_scores s where experiment_id = ${experimentId}::integer) d`);
   return rows[0]!.hash;
 }

@@ -4,6 +4,7 @@ import type { Experiment } from '../../domain/experiment/experiment';
 import { inTransaction } from '../database/pool';
 import type { ExperimentStatus } from './experiments';
 import { unknownExperiment } from './unknown-experiment';
+import { sql } from '../database/sql';
 
 /** The version of an experiment that is in force. */
 export type ExperimentVersion = {
@@ -52,11 +53,9 @@ export const experimentVersionStore = (pool: Pool) => ({
 
   /** Counts the cells that have begun, under any version. */
   async countCells(name: string): Promise<number> {
-    const { rows } = await pool.query<{ count: number }>(
-      `select count(*)::integer as count
-       from experiment_cells c join experiments e on e.id = c.experiment_id where e.name = $1`,
-      [name],
-    );
+    const { rows } = await pool.query<{ count: number }>(sql`
+      select count(*)::integer as count
+      from experiment_cells c join experiments e on e.id = c.experiment_id where e.name = ${name}`);
     return rows[0]!.count;
   },
 
@@ -64,13 +63,11 @@ export const experimentVersionStore = (pool: Pool) => ({
   async save({ resolved, hash, source, profile, manifest, differences }: NewVersion, before: number): Promise<void> {
     await inTransaction(pool, async (client) => {
       await client.query('insert into experiments (name) values ($1) on conflict (name) do nothing', [resolved.name]);
-      const { rows } = await client.query<{ id: number }>(
-        `update experiments set version = $2::integer + 1
-         where name = $1 and coalesce(
-           (select max(version) from experiment_versions where experiment_id = experiments.id), 0) = $2::integer
-         returning id`,
-        [resolved.name, before],
-      );
+      const { rows } = await client.query<{ id: number }>(sql`
+        update experiments set version = ${before}::integer + 1
+        where name = ${resolved.name} and coalesce(
+          (select max(version) from experiment_versions where experiment_id = experiments.id), 0) = ${before}::integer
+        returning id`);
       if (!rows[0])
         throw new DomainError('FrozenElsewhere', `${resolved.name} was frozen by another process; repeat the command`);
       await client.query(

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { assertEpoch, lockJobEpoch, type IterationKey, type JobKey } from '../database/epoch';
 import { inTransaction } from '../database/pool';
 import { bookCost, reserveCost, type SpentOnTraining } from './training-cost';
+import { sql } from '../database/sql';
 
 export type LedgerUnit = 'tokens' | 'seconds' | 'gpu-seconds' | 'usd' | 'llm-tokens';
 
@@ -16,15 +17,14 @@ export const ledgerStore = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
   async settle(key: IterationKey, entryKey: string, amounts: { tokens: number; seconds: number }): Promise<void> {
-    await pool.query(
-      `insert into ledger (campaign_id, key, entry, unit, amount)
-       select $1::integer, $4, 'settle', a.unit, a.amount::float8
-       from jsonb_each_text($5::jsonb) as a (unit, amount)
-       where exists (select from iterations i
-         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
-       on conflict do nothing`,
-      [key.campaignId, key.iteration, key.epoch, entryKey, amounts],
-    );
+    await pool.query(sql`
+      insert into ledger (campaign_id, key, entry, unit, amount)
+      select ${key.campaignId}::integer, ${entryKey}, 'settle', a.unit, a.amount::float8
+      from jsonb_each_text(${amounts}::jsonb) as a (unit, amount)
+      where exists (select from iterations i
+        where i.campaign_id = ${key.campaignId}::integer and i.number = ${key.iteration}::smallint
+          and i.epoch = ${key.epoch}::integer for share)
+      on conflict do nothing`);
     await assertEpoch(pool, key);
   },
 
@@ -56,39 +56,33 @@ export const ledgerStore = (pool: Pool) => ({
 
   /** Returns the booked tokens and seconds of a job, 0 before the first booking. */
   async getBookedTraining(jobKey: string): Promise<SpentOnTraining> {
-    const { rows } = await pool.query<SpentOnTraining>(
-      `select coalesce(max(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,
-         coalesce(max(l.amount) filter (where l.unit = 'seconds'), 0) as seconds
-       from training_runs r
-       join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle'
-       where r.job_key = $1`,
-      [jobKey],
-    );
+    const { rows } = await pool.query<SpentOnTraining>(sql`
+      select coalesce(max(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,
+        coalesce(max(l.amount) filter (where l.unit = 'seconds'), 0) as seconds
+      from training_runs r
+      join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle'
+      where r.job_key = ${jobKey}`);
     return rows[0]!;
   },
 
   async getTotal(campaignId: number): Promise<{ tokens: number; seconds: number }> {
-    const { rows } = await pool.query<{ unit: LedgerUnit; amount: number }>(
-      `select unit, sum(amount) as amount from ledger
-       where campaign_id = $1::integer and entry = 'settle' and unit in ('tokens', 'seconds')
-       group by unit`,
-      [campaignId],
-    );
+    const { rows } = await pool.query<{ unit: LedgerUnit; amount: number }>(sql`
+      select unit, sum(amount) as amount from ledger
+      where campaign_id = ${campaignId}::integer and entry = 'settle' and unit in ('tokens', 'seconds')
+      group by unit`);
     return { tokens: 0, seconds: 0, ...Object.fromEntries(rows.map(({ unit, amount }) => [unit, amount])) };
   },
 
   /** Returns the cost of a campaign's training jobs so far, failed jobs included. */
   async getTrainingCost(campaignId: number): Promise<TrainingCost> {
-    const { rows } = await pool.query<TrainingCost>(
-      `select count(distinct l.key)::integer as jobs,
-         coalesce(sum(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,
-         coalesce(sum(l.amount) filter (where l.unit = 'seconds'), 0) as seconds,
-         coalesce(sum(l.amount) filter (where l.unit = 'gpu-seconds'), 0) as "gpuSeconds",
-         coalesce(sum(l.amount) filter (where l.unit = 'usd'), 0) as usd
-       from ledger l join training_runs r on r.job_key = l.key and r.campaign_id = l.campaign_id
-       where l.campaign_id = $1::integer and l.entry = 'settle'`,
-      [campaignId],
-    );
+    const { rows } = await pool.query<TrainingCost>(sql`
+      select count(distinct l.key)::integer as jobs,
+        coalesce(sum(l.amount) filter (where l.unit = 'tokens'), 0) as tokens,
+        coalesce(sum(l.amount) filter (where l.unit = 'seconds'), 0) as seconds,
+        coalesce(sum(l.amount) filter (where l.unit = 'gpu-seconds'), 0) as "gpuSeconds",
+        coalesce(sum(l.amount) filter (where l.unit = 'usd'), 0) as usd
+      from ledger l join training_runs r on r.job_key = l.key and r.campaign_id = l.campaign_id
+      where l.campaign_id = ${campaignId}::integer and l.entry = 'settle'`);
     return rows[0]!;
   },
 });

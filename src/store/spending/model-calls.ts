@@ -13,6 +13,7 @@ import {
 } from './model-spending';
 import { inTransaction } from '../database/pool';
 import { toJson } from '../database/postgres-text';
+import { sql } from '../database/sql';
 
 /** A language-model call. Its id is unique in the campaign, and its first answer is kept. */
 export type ModelCall = {
@@ -114,11 +115,10 @@ async function findAnswer(
   client: Pick<PoolClient, 'query'>,
   { key, callId, requestSha256 }: FindCall,
 ): Promise<{ answer: unknown } | undefined> {
-  const { rows } = await client.query<{ answer: unknown }>(
-    `select answer from model_calls
-     where campaign_id = $1::integer and id = $2 and (epoch >= $3::integer or request_sha256 = $4)`,
-    [key.campaignId, callId, key.epoch, requestSha256],
-  );
+  const { rows } = await client.query<{ answer: unknown }>(sql`
+    select answer from model_calls
+    where campaign_id = ${key.campaignId}::integer and id = ${callId} and (epoch >= ${key.epoch}::integer
+      or request_sha256 = ${requestSha256})`);
   return rows[0];
 }
 
@@ -136,30 +136,29 @@ const without = ({ limit, committed }: Budget, { llmTokens, usd }: Spending): Bu
 
 /** Sums the reservations of requests that can still be in flight. */
 async function sumOpen(client: PoolClient, campaignId: number, seconds: number): Promise<Spending> {
-  const { rows } = await client.query<Spending>(
-    `select coalesce(sum(amount) filter (where unit = 'llm-tokens'), 0) as "llmTokens",
-       coalesce(sum(amount) filter (where unit = 'usd'), 0) as usd
-     from model_requests t
-     join ledger l on l.campaign_id = t.campaign_id and l.key = 'call/' || t.call_id || '/' || t.ordinal and l.entry = 'reserve'
-     where t.campaign_id = $1::integer and t.outcome is null and t.reserved_at > now() - $2::float8 * interval '1 second'`,
-    [campaignId, seconds],
-  );
+  const { rows } = await client.query<Spending>(sql`
+    select coalesce(sum(amount) filter (where unit = 'llm-tokens'), 0) as "llmTokens",
+      coalesce(sum(amount) filter (where unit = 'usd'), 0) as usd
+    from model_requests t
+    join ledger l on l.campaign_id = t.campaign_id and l.key = 'call/' || t.call_id || '/' || t.ordinal
+      and l.entry = 'reserve'
+    where t.campaign_id = ${campaignId}::integer and t.outcome is null
+      and t.reserved_at > now() - ${seconds}::float8 * interval '1 second'`);
   return rows[0]!;
 }
 
 /** @throws DomainError `StaleEpoch` when a later run owns the iteration */
 async function insertRequest(client: PoolClient, call: ModelCall): Promise<number> {
   const { campaignId, iteration, epoch } = call.key;
-  const { rows } = await client.query<{ ordinal: number }>(
-    `insert into model_requests (campaign_id, call_id, ordinal, iteration, epoch, purpose, provider, model)
-     select $1::integer, $2, (select coalesce(max(ordinal), 0) + 1 from model_requests
-       where campaign_id = $1::integer and call_id = $2), $3::smallint, $4::integer, $5, $6, $7
-     from iterations i
-     where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer
-     for share
-     returning ordinal`,
-    [campaignId, call.callId, iteration, epoch, call.purpose, call.provider, call.model],
-  );
+  const { rows } = await client.query<{ ordinal: number }>(sql`
+    insert into model_requests (campaign_id, call_id, ordinal, iteration, epoch, purpose, provider, model)
+    select ${campaignId}::integer, ${call.callId}, (select coalesce(max(ordinal), 0) + 1 from model_requests
+      where campaign_id = ${campaignId}::integer and call_id = ${call.callId}), ${iteration}::smallint,
+        ${epoch}::integer, ${call.purpose}, ${call.provider}, ${call.model}
+    from iterations i
+    where i.campaign_id = ${campaignId}::integer and i.number = ${iteration}::smallint and i.epoch = ${epoch}::integer
+    for share
+    returning ordinal`);
   const row = rows[0];
   if (!row) throw await epochError(client, call.key);
   return row.ordinal;
@@ -170,51 +169,34 @@ type Ending = { outcome: 'not-charged' } | ({ outcome: 'answered' } & Pick<Settl
 /** Returns false when the request had already ended. */
 async function endRequest(client: PoolClient, call: ModelCall, number: number, ending: Ending): Promise<boolean> {
   const { seconds = null, estimated = null } = ending.outcome === 'answered' ? ending : {};
-  const { rowCount } = await client.query(
-    `update model_requests
-     set outcome = $4, ended_at = now(), seconds = $5::real, estimated = $6::boolean
-     where campaign_id = $1::integer and call_id = $2 and ordinal = $3::smallint and outcome is null`,
-    [call.key.campaignId, call.callId, number, ending.outcome, seconds, estimated],
-  );
+  const { rowCount } = await client.query(sql`
+    update model_requests
+    set outcome = ${ending.outcome}, ended_at = now(), seconds = ${seconds}::real, estimated = ${estimated}::boolean
+    where campaign_id = ${call.key.campaignId}::integer and call_id = ${call.callId}
+      and ordinal = ${number}::smallint and outcome is null`);
   return rowCount === 1;
 }
 
 /** Writes nothing when a later run owns the iteration or the call is already answered. */
 async function insertAnswer(client: PoolClient, call: ModelCall, number: number, s: Settlement): Promise<void> {
   const { campaignId, iteration, epoch } = call.key;
-  await client.query(
-    `insert into model_calls (campaign_id, id, iteration, epoch, purpose, provider, model, prompt, request_sha256, request,
-       answer, prompt_tokens, completion_tokens, usd, seconds)
-     select $1::integer, $2, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::smallint, $11::jsonb, $12::integer,
-       $13::integer, $14::float8, $15::real
-     from iterations i
-     where i.campaign_id = $1::integer and i.number = $3::smallint and i.epoch = $4::integer
-     for share
-     on conflict (campaign_id, id) do update
-       set iteration = excluded.iteration, epoch = excluded.epoch, purpose = excluded.purpose,
-         provider = excluded.provider, model = excluded.model, prompt = excluded.prompt,
-         request_sha256 = excluded.request_sha256, request = excluded.request, answer = excluded.answer,
-         prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens, usd = excluded.usd,
-         seconds = excluded.seconds, recorded_at = now()
-       where model_calls.epoch < excluded.epoch and model_calls.request_sha256 <> excluded.request_sha256`,
-    [
-      campaignId,
-      call.callId,
-      iteration,
-      epoch,
-      call.purpose,
-      call.provider,
-      call.model,
-      call.prompt,
-      call.requestSha256,
-      number,
-      toJson(s.answer),
-      s.promptTokens,
-      s.completionTokens,
-      s.usd,
-      s.seconds,
-    ],
-  );
+  await client.query(sql`
+    insert into model_calls (campaign_id, id, iteration, epoch, purpose, provider, model, prompt, request_sha256,
+      request, answer, prompt_tokens, completion_tokens, usd, seconds)
+    select ${campaignId}::integer, ${call.callId}, ${iteration}::smallint, ${epoch}::integer, ${call.purpose},
+      ${call.provider}, ${call.model}, ${call.prompt}, ${call.requestSha256}, ${number}::smallint,
+      ${toJson(s.answer)}::jsonb, ${s.promptTokens}::integer, ${s.completionTokens}::integer, ${s.usd}::float8,
+      ${s.seconds}::real
+    from iterations i
+    where i.campaign_id = ${campaignId}::integer and i.number = ${iteration}::smallint and i.epoch = ${epoch}::integer
+    for share
+    on conflict (campaign_id, id) do update
+      set iteration = excluded.iteration, epoch = excluded.epoch, purpose = excluded.purpose,
+        provider = excluded.provider, model = excluded.model, prompt = excluded.prompt,
+        request_sha256 = excluded.request_sha256, request = excluded.request, answer = excluded.answer,
+        prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens, usd = excluded.usd,
+        seconds = excluded.seconds, recorded_at = now()
+      where model_calls.epoch < excluded.epoch and model_calls.request_sha256 <> excluded.request_sha256`);
 }
 
 export type ModelCallStore = ReturnType<typeof modelCallStore>;

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { ModelPurpose } from '../../domain/campaign/iteration-plan';
+import { sql } from '../database/sql';
 
 type Queryable = Pick<ClientBase, 'query'>;
 
@@ -17,20 +18,18 @@ export type ModelSpending = {
 };
 
 export async function listModelSpending(client: Queryable, campaignId: number): Promise<ModelSpending[]> {
-  const { rows } = await client.query<ModelSpending>(
-    `select t.iteration, t.purpose, t.provider, t.model, count(*)::integer as calls,
-       coalesce(sum(tokens.amount), 0) as tokens, coalesce(sum(usd.amount), 0) as usd,
-       sum(t.seconds)::float8 as seconds, count(*) filter (where t.estimated)::integer as estimated
-     from model_requests t
-     left join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'settle'
-       and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
-     left join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'settle'
-       and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
-     where t.campaign_id = $1::integer and t.outcome = 'answered'
-     group by t.iteration, t.purpose, t.provider, t.model
-     order by t.iteration, t.purpose, t.provider, t.model`,
-    [campaignId],
-  );
+  const { rows } = await client.query<ModelSpending>(sql`
+    select t.iteration, t.purpose, t.provider, t.model, count(*)::integer as calls,
+      coalesce(sum(tokens.amount), 0) as tokens, coalesce(sum(usd.amount), 0) as usd,
+      sum(t.seconds)::float8 as seconds, count(*) filter (where t.estimated)::integer as estimated
+    from model_requests t
+    left join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'settle'
+      and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
+    left join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'settle'
+      and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
+    where t.campaign_id = ${campaignId}::integer and t.outcome = 'answered'
+    group by t.iteration, t.purpose, t.provider, t.model
+    order by t.iteration, t.purpose, t.provider, t.model`);
   return rows;
 }
 
@@ -44,17 +43,15 @@ export type Cost = { calls: number; tokens: number; usd: number };
 export type Waste = { confirmed: Cost; unconfirmed: Cost };
 
 export async function getWaste(client: Queryable, campaignId: number): Promise<Waste> {
-  const { rows } = await client.query<Cost>(
-    `select count(*)::integer as calls, coalesce(sum(tokens.amount), 0) as tokens, coalesce(sum(usd.amount), 0) as usd
-     from model_requests t
-     left join model_calls c on c.campaign_id = t.campaign_id and c.id = t.call_id
-     left join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'settle'
-       and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
-     left join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'settle'
-       and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
-     where t.campaign_id = $1::integer and t.outcome = 'answered' and c.request is distinct from t.ordinal`,
-    [campaignId],
-  );
+  const { rows } = await client.query<Cost>(sql`
+    select count(*)::integer as calls, coalesce(sum(tokens.amount), 0) as tokens, coalesce(sum(usd.amount), 0) as usd
+    from model_requests t
+    left join model_calls c on c.campaign_id = t.campaign_id and c.id = t.call_id
+    left join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'settle'
+      and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
+    left join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'settle'
+      and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
+    where t.campaign_id = ${campaignId}::integer and t.outcome = 'answered' and c.request is distinct from t.ordinal`);
   const unconfirmedRequests = await listUnconfirmed(client, campaignId);
   const unconfirmed = unconfirmedRequests.reduce(
     (sum, { tokens, usd }) => ({ calls: sum.calls + 1, tokens: sum.tokens + tokens, usd: sum.usd + usd }),
@@ -80,23 +77,21 @@ export type UnconfirmedRequest = {
  * was committed after them.
  */
 export async function listUnconfirmed(client: Queryable, campaignId: number): Promise<UnconfirmedRequest[]> {
-  const { rows } = await client.query<UnconfirmedRequest>(
-    `select campaigns.name || '/' || t.call_id || '/' || t.ordinal as "requestId", t.iteration, t.purpose, t.provider,
-       t.model, tokens.amount as tokens, usd.amount as usd, t.reserved_at as "reservedAt"
-     from model_requests t
-     join campaigns on campaigns.id = t.campaign_id
-     join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'reserve'
-       and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
-     join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'reserve'
-       and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
-     where t.campaign_id = $1::integer and (t.outcome = 'unconfirmed' or t.outcome is null
-       and (exists (select from model_calls c where c.campaign_id = t.campaign_id and c.id = t.call_id)
-         or exists (select from model_requests later
-           where later.campaign_id = t.campaign_id and later.call_id = t.call_id and later.ordinal > t.ordinal)
-         or exists (select from phases p
-           where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.finished_at > t.reserved_at)))
-     order by t.reserved_at, t.call_id, t.ordinal`,
-    [campaignId],
-  );
+  const { rows } = await client.query<UnconfirmedRequest>(sql`
+    select campaigns.name || '/' || t.call_id || '/' || t.ordinal as "requestId", t.iteration, t.purpose, t.provider,
+      t.model, tokens.amount as tokens, usd.amount as usd, t.reserved_at as "reservedAt"
+    from model_requests t
+    join campaigns on campaigns.id = t.campaign_id
+    join ledger tokens on tokens.campaign_id = t.campaign_id and tokens.entry = 'reserve'
+      and tokens.key = 'call/' || t.call_id || '/' || t.ordinal and tokens.unit = 'llm-tokens'
+    join ledger usd on usd.campaign_id = t.campaign_id and usd.entry = 'reserve'
+      and usd.key = 'call/' || t.call_id || '/' || t.ordinal and usd.unit = 'usd'
+    where t.campaign_id = ${campaignId}::integer and (t.outcome = 'unconfirmed' or t.outcome is null
+      and (exists (select from model_calls c where c.campaign_id = t.campaign_id and c.id = t.call_id)
+        or exists (select from model_requests later
+          where later.campaign_id = t.campaign_id and later.call_id = t.call_id and later.ordinal > t.ordinal)
+        or exists (select from phases p
+          where p.campaign_id = t.campaign_id and p.iteration = t.iteration and p.finished_at > t.reserved_at)))
+    order by t.reserved_at, t.call_id, t.ordinal`);
   return rows;
 }

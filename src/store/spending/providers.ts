@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
+import { sql } from '../database/sql';
 
-/** Rate limits of a provider over all workers; null: no limit. */
+/** Rate limits of a provider over all workers. A limit that is null does not apply. */
 export type Pace = { requestsPerSecond: number | null; tokensPerMinute: number | null };
 
 /** `startAtMs`: time from which the request may be sent, in ms since 1970 by the database's clock. */
@@ -34,23 +35,20 @@ export const providerStore = (pool: Pool) => ({
    * longer.
    */
   async recordFailure(name: string, { failures, coolDownSeconds }: Breaker, retryAfterMs = 0): Promise<void> {
-    await pool.query(
-      `update providers
-       set failures = failures + 1,
-         open_until = case when failures + 1 < $2::integer then open_until
-           else greatest(open_until, clock_timestamp() + greatest($3::float8, $4::float8 / 1000) * interval '1 second') end
-       where name = $1`,
-      [name, failures, coolDownSeconds, retryAfterMs],
-    );
+    await pool.query(sql`
+      update providers
+      set failures = failures + 1,
+        open_until = case when failures + 1 < ${failures}::integer then open_until
+          else greatest(open_until, clock_timestamp() + greatest(${coolDownSeconds}::float8,
+            ${retryAfterMs}::float8 / 1000) * interval '1 second') end
+      where name = ${name}`);
   },
 
   /** Closes the breaker. */
   async recordSuccess(name: string): Promise<void> {
-    await pool.query(
-      `update providers set failures = 0, open_until = null
-       where name = $1 and (failures > 0 or open_until is not null)`,
-      [name],
-    );
+    await pool.query(sql`
+      update providers set failures = 0, open_until = null
+      where name = ${name} and (failures > 0 or open_until is not null)`);
   },
 });
 

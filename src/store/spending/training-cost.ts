@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { DomainError } from '../../domain/errors';
 import { lockBudget } from './budgets';
 import { trainingBudgetReached } from './budget-exceeded';
+import { sql } from '../database/sql';
 
 export type SpentOnTraining = { tokens: number; seconds: number };
 
@@ -54,13 +55,11 @@ type Price = { campaignId: number; gpus: number; usdPerSecond: number };
 
 /** Returns the job's dollars per second: its GPUs times the price in the campaign's spec. */
 async function getPrice(client: PoolClient, jobKey: string): Promise<Price> {
-  const { rows } = await client.query<Price>(
-    `select r.campaign_id as "campaignId", r.gpus,
-       r.gpus * coalesce((c.spec #>> '{compute,pricePerGpuHour}')::float8, 0) / 3600 as "usdPerSecond"
-     from training_runs r join campaigns c on c.id = r.campaign_id
-     where r.job_key = $1`,
-    [jobKey],
-  );
+  const { rows } = await client.query<Price>(sql`
+    select r.campaign_id as "campaignId", r.gpus,
+      r.gpus * coalesce((c.spec #>> '{compute,pricePerGpuHour}')::float8, 0) / 3600 as "usdPerSecond"
+    from training_runs r join campaigns c on c.id = r.campaign_id
+    where r.job_key = ${jobKey}`);
   if (!rows[0]) throw new DomainError('UnknownTrainingRun', `no training run has the key "${jobKey}"`);
   return rows[0];
 }
@@ -69,14 +68,12 @@ async function getPrice(client: PoolClient, jobKey: string): Promise<Price> {
 type Dollars = { reserved: number | null; settled: number; released: number | null };
 
 async function getDollars(client: PoolClient, campaignId: number, jobKey: string): Promise<Dollars> {
-  const { rows } = await client.query<Dollars>(
-    `select max(amount) filter (where entry = 'reserve') as reserved,
-       coalesce(max(amount) filter (where entry = 'settle'), 0) as settled,
-       max(amount) filter (where entry = 'release') as released
-     from ledger
-     where campaign_id = $1::integer and key = $2 and unit = 'usd'`,
-    [campaignId, jobKey],
-  );
+  const { rows } = await client.query<Dollars>(sql`
+    select max(amount) filter (where entry = 'reserve') as reserved,
+      coalesce(max(amount) filter (where entry = 'settle'), 0) as settled,
+      max(amount) filter (where entry = 'release') as released
+    from ledger
+    where campaign_id = ${campaignId}::integer and key = ${jobKey} and unit = 'usd'`);
   return rows[0]!;
 }
 
@@ -89,12 +86,11 @@ async function insert(
   { campaignId, jobKey, entry }: { campaignId: number; jobKey: string; entry: 'reserve' | 'settle' | 'release' },
   amounts: Record<string, number>,
 ): Promise<void> {
-  await client.query(
-    `insert into ledger (campaign_id, key, entry, unit, amount)
-     select $1::integer, $2, $3, a.unit, a.amount::float8 from jsonb_each_text($4::jsonb) as a (unit, amount)
-     on conflict (campaign_id, key, entry, unit) do update set amount = greatest(ledger.amount, excluded.amount)`,
-    [campaignId, jobKey, entry, amounts],
-  );
+  await client.query(sql`
+    insert into ledger (campaign_id, key, entry, unit, amount)
+    select ${campaignId}::integer, ${jobKey}, ${entry}, a.unit, a.amount::float8
+      from jsonb_each_text(${amounts}::jsonb) as a (unit, amount)
+    on conflict (campaign_id, key, entry, unit) do update set amount = greatest(ledger.amount, excluded.amount)`);
 }
 
 async function commit(client: PoolClient, campaignId: number, usd: number): Promise<void> {

@@ -8,6 +8,7 @@ import { storeFunctions, withStoredFunctions } from '../database/function-lists'
 import { inTransaction } from '../database/pool';
 import { toJson, toText } from '../database/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
+import { sql } from '../database/sql';
 
 /** A context to explore; without a signal its exploration is unguided. */
 export type NewContext = { taskId: string; signalId: string | null; trajectoryId: string | null };
@@ -59,7 +60,7 @@ export const explorationStore = (pool: Pool) => ({ ...contextStore(pool), ...run
 
 const contextStore = (pool: Pool) => ({
   /**
-   * Stores the contexts of an aim once, or those of one refill, in this order; a second call changes nothing.
+   * Stores the contexts of an aim, or of one refill, once and in this order; a second call changes nothing.
    *
    * @param later the refill, from 1, and the ordinal of its first context
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
@@ -77,37 +78,33 @@ const contextStore = (pool: Pool) => ({
         ordinal: from + n,
         id: explorationContextId(key.iteration, aim, from + n),
       }));
-      await client.query(
-        `insert into exploration_contexts (campaign_id, id, iteration, aim, ordinal, signal_id, trajectory_id, task_id,
-           epoch, refill)
-         select $1::integer, c.id, $2::smallint, $4, c.ordinal, c."signalId", c."trajectoryId", c."taskId", $3::integer,
-           $6::smallint
-         from jsonb_to_recordset($5::jsonb)
-           as c (id text, ordinal integer, "signalId" text, "trajectoryId" text, "taskId" text)
-         where not exists (select from exploration_contexts p
-           where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.aim = $4 and p.refill = $6::smallint)`,
-        [key.campaignId, key.iteration, key.epoch, aim, JSON.stringify(numbered), refill],
-      );
+      await client.query(sql`
+        insert into exploration_contexts (campaign_id, id, iteration, aim, ordinal, signal_id, trajectory_id, task_id,
+          epoch, refill)
+        select ${key.campaignId}::integer, c.id, ${key.iteration}::smallint, ${aim}, c.ordinal, c."signalId",
+          c."trajectoryId", c."taskId", ${key.epoch}::integer, ${refill}::smallint
+        from jsonb_to_recordset(${JSON.stringify(numbered)}::jsonb)
+          as c (id text, ordinal integer, "signalId" text, "trajectoryId" text, "taskId" text)
+        where not exists (select from exploration_contexts p
+          where p.campaign_id = ${key.campaignId}::integer and p.iteration = ${key.iteration}::smallint
+            and p.aim = ${aim} and p.refill = ${refill}::smallint)`);
     }),
 
   /** Counts the contexts of an aim up to a refill. */
   async countContexts({ campaignId, iteration }: IterationKey, aim: SynthesisAim, refill = 0): Promise<number> {
-    const { rows } = await pool.query<{ count: number }>(
-      `select count(*)::integer as count from exploration_contexts
-       where campaign_id = $1::integer and iteration = $2::smallint and aim = $3 and refill <= $4::smallint`,
-      [campaignId, iteration, aim, refill],
-    );
+    const { rows } = await pool.query<{ count: number }>(sql`
+      select count(*)::integer as count from exploration_contexts
+      where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint and aim = ${aim}
+        and refill <= ${refill}::smallint`);
     return rows[0]!.count;
   },
 
   /** @throws DomainError `UnknownContext` */
   async getContext(campaignId: number, id: string): Promise<ContextRow> {
-    const { rows } = await pool.query<ContextRow>(
-      `select id, iteration, aim, ordinal, refill, signal_id as "signalId", trajectory_id as "trajectoryId",
-         task_id as "taskId", status, context, failure
-       from exploration_contexts where campaign_id = $1::integer and id = $2`,
-      [campaignId, id],
-    );
+    const { rows } = await pool.query<ContextRow>(sql`
+      select id, iteration, aim, ordinal, refill, signal_id as "signalId", trajectory_id as "trajectoryId",
+        task_id as "taskId", status, context, failure
+      from exploration_contexts where campaign_id = ${campaignId}::integer and id = ${id}`);
     if (!rows[0]) throw new DomainError('UnknownContext', `no exploration context has the id "${id}"`);
     return rows[0];
   },
@@ -137,12 +134,10 @@ const contextStore = (pool: Pool) => ({
 /** Exploration runs and their abstractions. */
 const runStore = (pool: Pool) => ({
   async findRun(campaignId: number, id: string): Promise<RunSummary | undefined> {
-    const { rows } = await pool.query<RunSummary>(
-      `select r.id, r.outcome, (select count(*) from exploration_turns s
-           where s.campaign_id = r.campaign_id and s.run_id = r.id)::integer as turns
-       from exploration_runs r where r.campaign_id = $1::integer and r.id = $2`,
-      [campaignId, id],
-    );
+    const { rows } = await pool.query<RunSummary>(sql`
+      select r.id, r.outcome, (select count(*) from exploration_turns s
+          where s.campaign_id = r.campaign_id and s.run_id = r.id)::integer as turns
+      from exploration_runs r where r.campaign_id = ${campaignId}::integer and r.id = ${id}`);
     return rows[0];
   },
 
@@ -175,25 +170,21 @@ const runStore = (pool: Pool) => ({
 
   /** Lists the runs of a context with their turns, by round. */
   async listRuns(campaignId: number, contextId: string): Promise<RunRow[]> {
-    const { rows } = await pool.query<RunRow>(
-      `select r.id, r.context_id as "contextId", r.round, r.seed, r.outcome, r.fault, r.opening, r.reward,
-         coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'thinking', s.thinking,
-             'observation', s.observation, 'callId', s.call_id) order by s.ordinal)
-           from exploration_turns s where s.campaign_id = r.campaign_id and s.run_id = r.id), '[]') as turns
-       from exploration_runs r
-       where r.campaign_id = $1::integer and r.context_id = $2
-       order by r.round`,
-      [campaignId, contextId],
-    );
+    const { rows } = await pool.query<RunRow>(sql`
+      select r.id, r.context_id as "contextId", r.round, r.seed, r.outcome, r.fault, r.opening, r.reward,
+        coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'thinking', s.thinking,
+            'observation', s.observation, 'callId', s.call_id) order by s.ordinal)
+          from exploration_turns s where s.campaign_id = r.campaign_id and s.run_id = r.id), '[]') as turns
+      from exploration_runs r
+      where r.campaign_id = ${campaignId}::integer and r.context_id = ${contextId}
+      order by r.round`);
     return withStoredFunctions(pool, campaignId, rows);
   },
 
   async findAbstraction(campaignId: number, contextId: string): Promise<AbstractionRow | undefined> {
-    const { rows } = await pool.query<AbstractionRow>(
-      `select context_id as "contextId", candidates, failure, call_id as "callId"
-       from abstractions where campaign_id = $1::integer and context_id = $2`,
-      [campaignId, contextId],
-    );
+    const { rows } = await pool.query<AbstractionRow>(sql`
+      select context_id as "contextId", candidates, failure, call_id as "callId"
+      from abstractions where campaign_id = ${campaignId}::integer and context_id = ${contextId}`);
     return rows[0];
   },
 
@@ -204,24 +195,15 @@ const runStore = (pool: Pool) => ({
    */
   async saveAbstraction(key: IterationKey, abstraction: AbstractionRow): Promise<AbstractionRow> {
     const { contextId, candidates, failure, callId } = abstraction;
-    await pool.query(
-      `insert into abstractions (campaign_id, id, context_id, candidates, failure, call_id, epoch)
-       select $1::integer, $4, $5, $6::integer, $7::jsonb, $8, $3::integer
-       from iterations i
-       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
-       for share
-       on conflict do nothing`,
-      [
-        key.campaignId,
-        key.iteration,
-        key.epoch,
-        `${contextId}/abstraction`,
-        contextId,
-        candidates,
-        failure && toJson(failure),
-        callId,
-      ],
-    );
+    await pool.query(sql`
+      insert into abstractions (campaign_id, id, context_id, candidates, failure, call_id, epoch)
+      select ${key.campaignId}::integer, ${`${contextId}/abstraction`}, ${contextId}, ${candidates}::integer,
+        ${failure && toJson(failure)}::jsonb, ${callId}, ${key.epoch}::integer
+      from iterations i
+      where i.campaign_id = ${key.campaignId}::integer and i.number = ${key.iteration}::smallint
+        and i.epoch = ${key.epoch}::integer
+      for share
+      on conflict do nothing`);
     const stored = await this.findAbstraction(key.campaignId, contextId);
     if (!stored) throw await epochError(pool, key);
     return stored;

@@ -6,6 +6,7 @@ import { storeFunctions, withStoredFunctions } from '../database/function-lists'
 import { inTransaction } from '../database/pool';
 import { toJson } from '../database/postgres-text';
 import type { ChatMessage } from '../../domain/rollout/turn';
+import { sql } from '../database/sql';
 
 export type Transcript = {
   opening: ChatMessage[];
@@ -15,14 +16,14 @@ export type Transcript = {
 
 export type NewCalibrationItem = {
   taskId: string;
-  /** null: the uncorrupted reference actions. */
+  /** Is null for the uncorrupted reference actions. */
   corruption: CorruptionKind | null;
   actions: string[];
 };
 
 export type CalibrationItem = NewCalibrationItem & {
   ordinal: number;
-  /** null: not played yet. */
+  /** Is null until the case is played. */
   transcript: Transcript | null;
   /** Reward of the played actions, in [0, 1]. */
   reward: number | null;
@@ -53,20 +54,16 @@ export const judgeCalibrationStore = (pool: Pool) => ({
   plan: (key: IterationKey, items: readonly NewCalibrationItem[]): Promise<number> =>
     inTransaction(pool, async (client) => {
       await lockEpoch(client, key);
-      await client.query(
-        `insert into calibration_items (campaign_id, iteration, ordinal, task_id, corruption, actions, epoch)
-         select $1::integer, $2::smallint, (item.ordinal - 1)::integer, item.value ->> 'taskId',
-           item.value ->> 'corruption', item.value -> 'actions', $3::integer
-         from jsonb_array_elements($4::jsonb) with ordinality as item (value, ordinal)
-         where not exists (select from calibration_items
-           where campaign_id = $1::integer and iteration = $2::smallint)`,
-        [key.campaignId, key.iteration, key.epoch, toJson(items)],
-      );
-      const { rows } = await client.query<{ count: number }>(
-        `select count(*)::integer as count from calibration_items
-         where campaign_id = $1::integer and iteration = $2::smallint`,
-        [key.campaignId, key.iteration],
-      );
+      await client.query(sql`
+        insert into calibration_items (campaign_id, iteration, ordinal, task_id, corruption, actions, epoch)
+        select ${key.campaignId}::integer, ${key.iteration}::smallint, (item.ordinal - 1)::integer,
+          item.value ->> 'taskId', item.value ->> 'corruption', item.value -> 'actions', ${key.epoch}::integer
+        from jsonb_array_elements(${toJson(items)}::jsonb) with ordinality as item (value, ordinal)
+        where not exists (select from calibration_items
+          where campaign_id = ${key.campaignId}::integer and iteration = ${key.iteration}::smallint)`);
+      const { rows } = await client.query<{ count: number }>(sql`
+        select count(*)::integer as count from calibration_items
+        where campaign_id = ${key.campaignId}::integer and iteration = ${key.iteration}::smallint`);
       return rows[0]!.count;
     }),
 
@@ -76,14 +73,12 @@ export const judgeCalibrationStore = (pool: Pool) => ({
     from = 0,
     to: number | null = null,
   ): Promise<CalibrationItem[]> {
-    const { rows } = await pool.query<CalibrationItem>(
-      `select ordinal, task_id as "taskId", corruption, actions, transcript, reward
-       from calibration_items
-       where campaign_id = $1::integer and iteration = $2::smallint
-         and ordinal >= $3::integer and ($4::integer is null or ordinal < $4::integer)
-       order by ordinal`,
-      [campaignId, iteration, from, to],
-    );
+    const { rows } = await pool.query<CalibrationItem>(sql`
+      select ordinal, task_id as "taskId", corruption, actions, transcript, reward
+      from calibration_items
+      where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint
+        and ordinal >= ${from}::integer and (${to}::integer is null or ordinal < ${to}::integer)
+      order by ordinal`);
     const played = rows.flatMap(({ transcript }) => transcript ?? []);
     const complete = await withStoredFunctions(pool, campaignId, played);
     const completeOf = new Map(played.map((transcript, i) => [transcript, complete[i]!]));
@@ -102,13 +97,14 @@ export const judgeCalibrationStore = (pool: Pool) => ({
   ): Promise<void> {
     const { campaignId, iteration, epoch } = key;
     const stored = await storeFunctions(pool, campaignId, transcript);
-    await pool.query(
-      `update calibration_items set corruption = $4, actions = $5::jsonb, transcript = $6::jsonb, reward = $7::float8
-       where campaign_id = $1::integer and iteration = $2::smallint and ordinal = $3::integer and transcript is null
-         and exists (select from iterations i
-           where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $8::integer for share)`,
-      [campaignId, iteration, ordinal, corruption, toJson(actions), toJson(stored), reward, epoch],
-    );
+    await pool.query(sql`
+      update calibration_items set corruption = ${corruption}, actions = ${toJson(actions)}::jsonb,
+        transcript = ${toJson(stored)}::jsonb, reward = ${reward}::float8
+      where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint
+        and ordinal = ${ordinal}::integer and transcript is null
+        and exists (select from iterations i
+          where i.campaign_id = ${campaignId}::integer and i.number = ${iteration}::smallint
+            and i.epoch = ${epoch}::integer for share)`);
     await assertEpoch(pool, key);
   },
 
@@ -143,15 +139,13 @@ export const judgeCalibrationStore = (pool: Pool) => ({
 
   /** Lists calibrations by iteration. */
   async list(campaignId: number): Promise<CalibrationRow[]> {
-    const { rows } = await pool.query<StoredCalibration>(
-      `select iteration, judge_version as "judgeVersion", true_positives as "truePositives",
-         false_positives as "falsePositives", true_negatives as "trueNegatives", false_negatives as "falseNegatives",
-         unusable, dropped, agreement, agreement_low as "agreementLow", agreement_high as "agreementHigh",
-         precision_ as precision, precision_low as "precisionLow", precision_high as "precisionHigh",
-         recall, recall_low as "recallLow", recall_high as "recallHigh", reason
-       from judge_calibrations where campaign_id = $1::integer order by iteration`,
-      [campaignId],
-    );
+    const { rows } = await pool.query<StoredCalibration>(sql`
+      select iteration, judge_version as "judgeVersion", true_positives as "truePositives",
+        false_positives as "falsePositives", true_negatives as "trueNegatives", false_negatives as "falseNegatives",
+        unusable, dropped, agreement, agreement_low as "agreementLow", agreement_high as "agreementHigh",
+        precision_ as precision, precision_low as "precisionLow", precision_high as "precisionHigh",
+        recall, recall_low as "recallLow", recall_high as "recallHigh", reason
+      from judge_calibrations where campaign_id = ${campaignId}::integer order by iteration`);
     return rows.map(toCalibration);
   },
 

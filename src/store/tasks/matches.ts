@@ -4,6 +4,7 @@ import { aimOfTask } from '../../domain/campaign/ids';
 import { lockEpoch, type IterationKey } from '../database/epoch';
 import { inTransaction } from '../database/pool';
 import { campaignStore } from '../campaign/campaigns';
+import { sql } from '../database/sql';
 
 /** Admitted tasks of an iteration, and the number that was wanted to match another campaign. */
 export type Match = {
@@ -23,7 +24,7 @@ export type AdmittedTasks = { iteration: number; aim: string; tasks: number };
 export type MatchedCampaign = {
   /** As stored. */
   spec: unknown;
-  /** Iterations whose tasks it has validated; null: all. */
+  /** Iterations whose tasks it has validated, or null for all iterations. */
   validated: readonly number[] | null;
   admitted: readonly AdmittedTasks[];
 };
@@ -41,10 +42,9 @@ export const matchStore = (pool: Pool) => ({
     const cell = campaign ? undefined : await findPlayedCell(pool, name);
     if (cell) return { ...cell, validated: null };
     const { id, spec } = campaign ?? (await campaigns.getByName(name)); // which then throws, with similar names
-    const { rows } = await pool.query<{ iteration: number }>(
-      `select iteration from phases where campaign_id = $1::integer and phase = 'validate' and finished_at is not null`,
-      [id],
-    );
+    const { rows } = await pool.query<{ iteration: number }>(sql`
+      select iteration from phases where campaign_id = ${id}::integer and phase = 'validate'
+        and finished_at is not null`);
     return { spec, validated: rows.map(({ iteration }) => iteration), admitted: await listAdmitted(pool, id) };
   },
 
@@ -56,34 +56,30 @@ export const matchStore = (pool: Pool) => ({
   save: (key: IterationKey, match: Omit<Match, 'iteration'>): Promise<void> =>
     inTransaction(pool, async (client) => {
       await lockEpoch(client, key);
-      await client.query(
-        `insert into matches as m (campaign_id, iteration, matched, wanted, admitted, refills)
-         values ($1::integer, $2::smallint, $3, $4::integer, $5::integer, $6::smallint)
-         on conflict (campaign_id, iteration) do update
-         set wanted = excluded.wanted, admitted = excluded.admitted, refills = excluded.refills
-         where m.refills <= excluded.refills`,
-        [key.campaignId, key.iteration, match.matched, match.wanted, match.admitted, match.refills],
-      );
+      await client.query(sql`
+        insert into matches as m (campaign_id, iteration, matched, wanted, admitted, refills)
+        values (${key.campaignId}::integer, ${key.iteration}::smallint, ${match.matched}, ${match.wanted}::integer,
+          ${match.admitted}::integer, ${match.refills}::smallint)
+        on conflict (campaign_id, iteration) do update
+        set wanted = excluded.wanted, admitted = excluded.admitted, refills = excluded.refills
+        where m.refills <= excluded.refills`);
     }),
 });
 
 /** Lists the matches of a campaign by iteration. */
 export async function listMatches(client: Pick<ClientBase, 'query'>, campaignId: number): Promise<Match[]> {
-  const { rows } = await client.query<Match>(
-    `select iteration, matched, wanted, admitted, refills from matches where campaign_id = $1::integer order by iteration`,
-    [campaignId],
-  );
+  const { rows } = await client.query<Match>(sql`
+    select iteration, matched, wanted, admitted, refills from matches where campaign_id = ${campaignId}::integer
+      order by iteration`);
   return rows;
 }
 
 /** Counts the synthesized tasks that a campaign admitted. */
 export async function listAdmitted(client: Pick<ClientBase, 'query'>, campaignId: number): Promise<AdmittedTasks[]> {
-  const { rows } = await client.query<{ iteration: number; id: string }>(
-    `select created_iteration as iteration, id from tasks
-     where campaign_id = $1::integer and verdict = 'admitted' and origin <> 'seed'
-     order by created_iteration, id collate "C"`,
-    [campaignId],
-  );
+  const { rows } = await client.query<{ iteration: number; id: string }>(sql`
+    select created_iteration as iteration, id from tasks
+    where campaign_id = ${campaignId}::integer and verdict = 'admitted' and origin <> 'seed'
+    order by created_iteration, id collate "C"`);
   const groups = groupBy(rows, ({ iteration, id }) => `${iteration} ${aimOfTask(id)}`);
   return [...groups.values()].map((tasks) => ({
     iteration: tasks[0]!.iteration,
@@ -96,10 +92,8 @@ async function findPlayedCell(
   pool: Pool,
   campaign: string,
 ): Promise<Pick<MatchedCampaign, 'spec' | 'admitted'> | undefined> {
-  const { rows } = await pool.query<{ spec: unknown; admitted: AdmittedTasks[] }>(
-    `select manifest -> 'spec' as spec, manifest -> 'admitted' as admitted
-     from experiment_cells where campaign = $1 and manifest ? 'admitted'`,
-    [campaign],
-  );
+  const { rows } = await pool.query<{ spec: unknown; admitted: AdmittedTasks[] }>(sql`
+    select manifest -> 'spec' as spec, manifest -> 'admitted' as admitted
+    from experiment_cells where campaign = ${campaign} and manifest ? 'admitted'`);
   return rows[0];
 }

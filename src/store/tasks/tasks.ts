@@ -4,6 +4,7 @@ import type { Purpose } from '../../domain/rollout/trajectory';
 import { assertEpoch, lockEpoch, type IterationKey } from '../database/epoch';
 import { inTransaction } from '../database/pool';
 import { toJson } from '../database/postgres-text';
+import { raw, sql } from '../database/sql';
 
 export type TaskRow = {
   id: string;
@@ -68,36 +69,31 @@ const poolStore = (pool: Pool) => ({
   propose: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'candidate'),
 
   async get(campaignId: number, id: string): Promise<TaskRow> {
-    const { rows } = await pool.query<TaskRow>(
-      `select ${columns} from tasks where campaign_id = $1::integer and id = $2`,
-      [campaignId, id],
-    );
+    const { rows } = await pool.query<TaskRow>(sql`
+      select ${raw(columns)} from tasks where campaign_id = ${campaignId}::integer and id = ${id}`);
     return rows[0]!;
   },
 
   async list(campaignId: number, filter: TaskFilter = {}): Promise<TaskRow[]> {
-    const { rows } = await pool.query<TaskRow>(
-      `select ${columns} from tasks
-       where campaign_id = $1::integer
-         and ($2::text is null or verdict = $2::text)
-         and ($3::text is null or split = $3::text)
-         and ($4::smallint is null or created_iteration = $4::smallint)
-       order by created_iteration, id`,
-      [campaignId, filter.verdict ?? null, filter.split ?? null, filter.createdIteration ?? null],
-    );
+    const { rows } = await pool.query<TaskRow>(sql`
+      select ${raw(columns)} from tasks
+      where campaign_id = ${campaignId}::integer
+        and (${filter.verdict ?? null}::text is null or verdict = ${filter.verdict ?? null}::text)
+        and (${filter.split ?? null}::text is null or split = ${filter.split ?? null}::text)
+        and (${filter.createdIteration ?? null}::smallint is null
+          or created_iteration = ${filter.createdIteration ?? null}::smallint)
+      order by created_iteration, id`);
     return rows;
   },
 
   /** Lists the goals of the admitted train tasks before a synthesis, by id. Its own tasks are left out at every time of a call. */
   async listGoals({ campaignId, iteration }: Omit<IterationKey, 'epoch'>, refill: number): Promise<string[]> {
-    const { rows } = await pool.query<{ goal: string }>(
-      `select goal from tasks
-       where campaign_id = $1::integer and verdict = 'admitted' and split = 'train'
-         and (origin = 'seed' or created_iteration < $2::smallint
-           or created_iteration = $2::smallint and refill < $3::smallint)
-       order by id`,
-      [campaignId, iteration, refill],
-    );
+    const { rows } = await pool.query<{ goal: string }>(sql`
+      select goal from tasks
+      where campaign_id = ${campaignId}::integer and verdict = 'admitted' and split = 'train'
+        and (origin = 'seed' or created_iteration < ${iteration}::smallint
+          or created_iteration = ${iteration}::smallint and refill < ${refill}::smallint)
+      order by id`);
     return rows.map(({ goal }) => goal);
   },
 
@@ -106,17 +102,17 @@ const poolStore = (pool: Pool) => ({
    * and attempts from iteration `since` on, the count of iterations over all. Tasks without an attempt are left out.
    */
   async listStats(campaignId: number, since: number, before: number): Promise<Map<string, TaskStats>> {
-    const { rows } = await pool.query<TaskStats & { taskId: string }>(
-      `select t.task_id as "taskId", avg(t.reward order by t.iteration, t.attempt) filter (where t.iteration >= $2::smallint) as "meanReward",
-         (count(*) filter (where t.iteration >= $2::smallint))::integer as attempts,
-         count(distinct t.iteration)::integer as iterations
-       from trajectories t
-       join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
-       where t.campaign_id = $1::integer and t.purpose = 'train' and t.outcome = 'scored' and p.role = 'target'
-         and t.iteration < $3::smallint
-       group by t.task_id`,
-      [campaignId, since, before],
-    );
+    const { rows } = await pool.query<TaskStats & { taskId: string }>(sql`
+      select t.task_id as "taskId", avg(t.reward order by t.iteration,
+        t.attempt) filter (where t.iteration >= ${since}::smallint) as "meanReward",
+        (count(*) filter (where t.iteration >= ${since}::smallint))::integer as attempts,
+        count(distinct t.iteration)::integer as iterations
+      from trajectories t
+      join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+      where t.campaign_id = ${campaignId}::integer and t.purpose = 'train' and t.outcome = 'scored'
+        and p.role = 'target'
+        and t.iteration < ${before}::smallint
+      group by t.task_id`);
     return new Map(rows.map(({ taskId, ...stats }) => [taskId, stats]));
   },
 });
@@ -133,15 +129,14 @@ const planStore = (pool: Pool) => ({
   plan: (key: IterationKey, purpose: Purpose, taskIds: readonly string[], batch: Batch = wholePlan): Promise<void> =>
     inTransaction(pool, async (client) => {
       await lockEpoch(client, key);
-      await client.query(
-        `insert into planned_tasks (campaign_id, iteration, purpose, step, ordinal, task_id)
-         select $1::integer, $2::smallint, $3, $5::smallint, ($6::integer + planned.ordinal - 1)::integer,
-           planned.task_id
-         from unnest($4::text[]) with ordinality as planned (task_id, ordinal)
-         where not exists (select from planned_tasks
-           where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3 and step = $5::smallint)`,
-        [key.campaignId, key.iteration, purpose, taskIds, batch.step, batch.from],
-      );
+      await client.query(sql`
+        insert into planned_tasks (campaign_id, iteration, purpose, step, ordinal, task_id)
+        select ${key.campaignId}::integer, ${key.iteration}::smallint, ${purpose}, ${batch.step}::smallint,
+          (${batch.from}::integer + planned.ordinal - 1)::integer, planned.task_id
+        from unnest(${taskIds}::text[]) with ordinality as planned (task_id, ordinal)
+        where not exists (select from planned_tasks
+          where campaign_id = ${key.campaignId}::integer and iteration = ${key.iteration}::smallint
+            and purpose = ${purpose} and step = ${batch.step}::smallint)`);
     }),
 
   /**
@@ -152,52 +147,48 @@ const planStore = (pool: Pool) => ({
   extendPlan: (key: IterationKey, purpose: Purpose, taskIds: readonly string[]): Promise<void> =>
     inTransaction(pool, async (client) => {
       await lockEpoch(client, key);
-      await client.query(
-        `with plan as (
-           select task_id, ordinal from planned_tasks
-           where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3
-         )
-         insert into planned_tasks (campaign_id, iteration, purpose, ordinal, task_id)
-         select $1::integer, $2::smallint, $3,
-           (select coalesce(max(ordinal), -1) from plan) + row_number() over (order by added.ordinal), added.task_id
-         from unnest($4::text[]) with ordinality as added (task_id, ordinal)
-         where added.task_id not in (select task_id from plan)`,
-        [key.campaignId, key.iteration, purpose, taskIds],
-      );
+      await client.query(sql`
+        with plan as (
+          select task_id, ordinal from planned_tasks
+          where campaign_id = ${key.campaignId}::integer and iteration = ${key.iteration}::smallint
+            and purpose = ${purpose}
+        )
+        insert into planned_tasks (campaign_id, iteration, purpose, ordinal, task_id)
+        select ${key.campaignId}::integer, ${key.iteration}::smallint, ${purpose},
+          (select coalesce(max(ordinal), -1) from plan) + row_number() over (order by added.ordinal), added.task_id
+        from unnest(${taskIds}::text[]) with ordinality as added (task_id, ordinal)
+        where added.task_id not in (select task_id from plan)`);
     }),
 
   /** Counts the tasks of a plan, or of one step of it. */
   async countPlanned(key: IterationKey, purpose: Purpose, step?: number): Promise<number> {
-    const { rows } = await pool.query<{ count: number }>(
-      `select count(*)::integer as count from planned_tasks
-       where campaign_id = $1::integer and iteration = $2::smallint and purpose = $3
-         and ($4::smallint is null or step = $4::smallint)`,
-      [key.campaignId, key.iteration, purpose, step ?? null],
-    );
+    const { rows } = await pool.query<{ count: number }>(sql`
+      select count(*)::integer as count from planned_tasks
+      where campaign_id = ${key.campaignId}::integer and iteration = ${key.iteration}::smallint
+        and purpose = ${purpose}
+        and (${step ?? null}::smallint is null or step = ${step ?? null}::smallint)`);
     return rows[0]!.count;
   },
 
   /** Counts the tasks of a plan that belong to the refills before `refill`. */
   async countPlannedBefore(key: IterationKey, purpose: Purpose, refill: number): Promise<number> {
-    const { rows } = await pool.query<{ count: number }>(
-      `select count(*)::integer as count
-       from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
-       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = $3 and t.refill < $4::smallint`,
-      [key.campaignId, key.iteration, purpose, refill],
-    );
+    const { rows } = await pool.query<{ count: number }>(sql`
+      select count(*)::integer as count
+      from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
+      where p.campaign_id = ${key.campaignId}::integer and p.iteration = ${key.iteration}::smallint
+        and p.purpose = ${purpose} and t.refill < ${refill}::smallint`);
     return rows[0]!.count;
   },
 
   /** Lists tasks `from` to `to` (exclusive) of a plan, in its order. */
   async listPlanned(key: IterationKey, purpose: Purpose, from: number, to: number): Promise<TaskRow[]> {
-    const { rows } = await pool.query<TaskRow>(
-      `select ${columns}
-       from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
-       where p.campaign_id = $1::integer and p.iteration = $2::smallint and p.purpose = $3
-         and p.ordinal >= $4::integer and p.ordinal < $5::integer
-       order by p.ordinal`,
-      [key.campaignId, key.iteration, purpose, from, to],
-    );
+    const { rows } = await pool.query<TaskRow>(sql`
+      select ${raw(columns)}
+      from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id
+      where p.campaign_id = ${key.campaignId}::integer and p.iteration = ${key.iteration}::smallint
+        and p.purpose = ${purpose}
+        and p.ordinal >= ${from}::integer and p.ordinal < ${to}::integer
+      order by p.ordinal`);
     return rows;
   },
 });
@@ -222,25 +213,25 @@ async function insertTasks(
   tasks: readonly NewTask[],
   verdict: TaskRow['verdict'],
 ): Promise<number> {
-  const { rowCount } = await pool.query(
-    `insert into tasks (campaign_id, id, environment, split, evaluation_set, origin, goal, definition, features,
-       reference_actions, content_key, created_iteration, parent_task_id, parent_signal_id, relation, refill, verdict,
-       reason, grader, description, confidence, completion_criterion, context_id, epoch)
-     select $1::integer, t.id, t.environment, t.split,
-       case when t.split = 'held-out' then coalesce(t."evaluationSet", 'dev') end, t.origin, t.goal, t.definition, t.features,
-       t."referenceActions", t."contentKey", $2::smallint, t."parentTaskId", t."parentSignalId", t.relation,
-       coalesce(t.refill, 0)::smallint,
-       case when t.refusal is null then $5 else 'rejected' end, t.refusal, coalesce(t.grader, 'environment'),
-       t.description, t.confidence, t."completionCriterion", t."contextId", $3::integer
-     from jsonb_to_recordset($4::jsonb) as t (id text, environment text, split text, "evaluationSet" text, origin text, goal text,
-       definition jsonb, features jsonb, "referenceActions" jsonb, "contentKey" text, "parentTaskId" text,
-       "parentSignalId" text, relation text, refill integer, refusal text, grader text, description text, confidence real,
-       "completionCriterion" text, "contextId" text)
-     where exists (select from iterations i
-       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
-     on conflict do nothing`,
-    [key.campaignId, key.iteration, key.epoch, toJson(tasks), verdict],
-  );
+  const { rowCount } = await pool.query(sql`
+    insert into tasks (campaign_id, id, environment, split, evaluation_set, origin, goal, definition, features,
+      reference_actions, content_key, created_iteration, parent_task_id, parent_signal_id, relation, refill, verdict,
+      reason, grader, description, confidence, completion_criterion, context_id, epoch)
+    select ${key.campaignId}::integer, t.id, t.environment, t.split,
+      case when t.split = 'held-out' then coalesce(t."evaluationSet", 'dev') end, t.origin, t.goal, t.definition,
+        t.features,
+      t."referenceActions", t."contentKey", ${key.iteration}::smallint, t."parentTaskId", t."parentSignalId",
+      t.relation, coalesce(t.refill, 0)::smallint,
+      case when t.refusal is null then ${verdict} else 'rejected' end, t.refusal, coalesce(t.grader, 'environment'),
+      t.description, t.confidence, t."completionCriterion", t."contextId", ${key.epoch}::integer
+    from jsonb_to_recordset(${toJson(tasks)}::jsonb) as t (id text, environment text, split text,
+      "evaluationSet" text, origin text, goal text, definition jsonb, features jsonb, "referenceActions" jsonb,
+      "contentKey" text, "parentTaskId" text, "parentSignalId" text, relation text, refill integer, refusal text,
+      grader text, description text, confidence real, "completionCriterion" text, "contextId" text)
+    where exists (select from iterations i
+      where i.campaign_id = ${key.campaignId}::integer and i.number = ${key.iteration}::smallint
+        and i.epoch = ${key.epoch}::integer for share)
+    on conflict do nothing`);
   await assertEpoch(pool, key);
   return rowCount ?? 0;
 }

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { assertEpoch, type IterationKey } from '../database/epoch';
 import { listScenarioCompletion, type ScenarioCompletion } from './scenarios';
 import { listSetScores, type SetScore } from './set-scores';
+import { raw, sql } from '../database/sql';
 
 export type EvaluationRow = {
   iteration: number;
@@ -34,57 +35,38 @@ export const evaluationStore = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
   async save(key: IterationKey, e: NewEvaluation): Promise<EvaluationRow> {
-    const { rows } = await pool.query<EvaluationRow>(
-      `insert into evaluations (campaign_id, iteration, policy_id, incumbent_id, tasks, successes, success_low,
-         success_high, mean_reward, wins, losses, mcnemar_p, mean_difference, difference_low, difference_high, epoch,
-         evaluation_set)
-       select $1::integer, $2::smallint, $3, $4, $5::integer, $6::integer, $7::float8, $8::float8, $9::float8,
-         $10::integer, $11::integer, $12::float8, $13::float8, $14::float8, $15::float8, $16::integer, $17
-       from iterations i
-       where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $16::integer
-       for share
-       on conflict (campaign_id, iteration, policy_id, evaluation_set) do update set policy_id = excluded.policy_id
-       returning ${columns}`,
-      [
-        key.campaignId,
-        key.iteration,
-        e.policyId,
-        e.incumbentId,
-        e.tasks,
-        e.successes,
-        e.successLow,
-        e.successHigh,
-        e.meanReward,
-        e.wins,
-        e.losses,
-        e.mcnemarP,
-        e.meanDifference,
-        e.differenceLow,
-        e.differenceHigh,
-        key.epoch,
-        e.evaluationSet ?? 'dev',
-      ],
-    );
+    const { rows } = await pool.query<EvaluationRow>(sql`
+      insert into evaluations (campaign_id, iteration, policy_id, incumbent_id, tasks, successes, success_low,
+        success_high, mean_reward, wins, losses, mcnemar_p, mean_difference, difference_low, difference_high, epoch,
+        evaluation_set)
+      select ${key.campaignId}::integer, ${key.iteration}::smallint, ${e.policyId}, ${e.incumbentId},
+        ${e.tasks}::integer, ${e.successes}::integer, ${e.successLow}::float8, ${e.successHigh}::float8,
+        ${e.meanReward}::float8, ${e.wins}::integer, ${e.losses}::integer, ${e.mcnemarP}::float8,
+        ${e.meanDifference}::float8, ${e.differenceLow}::float8, ${e.differenceHigh}::float8, ${key.epoch}::integer,
+        ${e.evaluationSet ?? 'dev'}
+      from iterations i
+      where i.campaign_id = ${key.campaignId}::integer and i.number = ${key.iteration}::smallint
+        and i.epoch = ${key.epoch}::integer
+      for share
+      on conflict (campaign_id, iteration, policy_id, evaluation_set) do update set policy_id = excluded.policy_id
+      returning ${raw(columns)}`);
     await assertEpoch(pool, key);
     return rows[0]!;
   },
 
   /** Lists the evaluations on dev, which the promotion gate reads. */
   async list(campaignId: number): Promise<EvaluationRow[]> {
-    const { rows } = await pool.query<EvaluationRow>(
-      `select ${columns} from evaluations where campaign_id = $1::integer and evaluation_set = 'dev' order by iteration`,
-      [campaignId],
-    );
+    const { rows } = await pool.query<EvaluationRow>(sql`
+      select ${raw(columns)} from evaluations where campaign_id = ${campaignId}::integer and evaluation_set = 'dev'
+        order by iteration`);
     return rows;
   },
 
   /** Lists the evaluations on the other sets. Only reports may read them. */
   async listReported(campaignId: number): Promise<EvaluationRow[]> {
-    const { rows } = await pool.query<EvaluationRow>(
-      `select ${columns} from evaluations where campaign_id = $1::integer and evaluation_set <> 'dev'
-       order by iteration, evaluation_set <> 'test', evaluation_set`,
-      [campaignId],
-    );
+    const { rows } = await pool.query<EvaluationRow>(sql`
+      select ${raw(columns)} from evaluations where campaign_id = ${campaignId}::integer and evaluation_set <> 'dev'
+      order by iteration, evaluation_set <> 'test', evaluation_set`);
     return rows;
   },
 
@@ -96,25 +78,23 @@ export const evaluationStore = (pool: Pool) => ({
 
   /** Returns the mean reward of a policy's scored attempts at each task of dev, by task id. */
   async listDevRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {
-    const { rows } = await pool.query<{ taskId: string; reward: number }>(
-      `select task_id as "taskId", avg(reward order by attempt) as reward from trajectories
-       where campaign_id = $1::integer and policy_id = $2 and purpose = 'evaluation' and outcome = 'scored'
-       group by task_id order by task_id`,
-      [campaignId, policyId],
-    );
+    const { rows } = await pool.query<{ taskId: string; reward: number }>(sql`
+      select task_id as "taskId", avg(reward order by attempt) as reward from trajectories
+      where campaign_id = ${campaignId}::integer and policy_id = ${policyId} and purpose = 'evaluation'
+        and outcome = 'scored'
+      group by task_id order by task_id`);
     return new Map(rows.map(({ taskId, reward }) => [taskId, reward]));
   },
 
   /** Returns the mean reward of a policy's scored attempts at each task of a reported set. Only reports may read it. */
   async listReportedRewards(campaignId: number, policyId: string, evaluationSet: string): Promise<number[]> {
-    const { rows } = await pool.query<{ reward: number }>(
-      `select avg(t.reward order by t.attempt) as reward
-       from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
-       where t.campaign_id = $1::integer and t.policy_id = $2 and t.purpose = 'test' and t.outcome = 'scored'
-         and k.evaluation_set = $3
-       group by t.task_id order by t.task_id collate "C"`,
-      [campaignId, policyId, evaluationSet],
-    );
+    const { rows } = await pool.query<{ reward: number }>(sql`
+      select avg(t.reward order by t.attempt) as reward
+      from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+      where t.campaign_id = ${campaignId}::integer and t.policy_id = ${policyId} and t.purpose = 'test'
+        and t.outcome = 'scored'
+        and k.evaluation_set = ${evaluationSet}
+      group by t.task_id order by t.task_id collate "C"`);
     return rows.map(({ reward }) => reward);
   },
 });

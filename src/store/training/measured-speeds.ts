@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 /** Median of the newest jobs or phases, and the speeds between which four of five of them lie. */
 export type SpeedOfMany = { count: number; median: number; low: number; high: number };
 
-/** Parts of a spec that a campaign must equal, so that its speeds are those of this spec. */
+/** Parts of a spec that a campaign must equal, so that its speeds hold for this spec. */
 export type SpeedKey = { policy: object; compute: object; init: object; environment: string };
 
 /** Older ones say less of the machine as it is now. */

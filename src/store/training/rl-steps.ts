@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/errors';
 import { assertEpoch, assertJobEpoch, type IterationKey, type JobKey } from '../database/epoch';
+import { raw, sql } from '../database/sql';
 
 /** One step of an RL job: the batch of its update and the updated policy. */
 export type RlStepRow = {
@@ -24,41 +25,30 @@ export const rlStepStore = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
   async save(key: IterationKey, step: NewRlStep, trajectoryIds: readonly string[]): Promise<void> {
-    await pool.query(
-      `with step as (
-         insert into rl_steps (job_key, step, dataset_sha256, dataset_rows)
-         select $4, $5::smallint, $6, $7::integer
-         from iterations i
-         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer
-         for share
-         on conflict do nothing
-         returning job_key, step
-       ), before as (
-         select coalesce(max(ordinal), -1) as ordinal from training_examples
-         where campaign_id = $1::integer and job_key = $4
-       )
-       insert into training_examples (campaign_id, job_key, ordinal, step, trajectory_id)
-       select $1::integer, step.job_key, (before.ordinal + attempt.ordinal)::integer, step.step, attempt.id
-       from step, before, unnest($8::text[]) with ordinality as attempt (id, ordinal)`,
-      [
-        key.campaignId,
-        key.iteration,
-        key.epoch,
-        step.jobKey,
-        step.step,
-        step.datasetSha256,
-        step.datasetRows,
-        trajectoryIds,
-      ],
-    );
+    await pool.query(sql`
+      with step as (
+        insert into rl_steps (job_key, step, dataset_sha256, dataset_rows)
+        select ${step.jobKey}, ${step.step}::smallint, ${step.datasetSha256}, ${step.datasetRows}::integer
+        from iterations i
+        where i.campaign_id = ${key.campaignId}::integer and i.number = ${key.iteration}::smallint
+          and i.epoch = ${key.epoch}::integer
+        for share
+        on conflict do nothing
+        returning job_key, step
+      ), before as (
+        select coalesce(max(ordinal), -1) as ordinal from training_examples
+        where campaign_id = ${key.campaignId}::integer and job_key = ${step.jobKey}
+      )
+      insert into training_examples (campaign_id, job_key, ordinal, step, trajectory_id)
+      select ${key.campaignId}::integer, step.job_key, (before.ordinal + attempt.ordinal)::integer, step.step,
+        attempt.id
+      from step, before, unnest(${trajectoryIds}::text[]) with ordinality as attempt (id, ordinal)`);
     await assertEpoch(pool, key);
   },
 
   async find(jobKey: string, step: number): Promise<RlStepRow | undefined> {
-    const { rows } = await pool.query<RlStepRow>(
-      `select ${columns} from rl_steps where job_key = $1 and step = $2::smallint`,
-      [jobKey, step],
-    );
+    const { rows } = await pool.query<RlStepRow>(sql`
+      select ${raw(columns)} from rl_steps where job_key = ${jobKey} and step = ${step}::smallint`);
     return rows[0];
   },
 
@@ -80,27 +70,23 @@ export const rlStepStore = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
    */
   async finish(job: JobKey, step: number, policyId: string, metrics: Record<string, number>): Promise<void> {
-    await pool.query(
-      `update rl_steps s set policy_id = $3, metrics = $4::jsonb, finished_at = now()
-       where s.job_key = $1 and s.step = $2::smallint and s.policy_id is null
-         and exists (select from training_runs r
-           join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
-           where r.job_key = $1 and i.epoch = $5::integer for share of i)`,
-      [job.jobKey, step, policyId, metrics, job.epoch],
-    );
+    await pool.query(sql`
+      update rl_steps s set policy_id = ${policyId}, metrics = ${metrics}::jsonb, finished_at = now()
+      where s.job_key = ${job.jobKey} and s.step = ${step}::smallint and s.policy_id is null
+        and exists (select from training_runs r
+          join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+          where r.job_key = ${job.jobKey} and i.epoch = ${job.epoch}::integer for share of i)`);
     await assertJobEpoch(pool, job);
   },
 
   /** Lists the RL steps of a campaign in order. */
   async list(campaignId: number): Promise<(RlStepRow & { iteration: number })[]> {
-    const { rows } = await pool.query<RlStepRow & { iteration: number }>(
-      `select r.iteration, s.job_key as "jobKey", s.step, s.dataset_sha256 as "datasetSha256",
-         s.dataset_rows as "datasetRows", s.policy_id as "policyId", s.metrics
-       from rl_steps s join training_runs r on r.job_key = s.job_key
-       where r.campaign_id = $1::integer
-       order by r.iteration, s.job_key, s.step`,
-      [campaignId],
-    );
+    const { rows } = await pool.query<RlStepRow & { iteration: number }>(sql`
+      select r.iteration, s.job_key as "jobKey", s.step, s.dataset_sha256 as "datasetSha256",
+        s.dataset_rows as "datasetRows", s.policy_id as "policyId", s.metrics
+      from rl_steps s join training_runs r on r.job_key = s.job_key
+      where r.campaign_id = ${campaignId}::integer
+      order by r.iteration, s.job_key, s.step`);
     return rows;
   },
 });

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { sql } from '../database/sql';
 
 /** Scenario goal completion of a policy (AppWorld, arXiv:2407.18901): scenarios in which it solved every task. */
 export type ScenarioCompletion = { policyId: string; evaluationSet: string; scenarios: number; completed: number };
@@ -11,28 +12,28 @@ export async function listScenarioCompletion(
   client: pg.ClientBase | pg.Pool,
   campaignId: number,
 ): Promise<ScenarioCompletion[]> {
-  const { rows } = await client.query<ScenarioCompletion>(
-    `with evaluated as (
-       select policy_id, evaluation_set, min(iteration) as iteration from evaluations where campaign_id = $1::int
-        group by policy_id, evaluation_set),
-     rewards as (
-       select policy_id, task_id, avg(reward) as reward
-         from trajectories
-        where campaign_id = $1::int and purpose in ('evaluation', 'test') and outcome = 'scored'
-        group by policy_id, task_id),
-     scenarios as (
-       select e.policy_id, e.evaluation_set, e.iteration, k.features ->> 'scenario' as scenario,
-              bool_and(coalesce(r.reward, 0) >= 1) as completed
-         from evaluated e
-         join tasks k on k.campaign_id = $1::int and k.evaluation_set = e.evaluation_set and k.features ? 'scenario'
-         left join rewards r on r.policy_id = e.policy_id and r.task_id = k.id
-        group by e.policy_id, e.evaluation_set, e.iteration, scenario)
-     select policy_id as "policyId", evaluation_set as "evaluationSet", count(*)::int as scenarios,
-            count(*) filter (where completed)::int as completed
-       from scenarios
-      group by policy_id, evaluation_set, iteration
-      order by iteration, policy_id collate "C", evaluation_set collate "C"`,
-    [campaignId],
-  );
+  const { rows } = await client.query<ScenarioCompletion>(sql`
+    with evaluated as (
+      select policy_id, evaluation_set, min(iteration) as iteration from evaluations
+        where campaign_id = ${campaignId}::int
+       group by policy_id, evaluation_set),
+    rewards as (
+      select policy_id, task_id, avg(reward) as reward
+        from trajectories
+       where campaign_id = ${campaignId}::int and purpose in ('evaluation', 'test') and outcome = 'scored'
+       group by policy_id, task_id),
+    scenarios as (
+      select e.policy_id, e.evaluation_set, e.iteration, k.features ->> 'scenario' as scenario,
+             bool_and(coalesce(r.reward, 0) >= 1) as completed
+        from evaluated e
+        join tasks k on k.campaign_id = ${campaignId}::int and k.evaluation_set = e.evaluation_set
+          and k.features ? 'scenario'
+        left join rewards r on r.policy_id = e.policy_id and r.task_id = k.id
+       group by e.policy_id, e.evaluation_set, e.iteration, scenario)
+    select policy_id as "policyId", evaluation_set as "evaluationSet", count(*)::int as scenarios,
+           count(*) filter (where completed)::int as completed
+      from scenarios
+     group by policy_id, evaluation_set, iteration
+     order by iteration, policy_id collate "C", evaluation_set collate "C"`);
   return rows;
 }

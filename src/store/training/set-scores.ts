@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { trainedTasks } from './trained-tasks';
+import { raw, sql } from '../database/sql';
 
 /** Score of a policy on an evaluation set, or on the tasks of a set with one value of a feature. */
 export type SetScore = {
@@ -29,42 +30,43 @@ export const trainedOn = 'trained on';
  * because it reads the test set.
  */
 export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId: number): Promise<SetScore[]> {
-  const { rows } = await client.query<SetScore>(
-    `with evaluated as (
-       select policy_id, evaluation_set, min(iteration) as iteration from evaluations where campaign_id = $1::int
-        group by policy_id, evaluation_set),
-     trained as (${trainedTasks}),
-     rewards as (
-       select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward,
-              (e.policy_id, k.environment, k.content_key) in (select * from trained) as trained
-         from evaluated e
-         join trajectories t on t.campaign_id = $1::int and t.policy_id = e.policy_id and t.outcome = 'scored'
-          and t.purpose = case e.evaluation_set when 'dev' then 'evaluation' else 'test' end
-         join tasks k on k.campaign_id = $1::int and k.id = t.task_id and k.evaluation_set = e.evaluation_set
-        group by e.iteration, e.policy_id, e.evaluation_set, k.id, k.features, k.content_key, k.environment),
-     groups as (
-       select k.evaluation_set, f.key
-         from tasks k, jsonb_each(k.features) f
-        where k.campaign_id = $1::int and k.evaluation_set is not null and jsonb_typeof(f.value) = 'string'
-          and f.key <> 'scenario'
-        group by k.evaluation_set, f.key
-       having count(distinct f.value) between 2 and ${maxValues}),
-     labelled as (
-       select *, null as feature, null as value from rewards
-       union all
-       select r.*, g.key, r.features ->> g.key from rewards r join groups g using (evaluation_set)
-       union all
-       select r.*, '${trainedOn}', case when trained then 'yes' else 'no' end from rewards r
-        where (policy_id, evaluation_set) in (select policy_id, evaluation_set from rewards where trained))
-     select iteration, policy_id as "policyId", evaluation_set as "evaluationSet", feature, value,
-            count(*)::int as tasks, (count(*) filter (where reward >= 1))::int as successes, -- isSuccess
-            avg(reward)::float8 as "meanReward", stddev_samp(reward)::float8 as "rewardDeviation"
-       from labelled
-      where feature is null or value is not null
-      group by iteration, policy_id, evaluation_set, feature, value
-      order by evaluation_set <> 'dev', evaluation_set <> 'test', evaluation_set collate "C",
-               feature collate "C" nulls first, value collate "C", iteration, policy_id collate "C"`,
-    [campaignId],
-  );
+  const { rows } = await client.query<SetScore>(sql`
+    with evaluated as (
+      select policy_id, evaluation_set, min(iteration) as iteration from evaluations
+        where campaign_id = ${campaignId}::int
+       group by policy_id, evaluation_set),
+    trained as (${raw(trainedTasks)}),
+    rewards as (
+      select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward,
+             (e.policy_id, k.environment, k.content_key) in (select * from trained) as trained
+        from evaluated e
+        join trajectories t on t.campaign_id = ${campaignId}::int and t.policy_id = e.policy_id
+          and t.outcome = 'scored'
+         and t.purpose = case e.evaluation_set when 'dev' then 'evaluation' else 'test' end
+        join tasks k on k.campaign_id = ${campaignId}::int and k.id = t.task_id
+          and k.evaluation_set = e.evaluation_set
+       group by e.iteration, e.policy_id, e.evaluation_set, k.id, k.features, k.content_key, k.environment),
+    groups as (
+      select k.evaluation_set, f.key
+        from tasks k, jsonb_each(k.features) f
+       where k.campaign_id = ${campaignId}::int and k.evaluation_set is not null and jsonb_typeof(f.value) = 'string'
+         and f.key <> 'scenario'
+       group by k.evaluation_set, f.key
+      having count(distinct f.value) between 2 and ${raw(maxValues)}),
+    labelled as (
+      select *, null as feature, null as value from rewards
+      union all
+      select r.*, g.key, r.features ->> g.key from rewards r join groups g using (evaluation_set)
+      union all
+      select r.*, '${raw(trainedOn)}', case when trained then 'yes' else 'no' end from rewards r
+       where (policy_id, evaluation_set) in (select policy_id, evaluation_set from rewards where trained))
+    select iteration, policy_id as "policyId", evaluation_set as "evaluationSet", feature, value,
+           count(*)::int as tasks, (count(*) filter (where reward >= 1))::int as successes, -- isSuccess
+           avg(reward)::float8 as "meanReward", stddev_samp(reward)::float8 as "rewardDeviation"
+      from labelled
+     where feature is null or value is not null
+     group by iteration, policy_id, evaluation_set, feature, value
+     order by evaluation_set <> 'dev', evaluation_set <> 'test', evaluation_set collate "C",
+              feature collate "C" nulls first, value collate "C", iteration, policy_id collate "C"`);
   return rows;
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { assertJobEpoch, type JobKey } from '../database/epoch';
+import { sql } from '../database/sql';
 
 /** Numbers by the trainer's names (trainer/README.md), `step` among them. */
 export type ProgressFacts = Readonly<Record<string, number>>;
@@ -16,15 +17,14 @@ export const trainingProgressStore = (pool: Pool) => ({
    */
   async save(job: JobKey, updates: readonly ProgressFacts[]): Promise<void> {
     if (updates.length === 0) return;
-    await pool.query(
-      `insert into training_progress (job_key, step, facts)
-       select $1, (update ->> 'step')::integer, update - 'step' from jsonb_array_elements($2::jsonb) as update
-       where exists (select from training_runs r
-         join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
-         where r.job_key = $1 and i.epoch = $3::integer for share of i)
-       on conflict do nothing`,
-      [job.jobKey, JSON.stringify(updates), job.epoch],
-    );
+    await pool.query(sql`
+      insert into training_progress (job_key, step, facts)
+      select ${job.jobKey}, (update ->> 'step')::integer, update - 'step'
+        from jsonb_array_elements(${JSON.stringify(updates)}::jsonb) as update
+      where exists (select from training_runs r
+        join iterations i on i.campaign_id = r.campaign_id and i.number = r.iteration
+        where r.job_key = ${job.jobKey} and i.epoch = ${job.epoch}::integer for share of i)
+      on conflict do nothing`);
     await assertJobEpoch(pool, job);
   },
 
@@ -39,16 +39,14 @@ export const trainingProgressStore = (pool: Pool) => ({
 
   /** Lists the running jobs of a campaign that have a stored update. */
   async listRunning(campaignId: number): Promise<RunningJob[]> {
-    const { rows } = await pool.query<RunningJob>(
-      `select r.job_key as "jobKey", r.role, r.method, newest.step, newest.facts
-       from training_runs r
-       cross join lateral (
-         select step, facts from training_progress p where p.job_key = r.job_key order by step desc limit 1
-       ) as newest
-       where r.campaign_id = $1::integer and r.status = 'submitted'
-       order by r.submitted_at, r.job_key`,
-      [campaignId],
-    );
+    const { rows } = await pool.query<RunningJob>(sql`
+      select r.job_key as "jobKey", r.role, r.method, newest.step, newest.facts
+      from training_runs r
+      cross join lateral (
+        select step, facts from training_progress p where p.job_key = r.job_key order by step desc limit 1
+      ) as newest
+      where r.campaign_id = ${campaignId}::integer and r.status = 'submitted'
+      order by r.submitted_at, r.job_key`);
     return rows;
   },
 });

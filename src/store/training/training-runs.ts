@@ -3,6 +3,7 @@ import { DomainError } from '../../domain/errors';
 import type { TrainerState, TrainingMethod } from '../../training/contract/training-backend';
 import { assertEpoch, assertJobEpoch, jobEpochError, type IterationKey, type JobKey } from '../database/epoch';
 import type { PolicyRole } from './policies';
+import { raw, sql } from '../database/sql';
 
 export type TrainingRunRow = {
   jobKey: string;
@@ -11,9 +12,9 @@ export type TrainingRunRow = {
   role: PolicyRole;
   method: TrainingMethod;
   basePolicy: string | null;
-  /** Reference policy of the KL term; null: the base. */
+  /** Reference policy of the KL term, by default the base policy. */
   referencePolicy: string | null;
-  /** Count of steps of an RL job, which gets a dataset per step; null: the run has one dataset. */
+  /** Count of steps of an RL job, which gets a dataset per step. Other runs have one dataset. */
   steps: number | null;
   datasetSha256: string | null;
   datasetUri: string | null;
@@ -25,9 +26,9 @@ export type TrainingRunRow = {
   finalState: TrainerState | null;
   /** GPUs of the job, multiplied by its seconds in the ledger. */
   gpus: number;
-  /** Hash of everything that determines the policy; null: no other campaign finds it. */
+  /** Hash of everything that determines the policy. Other campaigns reuse the policy only if it has one. */
   contentKey: string | null;
-  /** Key of the equal job that trained the policy; null: this job trained it. */
+  /** Key of the equal job that trained the policy, unless this job trained it. */
   reusedFrom: string | null;
   status: 'submitted' | 'succeeded' | 'failed';
   policyId: string | null;
@@ -56,52 +57,35 @@ export const trainingRunStore = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
   async save(key: IterationKey, run: NewTrainingRun, examples: readonly TrainingExample[]): Promise<TrainingRunRow> {
-    await pool.query(
-      `with run as (
-         insert into training_runs (job_key, campaign_id, iteration, epoch, role, method, base_policy, dataset_sha256,
-           dataset_uri, dataset_rows, settings, seed, backend, reference_policy, steps, initial_state, gpus, content_key)
-         select $1, $2::integer, $3::smallint, $4::integer, $5, $6, $7, $8, $9, $10::integer, $11::jsonb, $12::bigint,
-           $13, $15, $16::smallint, $17::jsonb, $18::smallint, $19
-         from iterations i
-         where i.campaign_id = $2::integer and i.number = $3::smallint and i.epoch = $4::integer
-         for share
-         on conflict do nothing
-         returning campaign_id, job_key
-       )
-       insert into training_examples (campaign_id, job_key, ordinal, trajectory_id, pair_id)
-       select run.campaign_id, run.job_key, (e.ordinal - 1)::integer, e."trajectoryId", e."pairId"
-       from run, rows from (jsonb_to_recordset($14::jsonb) as ("trajectoryId" text, "pairId" text))
-         with ordinality as e ("trajectoryId", "pairId", ordinal)`,
-      [
-        run.jobKey,
-        key.campaignId,
-        key.iteration,
-        key.epoch,
-        run.role,
-        run.method,
-        run.basePolicy,
-        run.datasetSha256,
-        run.datasetUri,
-        run.datasetRows,
-        run.settings,
-        run.seed,
-        run.backend,
-        JSON.stringify(examples),
-        run.referencePolicy ?? null,
-        run.steps ?? null,
-        run.initialState ?? null,
-        run.gpus ?? 0,
-        run.contentKey ?? null,
-      ],
-    );
+    await pool.query(sql`
+      with run as (
+        insert into training_runs (job_key, campaign_id, iteration, epoch, role, method, base_policy, dataset_sha256,
+          dataset_uri, dataset_rows, settings, seed, backend, reference_policy, steps, initial_state, gpus,
+          content_key)
+        select ${run.jobKey}, ${key.campaignId}::integer, ${key.iteration}::smallint, ${key.epoch}::integer,
+          ${run.role}, ${run.method}, ${run.basePolicy}, ${run.datasetSha256}, ${run.datasetUri},
+          ${run.datasetRows}::integer, ${run.settings}::jsonb, ${run.seed}::bigint, ${run.backend},
+          ${run.referencePolicy ?? null}, ${run.steps ?? null}::smallint, ${run.initialState ?? null}::jsonb,
+          ${run.gpus ?? 0}::smallint, ${run.contentKey ?? null}
+        from iterations i
+        where i.campaign_id = ${key.campaignId}::integer and i.number = ${key.iteration}::smallint
+          and i.epoch = ${key.epoch}::integer
+        for share
+        on conflict do nothing
+        returning campaign_id, job_key
+      )
+      insert into training_examples (campaign_id, job_key, ordinal, trajectory_id, pair_id)
+      select run.campaign_id, run.job_key, (e.ordinal - 1)::integer, e."trajectoryId", e."pairId"
+      from run, rows from (jsonb_to_recordset(${JSON.stringify(examples)}::jsonb) as ("trajectoryId" text,
+        "pairId" text))
+        with ordinality as e ("trajectoryId", "pairId", ordinal)`);
     await assertEpoch(pool, key);
     return this.get(run.jobKey);
   },
 
   async find(jobKey: string): Promise<TrainingRunRow | undefined> {
-    const { rows } = await pool.query<TrainingRunRow>(`select ${columns} from training_runs where job_key = $1`, [
-      jobKey,
-    ]);
+    const { rows } = await pool.query<TrainingRunRow>(sql`
+      select ${raw(columns)} from training_runs where job_key = ${jobKey}`);
     return rows[0];
   },
 
@@ -118,25 +102,17 @@ export const trainingRunStore = (pool: Pool) => ({
     policyId: string,
     spent: { tokens: number; seconds: number; updates?: number; finalState?: TrainerState | null; truncation?: object },
   ): Promise<{ campaignId: number }> {
-    const { rows } = await pool.query<{ campaignId: number }>(
-      `update training_runs r
-       set status = 'succeeded', policy_id = $2, tokens = $3::bigint, seconds = $4::float8, failure = null,
-         final_state = $5::jsonb, truncation = $6::jsonb, updates = $8::integer, finished_at = coalesce(finished_at, now())
-       where r.job_key = $1
-         and exists (select from iterations i
-           where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $7::integer for share)
-       returning campaign_id as "campaignId"`,
-      [
-        job.jobKey,
-        policyId,
-        Math.round(spent.tokens),
-        spent.seconds,
-        spent.finalState ?? null,
-        spent.truncation ?? null,
-        job.epoch,
-        spent.updates ?? null,
-      ],
-    );
+    const { rows } = await pool.query<{ campaignId: number }>(sql`
+      update training_runs r
+      set status = 'succeeded', policy_id = ${policyId}, tokens = ${Math.round(spent.tokens)}::bigint,
+        seconds = ${spent.seconds}::float8, failure = null, final_state = ${spent.finalState ?? null}::jsonb,
+        truncation = ${spent.truncation ?? null}::jsonb, updates = ${spent.updates ?? null}::integer,
+        finished_at = coalesce(finished_at, now())
+      where r.job_key = ${job.jobKey}
+        and exists (select from iterations i
+          where i.campaign_id = r.campaign_id and i.number = r.iteration
+            and i.epoch = ${job.epoch}::integer for share)
+      returning campaign_id as "campaignId"`);
     if (!rows[0]) throw await jobEpochError(pool, job);
     return rows[0];
   },
@@ -147,13 +123,12 @@ export const trainingRunStore = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch` when a later run owns the job's iteration
    */
   async fail(job: JobKey, failure: { type: string; message: string }): Promise<void> {
-    await pool.query(
-      `update training_runs r set status = 'failed', failure = $2::jsonb
-       where r.job_key = $1 and r.status <> 'succeeded'
-         and exists (select from iterations i
-           where i.campaign_id = r.campaign_id and i.number = r.iteration and i.epoch = $3::integer for share)`,
-      [job.jobKey, failure, job.epoch],
-    );
+    await pool.query(sql`
+      update training_runs r set status = 'failed', failure = ${failure}::jsonb
+      where r.job_key = ${job.jobKey} and r.status <> 'succeeded'
+        and exists (select from iterations i
+          where i.campaign_id = r.campaign_id and i.number = r.iteration
+            and i.epoch = ${job.epoch}::integer for share)`);
     await assertJobEpoch(pool, job);
   },
 });

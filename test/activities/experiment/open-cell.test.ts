@@ -15,7 +15,7 @@ afterAll(() => database?.drop());
 
 const base = { environment: { name: 'intercode-sql' }, recipe: 'combined', iterations: 1 };
 
-/** Activities with a stored experiment; `conditionalPower` is that of every analysis. */
+/** Activities with a stored experiment; every analysis has this `conditionalPower`. */
 async function experimentWith(name: string, changes: Partial<Experiment> = {}, conditionalPower: number | null = null) {
   const resolved = { ...twoArms({ name, looks: [1, 2], concurrency: 1 }, base, base), ...changes };
   const experimentId = await insertFrozen(database.pool, resolved);

@@ -174,7 +174,7 @@ async function expectOne(key: IterationKey, { phase, rewards }: Case, incumbent:
   }
 }
 
-/** Of two equal candidates either may be admitted: their order is that of a hash. */
+/** Of two equal candidates either may be admitted, because a hash decides their order. */
 function expectVerdicts([first, ...equal]: string[], [reward, ...others]: Case['rewards']): void {
   expect(first).toBe(verdictOf(reward!));
   if (others.length === 2 && others.every((other) => other === 1))

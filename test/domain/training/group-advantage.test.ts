@@ -3,7 +3,7 @@ import { defaultBoundarySettings, detectBoundary } from '../../../src/domain/sig
 import { groupAdvantages } from '../../../src/domain/training/group-advantage';
 import { groupOf } from '../rollout/attempts';
 
-/** Rewards on a grid, like those of environments: different rewards differ by more than the formula's 1e-6. */
+/** Rewards on a grid, as environments return: different rewards differ by more than the formula's 1e-6. */
 const rewards = fc.array(
   fc.integer({ min: 0, max: 100 }).map((n) => n / 100),
   { minLength: 1, maxLength: 16 },

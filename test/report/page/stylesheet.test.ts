@@ -5,7 +5,7 @@ import { expectedReport } from '../expected-report';
 
 const page = renderReport(expectedReport(campaignRows()));
 
-/** The colour variables of each scheme: the dark one replaces those of the light one. */
+/** The colour variables of each scheme: the dark scheme replaces every variable of the light one. */
 const schemes = ((): [string, Map<string, string>][] => {
   const [light, dark] = [...stylesheet.matchAll(/:root \{([^}]*)\}/g)].map(([, text]) => colours(text!));
   return [

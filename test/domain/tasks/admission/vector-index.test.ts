@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { toUnit } from '../../../../src/domain/tasks/admission/sentence-encoder';
 import { createVectorIndex, largest, meanOfLargest } from '../../../../src/domain/tasks/admission/vector-index';
 
-/** Sparse and dense vectors, like those of the two encoders. */
+/** Sparse and dense vectors, as the two encoders return. */
 const anyVector = fc
   .array(fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.double({ min: -1, max: 1, noNaN: true })), {
     minLength: 9,
