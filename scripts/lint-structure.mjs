@@ -1,7 +1,7 @@
 // Checks the structure of src/: no folder has more than 30 files, and imports between folders and between files form no
 // circle. In Python, imports between packages and between files form no circle either. Imports inside of functions and of
-// types alone count. Checks also that each row of the threat table in docs/security.md has tests, and that these exist.
-// Reads the repository, or the folder that is given as argument.
+// types alone count. Checks also that each row of the threat table in docs/security.md has tests, and that these exist,
+// and that docs/ has no page that a report command generates. Reads the repository, or the folder that is given as argument.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +20,7 @@ const problems = [
   ...circles('packages', pythonArrows, packageOf),
   ...circles('files', pythonArrows, (file) => file),
   ...threatsWithoutTests(),
+  ...generatedPages(),
 ];
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.exitCode = problems.length > 0 ? 1 : 0;
@@ -138,4 +139,12 @@ function threatsWithoutTests() {
     });
   });
   return [...missing, ...unknown].map((problem) => `docs/security.md: ${problem}`);
+}
+
+/** A page is generated again from its table, and every version of it would stay in each clone. */
+function generatedPages() {
+  const pages = filesIn(path.join(root, 'docs'), '.html');
+  return pages.map(
+    (page) => `${nameOf(page)}: found a generated page in docs/, expected the table that it is made from`,
+  );
 }

@@ -48,3 +48,12 @@ test('two folders that import each other are a circle, also through different fi
   write('src/a/two.ts', '');
   expect(lint().problems).toMatch(/^circle of folders src\/a, src\/b:/);
 });
+
+test('a generated page in docs/ is refused', () => {
+  write('src/a/one.ts', '');
+  write('docs/experiments/toy/report.html', '<!doctype html>');
+  expect(lint()).toMatchObject({
+    status: 1,
+    problems: expect.stringMatching(/^docs\/experiments\/toy\/report\.html: found a generated page in docs\//),
+  });
+});

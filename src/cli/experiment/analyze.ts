@@ -10,6 +10,8 @@ import { analysisJson, analysisText } from './analysis-text';
 
 type Flags = { at?: number; table?: string; exploratory?: true; json?: true };
 
+export type AnalyzedFlags = Pick<Flags, 'at' | 'table' | 'exploratory'>;
+
 /** `coevolve experiment analyze [name]` */
 export function addAnalyze(group: Command): void {
   group
@@ -17,7 +19,7 @@ export function addAnalyze(group: Command): void {
     .description('test the contrasts at a declared look; print the verdicts')
     .option('--at <seeds>', 'declared look in seeds (default: largest complete)', seedCount)
     .option('--exploratory', 'show completeness and effort at any look, no differences')
-    .option('--table <file>', 'analyse an exported .jsonl table, without a database')
+    .option('--table <file>', 'analyse an exported table (.jsonl, .gz, .br), without a database')
     .option('--json', 'print the analysis as JSON')
     .action(async (name: string | undefined, flags: Flags) => {
       const report = await analyzed(name, flags);
@@ -25,7 +27,12 @@ export function addAnalyze(group: Command): void {
     });
 }
 
-async function analyzed(name: string | undefined, flags: Flags): Promise<ExperimentReport> {
+/**
+ * Analyses an experiment of the database, or an exported table without one.
+ *
+ * @throws UsageError unless one of both is given
+ */
+export async function analyzed(name: string | undefined, flags: AnalyzedFlags): Promise<ExperimentReport> {
   const { table, at = null, exploratory = false } = flags;
   if (table !== undefined && name !== undefined)
     throw new UsageError(`name: found "${name}" beside --table, expected one of both; leave the name out`);

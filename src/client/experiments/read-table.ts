@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { z } from 'zod';
 import { describeIssue } from '../../input/describe-issue';
 import { UsageError } from '../../errors/errors';
@@ -13,8 +14,13 @@ import { cellLine, experimentLine, scoreLine } from './table-lines';
 /** More rows than 80 cells with 13 checkpoints of 1,000 tasks. */
 const maxLines = 2_000_000;
 
+const unpackers = new Map([
+  ['.gz', createGunzip],
+  ['.br', createBrotliDecompress],
+]);
+
 /**
- * Reads an exported table: the experiment, its cells, its scores. A file `.gz` is unpacked.
+ * Reads an exported table: the experiment, its cells, its scores. A file `.gz` or `.br` is unpacked.
  *
  * @throws UsageError with the line, the field, the value found and the value expected
  */
@@ -40,7 +46,8 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   try {
     const bytes = createReadStream(file);
     // The reader below gets an error of either stream.
-    const input = file.endsWith('.gz') ? pipeline(bytes, createGunzip(), () => undefined) : bytes;
+    const unpack = unpackers.get(path.extname(file));
+    const input = unpack ? pipeline(bytes, unpack(), () => undefined) : bytes;
     for await (const line of createInterface({ input, crlfDelay: Infinity })) if (line.trim() !== '') yield line;
   } catch (error) {
     throw new UsageError(`${file}: cannot be read (${error instanceof Error ? error.message : String(error)})`);

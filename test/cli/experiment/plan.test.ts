@@ -48,7 +48,7 @@ test('a plan says which difference of the primary contrast every look finds', as
   await expect(planDetectable(config, { ...experiment, analysis: metric }, 500)).resolves.toBeNull();
 });
 
-const published = (name: string): string => path.resolve(smoke, `../../../docs/experiments/${name}/cells.jsonl.gz`);
+const published = (name: string): string => path.resolve(smoke, `../../../docs/experiments/archives/${name}.jsonl.br`);
 
 test('the deviation of an earlier experiment replaces the prior; without one its table is refused', async () => {
   const experiment = await readExperiment(path.resolve(smoke, '../signals-sql.yaml'));

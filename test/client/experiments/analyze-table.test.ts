@@ -46,21 +46,23 @@ test.each([
   ['signals-sql', 'signals against random: worse', 8, 500], // significant, and shown to be smaller than the margin
   ['weak-region', 'signals against blind: equivalent', 8, 236], // in the region
 ])('the published table of the experiment %s gives its published verdict', async (name, verdict, seeds, tasks) => {
-  const published = path.join(config.projectRoot, 'docs/experiments', name);
-  const { analysis, inputHash, record } = await analyzeTable(config, path.join(published, 'cells.jsonl.gz'), null);
+  const published = path.join(config.projectRoot, 'docs/experiments');
+  const archive = path.join(published, 'archives', `${name}.jsonl.br`);
+  const { analysis, inputHash, record } = await analyzeTable(config, archive, null);
   const primary = analysis.contrasts.find(({ kind }) => kind === 'primary')!;
   expect(verdictSentence(record.experiment, analysis, primary)).toMatch(
     new RegExp(`^${verdict}, .*, ${seeds} seeds, ${tasks} tasks.*; equivalence within 5 (not )?shown$`),
   );
-  expect(readFileSync(path.join(published, 'README.md'), 'utf8')).toContain(inputHash);
+  expect(readFileSync(path.join(published, name, 'README.md'), 'utf8')).toContain(inputHash);
 });
 
-test('a damaged compressed table is refused with its name', async () => {
-  const file = path.join(folder, 'damaged.jsonl.gz');
-  writeFileSync(file, 'no gzip');
-  await expect(analyzeTable(config, file, null)).rejects.toThrow(
-    /damaged\.jsonl\.gz: cannot be read .*incorrect header check/,
-  );
+test.each([
+  ['damaged.jsonl.gz', /damaged\.jsonl\.gz: cannot be read .*incorrect header check/],
+  ['damaged.jsonl.br', /damaged\.jsonl\.br: cannot be read .*Decompression failed/],
+])('the damaged compressed table %s is refused with its name', async (name, message) => {
+  const file = path.join(folder, name);
+  writeFileSync(file, 'not packed');
+  await expect(analyzeTable(config, file, null)).rejects.toThrow(message);
 });
 
 test('an arm against itself is equivalent', async () => {

@@ -33,7 +33,7 @@ test.each([
 ])(
   'the file of the published experiment %s is the one that was frozen, so its table can be imported and its cells rerun',
   async (name) => {
-    const published = await readTable(`${root}/docs/experiments/${name}/cells.jsonl.gz`);
+    const published = await readTable(`${root}/docs/experiments/archives/${name}.jsonl.br`);
     expect(isSameExperiment(published.experiment, await fileOf(name))).toBe(true);
   },
 );
