@@ -14,6 +14,9 @@ const rounding = 1e-9;
  *
  *   p = #{s in {-1, 1}^n: |sum s_j d_j| >= |sum d_j|} / 2^n,   or (hits + 1) / (draws + 1) with drawn signs
  *
+ * The sign-flip test of `coevolve_statistics` is another one: its differences are some seeds, these are hundreds of tasks,
+ * and its process takes too long to start for an evaluation (docs/decisions/0057).
+ *
  * Source: Fisher, The Design of Experiments (1935), section 21; the drawn form: Phipson and Smyth, Statistical Applications
  * in Genetics and Molecular Biology 9 (2010).
  *
@@ -45,7 +48,8 @@ function enumerated(magnitudes: readonly number[], observed: number): number {
 
 /**
  * Adjusts p values for the number of tests, so that the probability of any false rejection stays below the level; null
- * stands for a test that was not made and does not count.
+ * stands for a test that was not made and does not count. In `coevolve_statistics` it counts: there a contrast without a
+ * p value keeps its place in the family (docs/decisions/0057).
  *
  *   p'_(i) = max over k <= i of min(1, (K - k + 1) p_(k)),   p_(1) <= ... <= p_(K)
  *

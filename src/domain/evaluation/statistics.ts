@@ -26,6 +26,9 @@ export function mean(values: readonly number[]): number {
 /**
  * Wilson score interval of a success rate: inside [0, 1], also at 0 of n and n of n; [0, 1] for n = 0.
  *
+ * `coevolve_statistics` has this interval and McNemar's test too, for experiments. A campaign does not call it: a start of
+ * that process takes 1.7 s of processor time, and an evaluation of the quickstart 3 to 5 s (docs/decisions/0057).
+ *
  * Source: Wilson, JASA 22 (1927).
  *
  * @throws DomainError `InvalidSampleSize` unless 0 <= successes <= n are integers; `InvalidConfidence`
