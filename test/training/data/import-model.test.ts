@@ -18,14 +18,14 @@ const tinyModel = `
 import sys
 from pathlib import Path
 from transformers import LlamaConfig, LlamaForCausalLM
-from coevolve_trainer.chat.formats import FORMATS
+from coevolve_trainer.chat.template_renderer import named_templates
 from coevolve_trainer.chat.tokenizer import train_tokenizer
 folder = Path(sys.argv[1])
 tokenizer = train_tokenizer(["How many?"], vocabulary_size=300)
 shape = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1)
 LlamaForCausalLM(LlamaConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).save_pretrained(folder)
 (folder / "tokenizer.json").write_text(tokenizer.to_str())
-(folder / "chat_template.jinja").write_text(FORMATS["smollm2"].template)
+(folder / "chat_template.jinja").write_text(named_templates()["smollm2"])
 `;
 
 test('a transformers folder is imported once, and an import under a name that is taken leaves no file', async () => {

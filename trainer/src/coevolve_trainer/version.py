@@ -10,11 +10,11 @@ from pathlib import Path
 
 
 def trainer_version() -> str:
-    """Returns the sha256 of the trainer's code, the versions of packages and Python, and the CPU's model."""
+    """Returns the sha256 of code and templates, the versions of packages and Python, and the CPU's model."""
     parts = [sys.version, platform.machine(), _cpu_model()]
     parts += sorted(f"{found.metadata['Name']}=={found.version}" for found in distributions())
     code = Path(__file__).parent
-    for file in sorted(code.rglob("*.py")):
+    for file in sorted((*code.rglob("*.py"), *code.rglob("*.jinja"))):
         parts += [file.relative_to(code).as_posix(), hashlib.sha256(file.read_bytes()).hexdigest()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

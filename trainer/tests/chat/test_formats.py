@@ -11,7 +11,8 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from coevolve_trainer.chat.encoder import ChatEncoder, Message
-from coevolve_trainer.chat.formats import FORMATS
+from coevolve_trainer.chat.named_formats import named_format
+from coevolve_trainer.chat.template_renderer import named_templates
 from vocabularies import package_file, smollm2_fields, vocabulary
 
 FAMILIES = {  # format: vocabulary and the vendor's template
@@ -70,7 +71,8 @@ def conversations(
 
 @cache
 def encoder(family: str) -> ChatEncoder:
-    return ChatEncoder(encoder_tokenizer(FAMILIES[family][0]), FORMATS[family])
+    tokenizer = encoder_tokenizer(FAMILIES[family][0])
+    return ChatEncoder(tokenizer, named_format(family, tokenizer))
 
 
 @cache
@@ -141,7 +143,7 @@ def test_our_template_renders_the_encoders_ids_and_mask(family: str, messages: l
     # no token for some control characters: then transformers masks nothing
     actions = [m["content"] for m in messages if m["role"] == "assistant" and m["content"]]
     assume(all(encoder(family).tokenizer.encode(text[0]).ids for text in actions))
-    template = FORMATS[family].template
+    template = named_templates()[family]
     whole = apply_template(template, family, messages, return_assistant_tokens_mask=True)
     ids, mask, _ = encoder(family).segment(messages)
     assert ids == whole["input_ids"]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_formats import FAMILIES, apply_template, contents, encoder_tokenizer, trim_if_llama, vendor_template
 
-from coevolve_trainer.chat.detect_format import renders_tools
+from coevolve_trainer.chat.choose_format import renders_tools
 from coevolve_trainer.chat.encoder import ChatEncoder, Message, Tool
-from coevolve_trainer.chat.formats import FORMATS
+from coevolve_trainer.chat.named_formats import named_format
 from coevolve_trainer.data.dataset import read_dataset
 from coevolve_trainer.failures import JobFailure
 from job_folder import write_rows
@@ -39,7 +39,8 @@ tools = st.lists(
 
 @cache
 def encoder(family: str) -> ChatEncoder:
-    return ChatEncoder(encoder_tokenizer(FAMILIES[family][0]), FORMATS[family], has_tools=True)
+    tokenizer = encoder_tokenizer(FAMILIES[family][0])
+    return ChatEncoder(tokenizer, named_format(family, tokenizer), has_tools=True)
 
 
 @st.composite
@@ -59,7 +60,7 @@ def test_a_prompt_with_functions_has_the_ids_of_the_vendors_template(
 ) -> None:
     messages = trim_if_llama(family, messages)
     ids = encoder(family).prompt_ids(messages, tools)
-    for template in (vendor_template(FAMILIES[family][1]), FORMATS[family].template):
+    for template in (vendor_template(FAMILIES[family][1]), encoder(family).chat_format.template):
         rendered = apply_template(template, family, messages, tools=tools, add_generation_prompt=True)
         assert ids == rendered["input_ids"]
 
@@ -95,7 +96,7 @@ def test_a_function_cannot_write_a_turn() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_import_checks_that_the_template_renders_functions_as_the_format_does(family: str) -> None:
-    template, format_ = vendor_template(FAMILIES[family][1]), FORMATS[family]
+    template, format_ = vendor_template(FAMILIES[family][1]), encoder(family).chat_format
     bos = {"bos_token": "<|begin_of_text|>"}
     assert renders_tools(template, format_, bos) == (family in WITH_TOOLS)
     assert renders_tools(format_.template, format_, bos) == (family in WITH_TOOLS)
@@ -105,7 +106,7 @@ def test_the_import_checks_that_the_template_renders_functions_as_the_format_doe
 
 
 def test_functions_are_refused_without_a_checked_format() -> None:
-    chat = ChatEncoder(encoder_tokenizer("qwen3"), FORMATS["qwen3"])
+    chat = ChatEncoder(encoder_tokenizer("qwen3"), named_format("qwen3", encoder_tokenizer("qwen3")))
     with pytest.raises(JobFailure, match=r"policy\.functions: text"):
         chat.prompt_ids([{"role": "user", "content": "q"}], [{"type": "function", "function": {"name": "a"}}])
 

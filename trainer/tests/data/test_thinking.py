@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer
 
 from coevolve_trainer.chat.encoder import ChatEncoder, Message, Segment
-from coevolve_trainer.chat.formats.chatml import QWEN3
+from coevolve_trainer.chat.named_formats import named_format
 from coevolve_trainer.data.dataset import Dataset, read_dataset
 from coevolve_trainer.data.rollout_batch import read_rollouts
 from coevolve_trainer.data.thinking import (
@@ -31,7 +31,7 @@ def encoder(request: pytest.FixtureRequest, base: Path) -> ChatEncoder:
     if request.param == "added tokens":
         tags = ["<think>", "</think>", "<tool_response>", "</tool_response>"]
         tokenizer.add_tokens([AddedToken(tag, normalized=False, special=False) for tag in tags])
-    return ChatEncoder(tokenizer, QWEN3)
+    return ChatEncoder(tokenizer, named_format("qwen3", tokenizer))
 
 
 @pytest.mark.parametrize(

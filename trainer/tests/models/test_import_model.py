@@ -13,9 +13,9 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from coevolve_trainer.chat.detect_format import detect_chat_format
+from coevolve_trainer.chat.choose_format import detect_chat_format
 from coevolve_trainer.chat.encoder import ChatEncoder, Message
-from coevolve_trainer.chat.formats import FORMATS
+from coevolve_trainer.chat.template_renderer import named_templates
 from coevolve_trainer.failures import JobFailure
 from coevolve_trainer.files.policy_files import read_manifest, verify_policy
 from coevolve_trainer.models.import_model import import_model, main
@@ -64,7 +64,7 @@ def create_folder(folder: Path) -> Path:
     model: Any = AutoModelForCausalLM.from_config(config)
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "tokenizer.json").write_text(vocabulary("smollm2"))
-    (folder / "chat_template.jinja").write_text(FORMATS["smollm2"].template)
+    (folder / "chat_template.jinja").write_text(named_templates()["smollm2"])
     (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# A model\n")
     return folder
 

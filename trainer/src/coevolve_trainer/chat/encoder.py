@@ -12,9 +12,8 @@ from typing import NamedTuple
 from tokenizers import Tokenizer
 
 from ..failures import bad_input
-from .format import Format, Message, Piece, Tool
-from .formats import FORMATS
-from .formats.chatml import CHATML
+from .format import Message, Piece, Tool
+from .named_formats import DEFAULT, NAMED_FORMATS, WITH_FUNCTIONS, named_format
 from .template_format import NAME as TEMPLATE
 from .template_format import RoleMap, TemplateFormat
 from .text_tokenizer import TextTokenizer
@@ -45,15 +44,17 @@ class ChatEncoder:
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, chat_format: Format = CHATML, *, has_tools: bool = False
+        self, tokenizer: Tokenizer, chat_format: TemplateFormat | None = None, *, has_tools: bool = False
     ) -> None:
         """
         Args:
+            chat_format: by default the format of method `init`.
             has_tools: the model's template was checked to render functions as `chat_format` does.
 
         Raises:
             JobFailure: `bad-input` when the tokenizer lacks the format's end token.
         """
+        chat_format = chat_format or named_format(DEFAULT, tokenizer)
         tokenizer.encode_special_tokens = True
         self.tokenizer, self.chat_format, self.has_tools = tokenizer, chat_format, has_tools
         self.vocabulary_size = tokenizer.get_vocab_size()
@@ -109,7 +110,7 @@ class ChatEncoder:
 
     def _decoded_margins(self) -> tuple[str, str]:
         """Returns the format's white space around a decoded action. SentencePiece drops the first space."""
-        before, after = self.chat_format.action_margins
+        before, after = self.chat_format.shape.margins
         if not before:
             return before, after
         message, answer = Message(role="user", content="a"), Message(role="assistant", content="a")
@@ -170,11 +171,11 @@ class ChatEncoder:
         return self._added[name]
 
 
-def read_chat_format(policy: Path, tokenizer: Tokenizer) -> tuple[Format, bool]:
+def read_chat_format(policy: Path, tokenizer: Tokenizer) -> tuple[TemplateFormat, bool]:
     """Returns the chat format of a policy's folder, ChatML by default, and if it renders functions."""
     path = policy / CHAT_FORMAT
     if not path.is_file():
-        return CHATML, False
+        return named_format(DEFAULT, tokenizer), False
     stored = json.loads(path.read_bytes())
     name = stored["name"]
     if name == TEMPLATE:
@@ -184,6 +185,6 @@ def read_chat_format(policy: Path, tokenizer: Tokenizer) -> tuple[Format, bool]:
         return TemplateFormat(template, stored["variables"], added, roles).with_shape(), stored[
             "tools"
         ] is True
-    if name not in FORMATS:
-        raise bad_input(f"{path}: name", name, f"one of {', '.join([*FORMATS, TEMPLATE])}")
-    return FORMATS[name], stored.get("tools") is True and FORMATS[name].render_tools is not None
+    if name not in NAMED_FORMATS:
+        raise bad_input(f"{path}: name", name, f"one of {', '.join([*NAMED_FORMATS, TEMPLATE])}")
+    return named_format(name, tokenizer), stored.get("tools") is True and name in WITH_FUNCTIONS

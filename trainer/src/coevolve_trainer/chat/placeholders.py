@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -15,8 +16,11 @@ REMEDY = "correct chat_template.jinja in the model's folder, or name a verified 
 # Unicode's noncharacters, which no text contains; in functions they are replaced
 _OPEN, _CLOSE, _BREAK = "\ufdd0", "\ufdd1", "\ufdd2"
 _LEFT, _RIGHT = "\n ", " \n"
-CONTENT = re.compile(f"({_LEFT})?{_OPEN}([0-9]+){_CLOSE}({_RIGHT})?")
-"""A placeholder: white space before it unless trimmed, the index of its message, white space after it."""
+CONTENT = re.compile(rf"({_LEFT}|\\n )?{_OPEN}([0-9]+){_CLOSE}({_RIGHT}| \\n)?")
+"""A placeholder: white space before it unless trimmed, the index of its message, white space after it.
+
+In a JSON string, such as Llama 3.1's tool results, the newlines of the white space are escaped.
+"""
 
 
 class TemplateChange(JobFailure):
@@ -45,8 +49,10 @@ def placeholders(text: str) -> Iterator[tuple[re.Match[str], int]]:
         yield match, int(match[2])
 
 
-def trimmed_as(match: re.Match[str], content: str) -> str:
-    """Returns the content, trimmed at the sides at which the template trimmed its placeholder."""
+def written_as(match: re.Match[str], content: str) -> str:
+    """Returns the content as the template writes it: trimmed where its placeholder is, or as JSON."""
+    if match[1] == r"\n ":
+        return json.dumps(content, ensure_ascii=False)[1:-1]
     content = content if match[1] else content.lstrip()
     return content if match[3] else content.rstrip()
 

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from ..failures import JobFailure, bad_input
 from .encoder import ChatEncoder
-from .format import Format, Message, Tool
+from .format import Message, Tool
 from .placeholders import REMEDY, TemplateChange, around, common_length
 from .template_format import TemplateFormat
 from .template_renderer import render_template
@@ -113,7 +113,7 @@ class TemplateCheck:
         raise bad_input(f"chat template: tokens of {of}", f"{texts[0]!r}", f"{texts[1]!r}; {REMEDY}")
 
 
-def prompt_text(chat_format: Format, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+def prompt_text(chat_format: TemplateFormat, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
     return "".join(piece.text for piece in chat_format.prompt_pieces(messages, tools))
 
 

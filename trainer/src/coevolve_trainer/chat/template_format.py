@@ -1,4 +1,4 @@
-"""A model's own template as a chat format, for any template whose prompts extend each other.
+"""A template as a chat format: a model's own, if its prompts extend each other, or a named one.
 
 The template renders placeholders in place of contents. Its text is divided at them and at the special tokens
 that it writes; contents are inserted as plain text afterwards, so no content can become a special token,
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from itertools import groupby
 
 from tokenizers import AddedToken
@@ -28,9 +28,9 @@ from .placeholders import (
     mark_tokens,
     placeholders,
     readable,
-    trimmed_as,
     with_placeholders,
     without_marks,
+    written_as,
 )
 from .template_renderer import render_template
 
@@ -71,6 +71,8 @@ class TemplateFormat:
     roles: RoleMap = RoleMap()
     shape: ActionShape = ActionShape()
     name: str = NAME
+    """`template` for a model's own template, else the name of one of this package."""
+    more_stop_tokens: tuple[str, ...] = ()
 
     def with_shape(self) -> TemplateFormat:
         """Finds the shape of an action by the difference of two prompts.
@@ -107,15 +109,14 @@ class TemplateFormat:
         return self.shape.end_token
 
     @property
-    def action_margins(self) -> tuple[str, str]:
-        return self.shape.margins
-
-    @property
     def other_stop_tokens(self) -> tuple[str, ...]:
-        return tuple({self.variables.get("eos_token", self.end_token)} - {self.end_token})
+        """Further tokens at which a server stops, if the tokenizer has them."""
+        eos = self.variables.get("eos_token", self.end_token)
+        return (*(() if eos == self.end_token else (eos,)), *self.more_stop_tokens)
 
     @property
     def pad_tokens(self) -> tuple[str, ...]:
+        """Candidates for padding; the first that the tokenizer has is used."""
         found = [self.variables.get(f"{name}_token", "") for name in ("pad", "unk", "eos")]
         return tuple(token for token in found if token not in ("", self.end_token))
 
@@ -145,7 +146,7 @@ class TemplateFormat:
     def turns(self, messages: Sequence[Message]) -> list[Message]:
         """Returns the messages with the roles that the template gets; raises `bad-input` for another role."""
         for index, message in enumerate(messages):
-            if message["role"] not in ROLES:
+            if message["role"] not in ROLES and self.name == NAME:
                 raise bad_input(f"messages[{index}].role", message["role"], f"one of {', '.join(ROLES)}")
         mapped = {"system": self.roles.system, "tool": self.roles.tool}
         turns = [
@@ -162,13 +163,17 @@ class TemplateFormat:
         return merged
 
     def is_control(self, token: AddedToken) -> bool:
-        """Returns whether a token is plain text in contents; others, as Gemma's blanks, are vocabulary."""
-        is_blank = not token.content.replace("\u2581", " ").strip()  # SentencePiece's space
-        return token.special or (not is_blank and token.content in self.template)
+        """Returns whether a token is plain text in contents but the policy's.
 
-    @property
+        Others are vocabulary, as Gemma's blanks. A named format has none.
+        """
+        is_blank = not token.content.replace("\u2581", " ").strip()  # SentencePiece's space
+        return self.name != NAME or token.special or (not is_blank and token.content in self.template)
+
+    @cached_property
     def _control(self) -> re.Pattern[str]:
-        return _any_of(tuple(token.content for token in self.added_tokens if self.is_control(token)))
+        tokens = [token.content for token in self.added_tokens if self.is_control(token)]
+        return re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))) or "(?!)")
 
     def _render(self, turns: Sequence[Message], tools: Sequence[Tool], *, add_generation_prompt: bool) -> str:
         """Returns the text with a placeholder per message, each once and in order."""
@@ -196,7 +201,7 @@ class TemplateFormat:
             turn, written = turns[index], text[position : match.start()]
             position = match.end()
             if turn["role"] != "assistant":
-                yield from (*self._written(written), plain(trimmed_as(match, turn["content"])))
+                yield from (*self._written(written), plain(written_as(match, turn["content"])))
                 continue
             ending = after + self.end_token
             if not written.endswith(before) or not text.startswith(ending, position):
@@ -222,9 +227,3 @@ class TemplateFormat:
 
 def _text(pieces: Sequence[Piece]) -> str:
     return "".join(piece.text for piece in pieces)
-
-
-@lru_cache(maxsize=16)
-def _any_of(tokens: tuple[str, ...]) -> re.Pattern[str]:
-    longest_first = sorted(tokens, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")

@@ -1,14 +1,19 @@
-"""Renders a model's own Jinja template, in the sandbox of transformers.
+"""Renders chat templates: a model's own in the sandbox of transformers, this package's named ones without it.
 
-Transformers is imported inside functions: the import takes 0.7 s, which policies of a verified family need
-not wait for.
+The import of transformers takes 0.9 s of a processor, for which a policy with a named format need not wait.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from jinja2 import Environment, TemplateError
 
 from ..failures import bad_input
 from .format import Message, Tool
@@ -31,13 +36,9 @@ def render_template(
     Raises:
         JobFailure: `bad-input` when the template rejects the messages, or fails.
     """
-    # transformers' public function has no parameter for the clock
-    from transformers.utils.chat_template_utils import _compile_jinja_template
-
     try:
-        compiled: Any = _compile_jinja_template(template)
         return str(
-            compiled.render(
+            _compile(template).render(
                 messages=[dict(message) for message in messages],
                 tools=list(tools) or None,
                 documents=None,
@@ -49,3 +50,30 @@ def render_template(
         roles = ", ".join(message["role"] for message in messages)
         found = f"one that rejects the roles {roles}: {type(error).__name__}: {error}"
         raise bad_input("chat template", found, "one that renders them") from None
+
+
+@cache
+def named_templates() -> dict[str, str]:
+    """Returns the templates of this package's named formats, by name."""
+    return {path.stem: path.read_text() for path in (Path(__file__).parent / "templates").glob("*.jinja")}
+
+
+@lru_cache(maxsize=16)
+def _compile(template: str) -> Any:
+    if template in named_templates().values():
+        return _compile_named(template)
+    # transformers' public function has no parameter for the clock
+    from transformers.utils.chat_template_utils import _compile_jinja_template
+
+    return _compile_jinja_template(template)
+
+
+def _compile_named(template: str) -> Any:
+    def raise_exception(message: str) -> NoReturn:
+        raise TemplateError(message)
+
+    environment = Environment()
+    environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)
+    environment.globals["raise_exception"] = raise_exception
+    # Transformers marks an assistant's tokens by these tags; an encoder finds them by its placeholders
+    return environment.from_string(re.sub(r"{%- (end)?generation -%}", "", template))

@@ -8,9 +8,10 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from ..files.atomic_files import canonical_json, write_synced
-from .format import Format
-from .formats.chatml import CHATML, END, PAD, START
+from .named_formats import DEFAULT
+from .template_renderer import named_templates
 
+START, END, PAD = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 _INIT_TOKENS = {"eos_token": END, "pad_token": PAD}
 
 
@@ -43,10 +44,13 @@ def write_tokenizer(
     folder: Path,
     *,
     max_positions: int,
-    chat_format: Format = CHATML,
+    template: str | None = None,
     special_tokens: Mapping[str, str] = _INIT_TOKENS,
 ) -> None:
-    """Writes the files from which transformers' AutoTokenizer loads the same tokenizer and chat template."""
+    """Writes the files from which transformers' AutoTokenizer loads the same tokenizer and chat template.
+
+    By default the template is the format of method `init`.
+    """
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
@@ -55,4 +59,4 @@ def write_tokenizer(
     }
     write_synced(folder / "tokenizer.json", tokenizer.to_str().encode())
     write_synced(folder / "tokenizer_config.json", canonical_json(config))
-    write_synced(folder / "chat_template.jinja", chat_format.template.encode())
+    write_synced(folder / "chat_template.jinja", (template or named_templates()[DEFAULT]).encode())

@@ -20,7 +20,7 @@ from ..chat.choose_format import (
     verified_format,
 )
 from ..chat.encoder import CHAT_FORMAT, ChatEncoder
-from ..chat.template_format import TemplateFormat
+from ..chat.template_format import NAME as TEMPLATE
 from ..chat.tokenizer import write_tokenizer
 from ..failures import EXIT_CODES, as_job_failure, bad_input
 from ..files.atomic_files import (
@@ -148,7 +148,7 @@ def _write_files(source: SourceModel, chosen: ChosenFormat, weights: str, folder
     write_synced(folder / GENERATION_CONFIG, canonical_json(generation))
     record: dict[str, object] = {"name": chat_format.name}
     special_tokens = {"eos_token": chat_format.end_token, "pad_token": encoder.pad_token}
-    if isinstance(chat_format, TemplateFormat):
+    if chat_format.name == TEMPLATE:
         special_tokens = {**chat_format.variables, "pad_token": encoder.pad_token}
         record = {**chat_format.record(), "variables": special_tokens}
     write_synced(folder / CHAT_FORMAT, canonical_json({**record, "tools": tools}))
@@ -156,7 +156,7 @@ def _write_files(source: SourceModel, chosen: ChosenFormat, weights: str, folder
         source.template.tokenizer,
         folder,
         max_positions=positions_of(model),
-        chat_format=chat_format,
+        template=chat_format.template,
         special_tokens=special_tokens,
     )
     return {

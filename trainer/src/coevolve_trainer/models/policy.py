@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,19 @@ def load_policy(
     model.train(trainable)
     torch.nn.Module.to(model, device)  # transformers' own `to` has incomplete types
     return model
+
+
+def load_reference_model(
+    policy: Path, compute: ComputeSettings, base: Path, device: torch.device
+) -> PreTrainedModel:
+    """Loads the frozen reference of a policy that is trained from `base`.
+
+    Where all weights are trained, the reference's weights are float32 in both precisions: otherwise a policy
+    would differ from itself as its reference.
+    """
+    trains_all_weights = compute.adapter == "none" and not is_adapter(base)
+    storage = replace(compute, precision="float32") if trains_all_weights else compute
+    return load_policy(policy, storage, device, trainable=False)
 
 
 def trainable_parameters(model: nn.Module) -> list[nn.Parameter]:

@@ -18,6 +18,7 @@ from ..models.adapter import adapter_parameters, has_adapter
 from ..models.compute_path import resolve_precision
 from ..models.cost import flops_per_token, needs_checkpointing
 from ..models.policy import load_policy, parameter_count, save_policy, trainable_parameters, trained_weights
+from ..process_group import ProcessGroup
 from ..settings import DpoSettings
 from ..updates.checkpoint import Cursor
 from ..updates.job_space import require_space_for_job
@@ -25,11 +26,11 @@ from ..updates.meter import Meter
 from ..updates.reference_logprobs import cached_logprobs, reference_key
 from ..updates.trainer import configure_torch
 from .arguments import trainer_arguments, uses_flash_attention
+from .batches import row_owners
 from .callback import JobCallback, JobContext
 from .checkpoint import STAGING, find_checkpoint, read_cursor
-from .create_trainer import CPU, create_trainer
-from .micro_batches import plan_updates
-from .reference import compute_reference_logprobs
+from .micro_batches import Plan, plan_updates, split_evenly
+from .trainers import CPU, create_trainer
 
 
 def run_trl_job(context: JobContext, data: Dataset) -> str:
@@ -157,7 +158,7 @@ class _TrlJob:
             self.context.job_dir / "reference-logprobs.safetensors",
             reference_key(self.job, settings),
             len(self.examples),
-            lambda: compute_reference_logprobs(trainer, self.plan, settings, self.process_group),
+            lambda: _compute_reference_logprobs(trainer, self.plan, settings, self.process_group),
             self.process_group,
         )
         trainer.ref_model, trainer.precompute_ref_logps = None, True
@@ -184,3 +185,24 @@ class _TrlJob:
         self.context.progress.secure_totals()
         publish_directory(staging, output)
         return policy_hash
+
+
+def _compute_reference_logprobs(
+    trainer: Any, plan: Plan, settings: DpoSettings, process_group: ProcessGroup
+) -> Tensor:
+    """Returns [N, 2] nats for the two sides of each pair; 0 for demonstrations. Collective."""
+    examples, device = plan.examples, trainer.args.device
+    pairs = [i for i, example in enumerate(examples) if example.rejected]
+    micro_batches = split_evenly(examples, pairs, settings)
+
+    def logprobs_of(indices: tuple[int, ...]) -> Tensor:
+        inputs = {name: tensor.to(device) for name, tensor in trainer.batches.build.rows(indices).items()}
+        by_row = torch.cat(trainer.compute_ref_log_probs(trainer.ref_model, inputs)).float().cpu()
+        owners = row_owners([examples[i] for i in indices])
+        return torch.zeros(2 * len(indices)).index_add(0, owners, by_row)
+
+    logprobs = torch.zeros(len(examples), 2)
+    results = process_group.parallel_map(micro_batches, logprobs_of)
+    for indices, result in zip(micro_batches, results, strict=True):
+        logprobs[list(indices)] = result.view(2, -1).T
+    return logprobs

@@ -6,15 +6,61 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader
+from transformers import AutoTokenizer, PreTrainedModel, PrinterCallback
 from trl import DPOTrainer, SFTTrainer
 
+from ..chat.encoder import ChatEncoder
+from ..job import Job
 from ..losses.preference import dpo_loss, target_loss
-from .batches import Batches
+from ..models.policy import load_reference_model
+from ..settings import DpoSettings, TargetSettings, TrainSettings
+from ..updates.dataset_job import learning_rate
+from .arguments import require_distribution
+from .batches import Batches, DemonstrationBuilder, PairBuilder
+from .micro_batches import Plan
+
+CPU = torch.device("cpu")
+
+
+def create_trainer(
+    job: Job, settings: TrainSettings, model: PreTrainedModel, arguments: Any, *, plan: Plan
+) -> Any:
+    """Returns the trainer; for pairs, its `ref_model` is the frozen reference.
+
+    TRL's constructors demand a dataset and prepare it; ours is a row that is never read.
+    """
+    assert job.base is not None
+    datasets.disable_progress_bars()
+    tokenizer = AutoTokenizer.from_pretrained(job.base, local_files_only=True)
+    pad_id = ChatEncoder.load(job.base).pad_id
+    common = {"model": model, "args": arguments, "processing_class": tokenizer}
+    build: Any
+    if isinstance(settings, DpoSettings):
+        assert job.reference is not None
+        reference = load_reference_model(job.reference, settings, job.base, CPU)
+        unread = datasets.Dataset.from_list([{"prompt": "a", "chosen": "b", "rejected": "c"}])
+        trainer = PairTrainer(**common, train_dataset=unread, ref_model=reference)
+        if isinstance(settings, TargetSettings):
+            trainer.sft_reduction = settings.sft_reduction
+        build = PairBuilder(plan, pad_id, settings)
+    else:
+        unread = datasets.Dataset.from_list([{"input_ids": [pad_id], "labels": [pad_id]}])
+        trainer = DemonstrationTrainer(**common, train_dataset=unread)
+        build = DemonstrationBuilder(plan, pad_id, trainer.data_collator)
+        build.is_weighted |= not trainer.model_accepts_loss_kwargs  # such a model gets no count of tokens
+    require_distribution(settings, trainer.accelerator.distributed_type.value)
+    local = plan.of_rank(arguments.process_index, settings.processes)
+    total = len(plan.updates)
+    trainer.batches = Batches(local, build)
+    trainer.relative_rate = lambda step: learning_rate(step, total, settings) / settings.learning_rate
+    trainer.remove_callback(PrinterCallback)  # prints every update
+    return trainer
 
 
 class _JobTrainer:

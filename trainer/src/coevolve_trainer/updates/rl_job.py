@@ -13,13 +13,13 @@ arXiv:2402.03300, Eq. 3) and from PPO (arXiv:1707.06347). "Setting" names the on
 3. The clip has two bounds, 1 - 0.20 and 1 + 0.28 (CoEvolve's table 9): rare tokens can become likely sooner.
 4. A batch makes one update by default. The ratio is then 1 except for rounding, and nothing is clipped.
    Settings `epochs`, `mini_batches`; groups stay whole, because the mean is taken within each.
-5. log pi_old is the server's record for one update, which saves a pass. For several, it is computed here
-   before the first. Both are of the raw logits, whatever the sampling temperature was.
+5. log pi_old is the server's record for one update, which saves a pass. For several, and with importance
+   weights, it is computed here before the first. Both are of the raw logits, at any sampling temperature.
 6. The clipped term, but not the KL term, can have importance weights min(pi_old / pi_server, truncation) for
    a server with other kernels or precision. Setting `importance_truncation`; 0, the default, means none.
-7. The KL divergence from the reference is a term of the loss, also for PPO, whose papers subtract it from the
-   reward. The reference stays the policy of the supervised start; DeepSeekMath replaces it in each iteration.
-   The estimator is k3 without a ratio, as in DeepSeekMath.
+7. The KL divergence from the reference is a term of the loss, also for PPO, where InstructGPT
+   (arXiv:2203.02155) subtracts it from the reward. The reference stays the policy of the supervised start;
+   DeepSeekMath replaces it in each iteration. The estimator is k3 without a ratio, as in DeepSeekMath.
 8. PPO: the value head shares the decoder and starts at 0; its loss is the squared error to the return and is
    not clipped. One reward stands at the last action token; GAE skips all tokens that were not sampled. The
    advantages are computed once per batch, before its first update, and normalized over its action tokens.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from ..failures import bad_input
 from ..losses.scorer import PolicyScorer
-from ..models.adapter import is_adapter
 from ..models.compute_path import resolve_compute
 from ..models.cost import needs_checkpointing
 from ..models.policy import (
     full_tensor,
     load_policy,
+    load_reference_model,
     load_weights,
     local_tensor,
     trainable_parameters,
@@ -137,13 +137,10 @@ def load_reference(
 ) -> PolicyScorer:
     """Loads a frozen policy, the reference, which computes in the same way as the policy trained from `base`.
 
-    It is sharded in the same way. Where all weights are trained, the reference's weights are float32 in both
-    precisions: otherwise a policy would differ from itself as its reference.
+    It is sharded in the same way.
     """
     settings = resolve_compute(settings, device, base)
-    trains_all_weights = settings.adapter == "none" and not is_adapter(base)
-    storage = replace(settings, precision="float32") if trains_all_weights else settings
-    model = load_policy(policy, storage, CPU if settings.sharding == "fsdp" else device, trainable=False)
+    model = load_reference_model(policy, settings, base, CPU if settings.sharding == "fsdp" else device)
     scorer = _scorer(model, settings)
     if settings.sharding == "fsdp":
         from .sharding import shard_policy
