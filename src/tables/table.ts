@@ -10,10 +10,12 @@ export type Heading = {
   name: string;
   kind: ColumnKind;
   /** Tells what the numbers are and how they were computed; pages show it where the pointer rests on the name. */
-  explanation?: string;
+  explanation?: string | undefined;
 };
 
-export type Column<Row> = Heading & {
+export type Column<Row> = Omit<Heading, 'kind'> & {
+  /** By default a number if no value of the column is a text. */
+  kind?: ColumnKind;
   value: (row: Row) => Value;
   /** Formats the values that are numbers. */
   format?: (value: number) => string;
@@ -25,11 +27,17 @@ export type Cell = { value: Value; text: string | null };
 export type Table = { caption: string; columns: readonly Heading[]; rows: readonly (readonly Cell[])[] };
 
 /** Makes a table of a list: a row for each of its elements. The writers beside this file render it. */
-export const table = <Row>(caption: string, rows: readonly Row[], columns: readonly Column<Row>[]): Table => ({
-  caption,
-  columns,
-  rows: rows.map((row) => columns.map((column) => cellOf(column.value(row), column.format))),
-});
+export function table<Row>(caption: string, rows: readonly Row[], columns: readonly Column<Row>[]): Table {
+  const values = columns.map(({ value, format }) => rows.map((row) => cellOf(value(row), format)));
+  return {
+    caption,
+    columns: columns.map(({ kind, name, explanation }, i) => ({ name, explanation, kind: kind ?? kindOf(values[i]!) })),
+    rows: rows.map((_, row) => values.map((column) => column[row]!)),
+  };
+}
+
+const kindOf = (cells: readonly Cell[]): ColumnKind =>
+  cells.every(({ value }) => value === null || typeof value === 'number') ? 'number' : 'text';
 
 function cellOf(value: Value, format: (value: number) => string = String): Cell {
   if (value === null) return { value, text: null };
@@ -52,3 +60,13 @@ export const number = <Row>(
   value: (row: Row) => number | string | null | undefined,
   format: (value: number) => string = rounded,
 ): Column<Row> => ({ name, kind: 'number', value: (row) => value(row) ?? null, format });
+
+/** Columns of properties as they are, named by their keys: `modelCalls` becomes `model calls`. */
+export const properties = <Key extends string>(
+  ...keys: readonly Key[]
+): Column<Record<Key, string | number | null | undefined>>[] =>
+  keys.map((key) => ({
+    name: key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+    value: (row) => row[key] ?? null,
+    format: rounded,
+  }));

@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
-import { print, printMessage, printResult, table } from '../../src/cli/output/output';
+import { print, printMessage, printResult } from '../../src/cli/output/output';
+import { properties } from '../../src/tables/table';
+import { terminalTable } from '../../src/tables/terminal-table';
 import { forTerminal, paint, visible, widthOf } from '../../src/tables/terminal-text';
 import { transcript } from '../../src/cli/inspect/trajectory';
 import { explain } from '../../src/cli/explain';
@@ -48,7 +50,8 @@ test('our own colours reach the terminal, and a text within them has none', () =
 });
 
 test('cells stay in their columns, also with colours, line breaks and escapes', () => {
-  const lines = table(['name', 'text', 'n'], [[paint.red('a'), 'one\ntwo\u001b[0m', 5]]).split('\n');
+  const rows = [{ name: paint.red('a'), text: 'one\ntwo\u001b[0m', n: 5 }];
+  const lines = terminalTable(rows, properties('name', 'text', 'n')).split('\n');
   expect(lines.map(forTerminal).map(withoutColors)).toEqual([
     'name  text             n',
     String.raw`a     one\ntwo\x1b[0m  5`,

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../../src/errors/errors';
-import { printMessage, printResult, table } from '../../src/cli/output/output';
+import { printMessage, printResult } from '../../src/cli/output/output';
 import { duration } from '../../src/tables/formats';
 import { explain } from '../../src/cli/explain';
 import { readConfig } from '../../src/config';
@@ -13,6 +13,8 @@ import { ChaosError } from './chaos-error';
 import { chaosResult, type ChaosResult } from './chaos-result';
 import { faultNames, faultPlan, faultText, type FaultName } from './fault-plan';
 import { runChaos } from './run-chaos';
+import { number, text } from '../../src/tables/table';
+import { terminalTable } from '../../src/tables/terminal-table';
 
 type Options = {
   seed: number;
@@ -60,13 +62,6 @@ function newHome(parent: string): string {
 
 function resultText(result: ChaosResult): string {
   const { targets, parked, failures, undisturbed } = result;
-  const rows = Object.entries(targets).map(([name, { kills, cutOff, p50Ms, p95Ms }]) => [
-    name,
-    kills,
-    cutOff,
-    p50Ms,
-    p95Ms,
-  ]);
   const { kills, lost, duplicated, wrong, hashEqual, campaigns, seconds } = result;
   return [
     `${kills} kills in ${duration(seconds)} over ${campaigns} campaigns: ${lost} lost, ${duplicated} duplicated, ${wrong} otherwise wrong`,
@@ -74,7 +69,13 @@ function resultText(result: ChaosResult): string {
     `recovered within ${result.mttrP50Ms} ms (p50), ${result.mttrP95Ms} ms (p95)`,
     `repeated work: ${(100 * result.wasteRatio).toFixed(2)} %; training or playing ${(100 * result.ettr).toFixed(1)} % of the time (undisturbed ${(100 * undisturbed.ettr).toFixed(1)} %)`,
     '',
-    table(['killed', 'kills', 'cut off', 'p50 ms', 'p95 ms'], rows),
+    terminalTable(Object.entries(targets), [
+      text('killed', ([name]) => name),
+      number('kills', ([, target]) => target.kills),
+      number('cut off', ([, target]) => target.cutOff),
+      number('p50 ms', ([, target]) => target.p50Ms),
+      number('p95 ms', ([, target]) => target.p95Ms),
+    ]),
     ...Object.entries(parked).map(([reason, times]) => `parked ${times} times: ${reason}`),
     ...failures.map((failure) => JSON.stringify(failure, null, 1)),
   ].join('\n');
@@ -82,26 +83,26 @@ function resultText(result: ChaosResult): string {
 
 const integer =
   (min: number, max: number) =>
-  (text: string): number => {
-    const value = Number(text);
+  (input: string): number => {
+    const value = Number(input);
     if (Number.isInteger(value) && value >= min && value <= max) return value;
     throw new InvalidArgumentError(`expected an integer in ${min}..${max}`);
   };
 
-function fraction(text: string): number {
-  const value = Number(text);
-  if (text !== '' && value >= 0 && value < 1) return value;
+function fraction(input: string): number {
+  const value = Number(input);
+  if (input !== '' && value >= 0 && value < 1) return value;
   throw new InvalidArgumentError('expected a number in [0, 1)');
 }
 
-function profile(text: string): RecoveryProfile {
-  const found = recoveryProfiles.find((name) => name === text);
+function profile(input: string): RecoveryProfile {
+  const found = recoveryProfiles.find((name) => name === input);
   if (found) return found;
   throw new InvalidArgumentError(`expected ${recoveryProfiles.join(' or ')}`);
 }
 
-function faults(text: string): FaultName[] {
-  return text.split(',').map((name) => {
+function faults(input: string): FaultName[] {
+  return input.split(',').map((name) => {
     const found = faultNames.find((faultName) => faultName === name.trim());
     if (found) return found;
     throw new InvalidArgumentError(`found "${name}", expected one of ${faultNames.join(', ')}`);

@@ -2,8 +2,10 @@ import { type Command } from 'commander';
 import { deleteGarbage, findGarbage, garbageDays } from '../../client/collect-garbage';
 import { withConnections } from '../../client/connections';
 import { byteSize } from '../../tables/formats';
-import { printMessage, printResult, table } from '../output/output';
+import { printMessage, printResult } from '../output/output';
 import { integerIn } from '../data/experts-table';
+import { number, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type Options = { olderThan: number; yes?: boolean; json?: boolean };
 
@@ -24,10 +26,10 @@ export function addGc(program: Command): void {
         const bytes = garbage.reduce((sum, entry) => sum + entry.bytes, 0);
         const result = { deleted: yes === true, bytes, artifacts: garbage };
         printResult(json, result, () =>
-          table(
-            ['artifact', 'size'],
-            garbage.map((entry) => [entry.path, byteSize(entry.bytes)]),
-          ),
+          terminalTable(garbage, [
+            text('artifact', (entry) => entry.path),
+            number('size', (entry) => entry.bytes, byteSize),
+          ]),
         );
         if (garbage.length === 0) printMessage(`every artifact belongs to rows, or changed within ${olderThan} days`);
         else if (yes) printMessage(`deleted ${byteSize(bytes)}`);

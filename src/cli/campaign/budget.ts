@@ -4,8 +4,10 @@ import { withConnections, type Connections } from '../../client/connections';
 import type { Budget } from '../../store/spending/budgets';
 import type { Waste } from '../../store/spending/model-spending';
 import { count, counted, dollars, duration } from '../../tables/formats';
-import { printResult, printMessage, table } from '../output/output';
+import { printResult, printMessage } from '../output/output';
 import { trainingText } from '../output/running-text';
+import { number, properties } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type RaiseOptions = { tokens?: number; usd?: number; requestId?: string; json?: boolean };
 
@@ -33,9 +35,9 @@ export function addBudget(program: Command): void {
     );
 }
 
-function positive(text: string): number {
-  const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('a number above 0');
+function positive(input: string): number {
+  const value = Number(input);
+  if (input.trim() === '' || !Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('a number above 0');
   return value;
 }
 
@@ -46,21 +48,17 @@ async function raise(connections: Connections, name: string, { json, ...raiseOpt
 }
 
 function budgetText({ spent, waste, training, ...budget }: BudgetDetails): string {
-  const header = ['iteration', 'purpose', 'provider', 'model', 'calls', 'tokens', 'usd', 'time'];
-  const rows = spent.map((s) => [
-    s.iteration,
-    s.purpose,
-    s.provider,
-    s.model,
-    s.calls,
-    s.tokens,
-    dollars(s.usd, 4),
-    duration(s.seconds),
-  ]);
   const estimated = spent.reduce((sum, one) => sum + one.estimated, 0);
   return [
     limitsText(budget),
-    ...(rows.length > 0 ? ['', table(header, rows)] : ['', 'no request to a language model was charged']),
+    '',
+    spent.length === 0
+      ? 'no request to a language model was charged'
+      : terminalTable(spent, [
+          ...properties('iteration', 'purpose', 'provider', 'model', 'calls', 'tokens'),
+          number('usd', (s) => dollars(s.usd, 4)),
+          number('time', (s) => s.seconds, duration),
+        ]),
     ...(estimated > 0 ? [`${estimated} answers had no usage: their tokens are estimated`] : []),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
     ...wasteText('charged twice', waste.confirmed),

@@ -1,7 +1,8 @@
 import type { Estimate } from '../../specification/estimate';
 import type { TrainingAmounts, TrainingEstimate } from '../../specification/estimate-training';
-import { count, dollars, duration } from '../../tables/formats';
-import { table } from '../output/output';
+import { count, dollars, duration, interval } from '../../tables/formats';
+import { number, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** Formats an estimate as comment lines, which a dry run prints below the spec. */
 export function estimateText(expected: Estimate): string {
@@ -26,16 +27,19 @@ export function estimateText(expected: Estimate): string {
 export const timeText = ({ seconds, range }: Pick<Estimate, 'seconds' | 'range'>): string =>
   seconds === null || range === null
     ? 'time unknown'
-    : `${duration(seconds)} (${duration(range.low)} to ${duration(range.high)})`;
+    : `${duration(seconds)} (${interval(range.low, range.high, duration)})`;
 
 function trainingLines({ phases, assumptions, ...total }: TrainingEstimate): string[] {
   if (phases.length === 0) return [];
-  const rows = [
-    ...foldIterations(phases).map(({ name, ...amounts }) => row(name, amounts)),
-    ...(phases.length > 1 ? [row('total', total)] : []),
-  ];
-  const head = ['training', 'tokens', 'job time', 'GPU time', 'cost'];
-  return [...table(head, rows).split('\n'), `assumed: ${assumptions}`];
+  const rows: Named[] = [...foldIterations(phases), ...(phases.length > 1 ? [{ ...total, name: 'total' }] : [])];
+  const shown = terminalTable(rows, [
+    text('training', (row) => row.name),
+    number('tokens', (row) => row.tokens, count),
+    number('job time', (row) => time(row.seconds)),
+    number('GPU time', (row) => time(row.gpuSeconds)),
+    number('cost', ({ usd }) => (usd === null ? 'unknown' : dollars(usd, 2))),
+  ]);
+  return [...shown.split('\n'), `assumed: ${assumptions}`];
 }
 
 type Named = TrainingAmounts & { name: string };
@@ -60,13 +64,5 @@ function foldIterations(phases: TrainingEstimate['phases']): Named[] {
   const name = `iterations 1 to ${last}`;
   return [...start, { name, tokens, seconds: sum('seconds'), gpuSeconds: sum('gpuSeconds'), usd: sum('usd') }];
 }
-
-const row = (name: string, { tokens, seconds, gpuSeconds, usd }: TrainingAmounts): string[] => [
-  name,
-  count(tokens),
-  time(seconds),
-  time(gpuSeconds),
-  usd === null ? 'unknown' : dollars(usd, 2),
-];
 
 const time = (seconds: number | null): string => (seconds === null ? 'unknown' : duration(seconds));

@@ -5,9 +5,12 @@ import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import type { ConstantAnswer } from '../../envs/check/constant-answers';
 import { createEnvironments } from '../../envs/environments';
-import { printMessage, printOver, printResult, table } from '../output/output';
+import { printMessage, printOver, printResult } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import { currentConfig } from '../../client/connections';
+import { duration } from '../../tables/formats';
+import { text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type Flags = {
   tasks: number;
@@ -75,7 +78,7 @@ function textOf(report: CheckReport): string {
     [
       'leaked',
       leaked.sessions,
-      `sessions open ${leaked.seconds.toFixed(1)} s after ${leaked.killed} clients disconnected`,
+      `sessions open ${duration(leaked.seconds)} after ${leaked.killed} clients disconnected`,
     ],
   ];
   const twins = openings.pairs.slice(0, 5).map(({ heldOut, train }) => `${heldOut} begins as ${train}`);
@@ -83,7 +86,11 @@ function textOf(report: CheckReport): string {
   return [
     `${environment}: ${tasks} tasks`,
     '',
-    table(['check', 'result', 'expectation'], rows),
+    terminalTable(rows, [
+      text('check', ([check]) => check!),
+      text('result', ([, result]) => result!),
+      text('expectation', ([, , expectation]) => expectation!),
+    ]),
     ...(failures.length + twins.length > 0 ? ['', ...failures, ...twins] : []),
     '',
     verdictTexts[verdict],
@@ -109,18 +116,18 @@ const determinismTexts = {
   none: 'the environment declares no determinism: informative',
 };
 
-function integer(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('expected an integer');
-  return Number(text);
+function integer(input: string): number {
+  if (!/^\d{1,9}$/.test(input)) throw new InvalidArgumentError('expected an integer');
+  return Number(input);
 }
 
 const maxTasks = 20_000; // per request of the server
 
-const countOrAll = (text: string): number => (text === 'all' ? maxTasks : integer(text));
+const countOrAll = (input: string): number => (input === 'all' ? maxTasks : integer(input));
 
-function jsonObject(text: string): Record<string, unknown> {
+function jsonObject(input: string): Record<string, unknown> {
   try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(input));
   } catch {
     throw new InvalidArgumentError('expected a JSON object such as {"source":"wheel"}');
   }

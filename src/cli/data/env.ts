@@ -4,9 +4,11 @@ import { listEnvironments, type EnvironmentListing } from '../../envs/list-envir
 import { addEnvCheck } from './env-check';
 import { installEnvironment, installable, type Installable } from '../../client/install-environment';
 import { asCalled } from '../output/called-name';
-import { printResult, printMessage, table } from '../output/output';
+import { printResult, printMessage } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import { currentConfig } from '../../client/connections';
+import { number, properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** `coevolve env list|install|check` */
 export function addEnv(program: Command): void {
@@ -33,40 +35,18 @@ export function addEnv(program: Command): void {
 function listText(environments: readonly EnvironmentListing[]): string {
   const available = environments.filter(({ unavailable }) => unavailable === null);
   const missing = environments.filter(({ unavailable }) => unavailable !== null);
-  const rows = available.map(({ name, section, sessions, capacity, capabilities: can }) => [
-    name,
-    section,
-    sessions,
-    capacity,
-    ...(can
-      ? [
-          can.splits.join(', '),
-          can.max_turns,
-          yesOrNo(can.gold),
-          yesOrNo(can.variants),
-          can.compose,
-          yesOrNo(can.states),
-          can.replay,
-        ]
-      : Array<null>(7).fill(null)),
-  ]);
-  const head = [
-    'name',
-    'section',
-    'sessions',
-    'capacity',
-    'splits',
-    'max turns',
-    'gold',
-    'generator',
-    'compose',
-    'states',
-    'replay',
-  ];
   const reasons = missing.map(({ name, unavailable }) => asCalled(`${name}: ${unavailable}`));
-  return [table(head, rows), ...(reasons.length > 0 ? ['', paint.bold('not available here'), ...reasons] : [])].join(
-    '\n',
-  );
+  const listed = terminalTable(available, [
+    ...properties('name', 'section', 'sessions', 'capacity'),
+    text('splits', ({ capabilities: can }) => can && can.splits.join(', ')),
+    number('max turns', ({ capabilities: can }) => can && can.max_turns),
+    text('gold', ({ capabilities: can }) => can && yesOrNo(can.gold)),
+    text('generator', ({ capabilities: can }) => can && yesOrNo(can.variants)),
+    text('compose', ({ capabilities: can }) => can && can.compose),
+    text('states', ({ capabilities: can }) => can && yesOrNo(can.states)),
+    text('replay', ({ capabilities: can }) => can && can.replay),
+  ]);
+  return [listed, ...(reasons.length > 0 ? ['', paint.bold('not available here'), ...reasons] : [])].join('\n');
 }
 
 const yesOrNo = (can: boolean): string => (can ? 'yes' : 'no');

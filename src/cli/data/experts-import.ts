@@ -7,8 +7,10 @@ import {
 import { currentConfig } from '../../client/connections';
 import { conversationFormats } from '../../envs/experts/read-conversations';
 import { rounded } from '../../tables/formats';
-import { printMessage, printOver, printResult, table } from '../output/output';
+import { printMessage, printOver, printResult } from '../output/output';
 import { expertsTable, integerIn, optionsOf } from './experts-table';
+import { number, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type Flags = Omit<ConversationImport, 'options'> & { options: string; json?: true };
 
@@ -55,18 +57,25 @@ function textOf({
     const kind = reason.replace(/\d[\d.]*/g, 'n').replace(/task \S+/, 'task ...');
     reasons.set(kind, { count: (reasons.get(kind)?.count ?? 0) + 1, example: `${id}: ${reason}` });
   }
-  const rows = [...reasons.values()].map(({ count, example }) => ['refused', count, example] as const);
+  const rows = [
+    { name: 'imported', count: imported, example: path ?? 'nothing stored' },
+    ...[...reasons.values()].map((reason) => ({ name: 'refused', ...reason })),
+  ];
   return [
     ...(measures.length > 0 ? [expertsTable(measures), ''] : []),
-    table(['', 'conversations', ''], [['imported', imported, path ?? 'nothing stored'], ...rows]),
+    terminalTable(rows, [
+      text('', (row) => row.name),
+      number('conversations', (row) => row.count),
+      text('', (row) => row.example),
+    ]),
     '',
     `mean reward in the file: ${shown(claimedMean)}`,
     `mean reward of the replays: ${replayed ? shown(replayedMean) : 'not replayed: the rewards above are those of the file'}`,
   ].join('\n');
 }
 
-function unit(text: string): number {
-  const number = Number(text);
-  if (text.trim() && number >= 0 && number <= 1) return number;
+function unit(input: string): number {
+  const value = Number(input);
+  if (input.trim() && value >= 0 && value <= 1) return value;
   throw new InvalidArgumentError('expected a number in [0, 1]');
 }

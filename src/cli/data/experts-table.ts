@@ -2,43 +2,40 @@ import { UsageError } from '../../errors/errors';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { TrajectoryStatistics } from '../../envs/experts/measure-experts';
-import { rounded } from '../../tables/formats';
-import { table } from '../output/output';
+import { count, decimal } from '../../tables/formats';
+import { number, properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** Formats the lengths and rewards of trajectories as a table. */
-export function expertsTable(measures: readonly TrajectoryStatistics[]): string {
-  const header = ['pattern', 'tasks', 'turns min', 'mean', 'max', 'characters mean', 'max', 'reward mean', 'successes'];
-  const rows = measures.map((row) => [
-    row.pattern || '-',
-    row.tasks,
-    row.turnsMin,
-    row.turnsMean.toFixed(1),
-    row.turnsMax,
-    Math.round(row.charactersMean),
-    row.charactersMax,
-    row.rewardMean === null ? 'unknown' : rounded(row.rewardMean),
-    row.successes,
+export const expertsTable = (measures: readonly TrajectoryStatistics[]): string =>
+  terminalTable(measures, [
+    text('pattern', (row) => row.pattern || null),
+    ...properties('tasks', 'turnsMin'),
+    number('mean', (row) => decimal(row.turnsMean, 1)),
+    number('max', (row) => row.turnsMax),
+    number('characters mean', (row) => row.charactersMean, count),
+    number('max', (row) => row.charactersMax),
+    number('reward mean', (row) => row.rewardMean ?? 'unknown'),
+    number('successes', (row) => row.successes),
   ]);
-  return table(header, rows);
-}
 
 /**
  * Parses the options of an environment.
  *
  * @throws UsageError when the text is not a JSON object
  */
-export function optionsOf(text: string): Record<string, unknown> {
+export function optionsOf(input: string): Record<string, unknown> {
   try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(input));
   } catch {
-    throw new UsageError(`--options: found ${text}, expected a JSON object such as {"source":"wheel"}`);
+    throw new UsageError(`--options: found ${input}, expected a JSON object such as {"source":"wheel"}`);
   }
 }
 
 export const integerIn =
   (min: number, max: number) =>
-  (text: string): number => {
-    const number = Number(text);
-    if (Number.isInteger(number) && number >= min && number <= max) return number;
+  (input: string): number => {
+    const value = Number(input);
+    if (Number.isInteger(value) && value >= min && value <= max) return value;
     throw new InvalidArgumentError(`expected an integer in ${min}..${max}`);
   };

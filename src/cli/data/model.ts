@@ -3,8 +3,10 @@ import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel, type ImportChoices } from '../../training/data/import-model';
 import { shortHash } from '../../tables/formats';
-import { printResult, printMessage, table } from '../output/output';
+import { printResult, printMessage } from '../output/output';
 import { currentConfig } from '../../client/connections';
+import { properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type ImportOptions = Omit<ImportChoices, 'name'> & { name?: string; json?: boolean };
 
@@ -58,19 +60,12 @@ function nameOf(source: string): string {
 }
 
 const modelTable = (models: readonly ImportedModel[]): string =>
-  table(
-    ['name', 'policy', 'architecture', 'parameters', 'weights', 'chat format', 'license', 'from'],
-    models.map((m) => [
-      m.name,
-      shortHash(m.policyId),
-      m.architecture,
-      m.parameters,
-      m.weights,
-      m.chatFormat,
-      m.license,
-      origin(m),
-    ]),
-  );
+  terminalTable(models, [
+    text('name', (m) => m.name),
+    text('policy', (m) => shortHash(m.policyId)),
+    ...properties('architecture', 'parameters', 'weights', 'chatFormat', 'license'),
+    text('from', origin),
+  ]);
 
 const origin = ({ source: { kind, ...found } }: ImportedModel): string =>
   [kind, found['package'] ?? found['name'] ?? found['file']].filter(Boolean).join(' ');

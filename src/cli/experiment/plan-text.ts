@@ -1,8 +1,9 @@
-import type { ExperimentPlan, PlannedEffort } from '../../client/experiments/plan-experiment';
+import type { ExperimentPlan } from '../../client/experiments/plan-experiment';
 import type { Arm } from '../../domain/experiment/experiment';
-import { counted, dollars, percent, points as inPoints } from '../../tables/formats';
-import { table } from '../output/output';
+import { count, counted, dollars, percent, points as inPoints } from '../../tables/formats';
 import { timeText } from '../campaign/estimate-text';
+import { number, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** Formats a plan: its size first, then the arms, their effort and the rules that the estimate breaks. */
 export function planText(plan: ExperimentPlan): string {
@@ -24,10 +25,10 @@ export function planText(plan: ExperimentPlan): string {
     '',
     ...experiment.arms.map(armText),
     '',
-    table(
-      ['estimate of a cell', ...columns],
-      arms.map(({ arm, effort }) => [arm, ...columns.map((key) => amount(effort, key))]),
-    ),
+    terminalTable(arms, [
+      text('estimate of a cell', ({ arm }) => arm),
+      ...columns.map((key) => number<(typeof arms)[number]>(key, ({ effort }) => effort[key], count)),
+    ]),
     '',
     rules.length === 0 ? 'matched: the estimates keep all rules of effort' : 'not matched by the estimate:',
     ...rules,
@@ -51,9 +52,6 @@ function detectableText({ power }: ExperimentPlan): string {
 const points = (difference: number | null): string => (difference === null ? 'none' : inPoints(difference));
 
 const columns = ['environmentAttempts', 'updates', 'trainedTokens', 'rolloutTokens', 'wallSeconds'] as const;
-
-const amount = (effort: PlannedEffort, key: keyof PlannedEffort): number | null =>
-  effort[key] === undefined ? null : Math.round(effort[key]);
 
 function armText({ name, differences, replicaOf }: Arm): string {
   if (replicaOf !== null) return `${name}: replica of ${replicaOf}`;

@@ -10,8 +10,10 @@ import { UsageError } from '../../errors/errors';
 import { withConnections } from '../../client/connections';
 import { effortMeasures } from '../../domain/experiment/experiment';
 import { asCalled } from '../output/called-name';
-import { duration, rounded, shortHash } from '../../tables/formats';
-import { printMessage, printResult, table } from '../output/output';
+import { duration, shortHash } from '../../tables/formats';
+import { printMessage, printResult } from '../output/output';
+import { number, properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type Options = { watch?: boolean; json?: boolean };
 
@@ -37,13 +39,13 @@ export function addStatus(group: Command): void {
     );
 }
 
-function listText(all: readonly ExperimentDetails[]): string {
-  const rows = all.map(({ name, status, version, frozenAt, seeds, looks }) => {
-    const { finished, cells } = looks.at(-1)!;
-    return [name, status, seeds ?? '-', `${finished} of ${cells}`, version, frozenAt.toISOString()];
-  });
-  return table(['name', 'status', 'seeds', 'finished cells', 'version', 'frozen'], rows);
-}
+const listText = (all: readonly ExperimentDetails[]): string =>
+  terminalTable(all, [
+    ...properties('name', 'status', 'seeds'),
+    text('finished cells', ({ looks }) => `${looks.at(-1)!.finished} of ${looks.at(-1)!.cells}`),
+    number('version', (row) => row.version),
+    text('frozen', (row) => row.frozenAt.toISOString()),
+  ]);
 
 /** Prints a cell whose status has changed; with a finished one, how far the experiment is. */
 export function printProgress(cell: ShownCell, { looks, secondsLeft }: ExperimentDetails): void {
@@ -74,10 +76,10 @@ function statusText({ name, status, version, hash, frozenAt, seeds, ...details }
     ...(exploratory.length === 0 ? [] : [`exploratory: ${exploratory.join(', ')}`]),
     ...looks.map((look) => `look at ${look.seeds} seeds: ${look.finished} of ${look.cells} cells finished`),
     '',
-    table(
-      ['arm', ...numbers.map((seed) => `seed ${seed}`)],
-      arms.map((arm) => [arm, ...numbers.map((seed) => statusOf(arm, seed))]),
-    ),
+    terminalTable(arms, [
+      text('arm', (arm) => arm),
+      ...numbers.map((seed) => text<string>(`seed ${seed}`, (arm) => statusOf(arm, seed))),
+    ]),
     ...effortText(effort),
   ].join('\n');
 }
@@ -87,6 +89,9 @@ function effortText(effort: ExperimentDetails['effort']): string[] {
   const played = effort.filter(({ cells }) => cells > 0);
   if (played.length === 0) return [];
   const measures = effortMeasures.filter((measure) => played.some((row) => row[measure]));
-  const rows = played.map((row) => [row.arm, row.cells, ...measures.map((measure) => rounded(row[measure] ?? 0))]);
-  return ['', 'mean effort of a finished cell:', table(['arm', 'cells', ...measures], rows)];
+  const shown = terminalTable(played, [
+    ...properties('arm', 'cells'),
+    ...measures.map((measure) => number<(typeof played)[number]>(measure, (row) => row[measure] ?? 0)),
+  ]);
+  return ['', 'mean effort of a finished cell:', shown];
 }

@@ -4,8 +4,10 @@ import { compareCampaigns, type CampaignPair, type Comparison, type MatchedPair 
 import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
-import { interval, pValue, rate, share, shortHash, signed } from '../../tables/formats';
-import { printMessage, printResult, table } from '../output/output';
+import { counted, interval, pValue, rate, share, shortHash, signed } from '../../tables/formats';
+import { printMessage, printResult } from '../output/output';
+import { type Column, number, properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type Options = { set?: string; allPairs?: boolean; json?: boolean };
 
@@ -52,60 +54,64 @@ const failedMatches = ({ matches }: Comparison): string[] =>
       ),
   );
 
-/** The effort of a campaign beside that of the one that it is matched with. */
+/** The effort of a campaign beside the effort of the campaign that it is matched with. */
 function matchText({ campaign, matched, iterations }: MatchedPair): string {
-  const rows = iterations.map(({ effort, matchedEffort, ...match }) => [
-    match.iteration,
-    match.wanted,
-    match.admitted,
-    match.refills,
-    match.admitted === match.wanted ? 'met' : 'failed',
-    effort?.candidates ?? null,
-    matchedEffort?.candidates ?? null,
-    effort?.modelCalls ?? null,
-    matchedEffort?.modelCalls ?? null,
-    effort?.modelTokens ?? null,
-    matchedEffort?.modelTokens ?? null,
+  const both = (
+    unit: string,
+    key: 'candidates' | 'modelCalls' | 'modelTokens',
+  ): Column<(typeof iterations)[number]>[] => [
+    number(`${unit}: ${campaign}`, (row) => row.effort?.[key]),
+    number(matched, (row) => row.matchedEffort?.[key]),
+  ];
+  const effort = terminalTable(iterations, [
+    ...properties('iteration', 'wanted', 'admitted', 'refills'),
+    text('match', (row) => (row.admitted === row.wanted ? 'met' : 'failed')),
+    ...both('candidates', 'candidates'),
+    ...both('model calls', 'modelCalls'),
+    ...both('model tokens', 'modelTokens'),
   ]);
-  const both = (unit: string): string[] => [`${unit}: ${campaign}`, matched];
-  const head = ['iteration', 'wanted', 'admitted', 'refills', 'match'];
-  return `match of ${campaign} with ${matched}\n\n${table(
-    [...head, ...both('candidates'), ...both('model calls'), ...both('model tokens')],
-    rows,
-  )}`;
+  return `match of ${campaign} with ${matched}\n\n${effort}`;
 }
 
 function comparisonText(comparison: Comparison): string {
   const { campaigns, seeds, forks, differences, effort, matches, policies, evaluationSet } = comparison;
-  const changed = differences.map(({ key, values }) => [
-    key,
-    ...values.map((value) => (value === null ? null : JSON.stringify(value))),
-  ]);
-  const spent = effort.flatMap((iterations, i) =>
-    iterations.map((e) => [
-      campaigns[i]!,
-      e.iteration,
-      e.candidates,
-      e.admitted,
-      e.attempts,
-      e.updates,
-      e.trainedTokens,
-      e.modelCalls,
-      e.modelTokens,
-    ]),
-  );
-  const head = ['campaign', 'iteration', 'candidates', 'admitted', 'attempts', 'updates'];
+  const spent = effort.flatMap((iterations, i) => iterations.map((row) => ({ campaign: campaigns[i]!, ...row })));
   const origins = forks.map(forkOrigin).flatMap((from, i) => (from ? [`${campaigns[i]!} is forked from ${from}`] : []));
-  const compared = campaigns.map((name, i) => [name, seeds[i]!, policies[i] ? shortHash(policies[i]) : null]);
   return [
     ...(origins.length > 0 ? [origins.join('\n')] : []),
     'different keys of the specs',
-    table(['key', ...campaigns], changed),
+    terminalTable(differences, [
+      text('key', (row) => row.key),
+      ...campaigns.map((name, i) =>
+        text<(typeof differences)[number]>(name, ({ values }) =>
+          values[i] === null ? null : JSON.stringify(values[i]),
+        ),
+      ),
+    ]),
     'effort',
-    table([...head, 'trained tokens', 'model calls', 'model tokens'], spent),
+    terminalTable(spent, [
+      ...properties(
+        'campaign',
+        'iteration',
+        'candidates',
+        'admitted',
+        'attempts',
+        'updates',
+        'trainedTokens',
+        'modelCalls',
+        'modelTokens',
+      ),
+    ]),
     ...matches.map(matchText),
     'compared policies',
-    table(['campaign', 'seed', 'active policy'], compared),
+    terminalTable(
+      campaigns.map((name, i) => ({ name, seed: seeds[i]!, policy: policies[i] })),
+      [
+        text('campaign', (row) => row.name),
+        text('seed', (row) => row.seed),
+        text('active policy', ({ policy }) => (policy ? shortHash(policy) : null)),
+      ],
+    ),
     scoresText(comparison),
     ...(evaluationSet === 'dev' ? ['The promotion gates of the campaigns have read these tasks.'] : []),
   ].join('\n\n');
@@ -113,57 +119,38 @@ function comparisonText(comparison: Comparison): string {
 
 function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
   const refused = pairs.filter(({ tests }) => !tests);
-  const rows = pairs.flatMap(({ campaigns, tasks, tests, ...counts }) => {
-    if (!tests) return [];
-    const { both, onlyFirst, onlySecond, neither, intervals } = counts;
-    const { meanRewards, difference, signFlipP, signFlipHolm, mcnemarP, mcnemarHolm } = tests;
-    const pair = campaigns.join(' : ');
-    return [
-      {
-        success: [
-          pair,
-          tasks,
-          both,
-          onlyFirst,
-          onlySecond,
-          neither,
-          share(both + onlyFirst, tasks),
-          interval(intervals[0]!.low, intervals[0]!.high),
-          share(both + onlySecond, tasks),
-          interval(intervals[1]!.low, intervals[1]!.high),
-          pValue(mcnemarP),
-          pValue(mcnemarHolm),
-        ],
-        reward: [
-          pair,
-          tasks,
-          rate(meanRewards[0]),
-          rate(meanRewards[1]),
-          signed(difference.mean),
-          interval(difference.low, difference.high, signed),
-          pValue(signFlipP),
-          pValue(signFlipHolm),
-        ],
-      },
-    ];
-  });
-  const ofSuccess = ['first : second', 'tasks', 'both', 'only first', 'only second', 'neither'];
+  const rows = pairs.flatMap(({ tests, ...pair }) => (tests ? [{ ...pair, ...tests }] : []));
+  const named: Column<(typeof rows)[number]>[] = [
+    text('first : second', ({ campaigns }) => campaigns.join(' : ')),
+    number('tasks', (row) => row.tasks),
+  ];
+  const wilson = ({ intervals }: (typeof rows)[number], i: 0 | 1) => interval(intervals[i]!.low, intervals[i]!.high);
+  const tables = [
+    `success on ${evaluationSet}, task by task`,
+    terminalTable(rows, [
+      ...named,
+      ...properties('both', 'onlyFirst', 'onlySecond', 'neither'),
+      number('first', (row) => share(row.both + row.onlyFirst, row.tasks)),
+      number('95 %', (row) => wilson(row, 0)),
+      number('second', (row) => share(row.both + row.onlySecond, row.tasks)),
+      number('95 %', (row) => wilson(row, 1)),
+      number('McNemar p', (row) => row.mcnemarP, pValue),
+      number('Holm p', (row) => row.mcnemarHolm, pValue),
+    ]),
+    `reward on ${evaluationSet}, second minus first`,
+    terminalTable(rows, [
+      ...named,
+      number('first', (row) => row.meanRewards[0], rate),
+      number('second', (row) => row.meanRewards[1], rate),
+      number('difference', (row) => row.difference.mean, signed),
+      number('95 %', ({ difference }) => interval(difference.low, difference.high, signed)),
+      number('sign-flip p', (row) => row.signFlipP, pValue),
+      number('Holm p', (row) => row.signFlipHolm, pValue),
+    ]),
+    `${meaning} Holm p values are corrected for the ${counted(rows.length, 'pair')}.`,
+  ];
   return [
-    ...(rows.length > 0
-      ? [
-          `success on ${evaluationSet}, task by task`,
-          table(
-            [...ofSuccess, 'first', '95 %', 'second', '95 %', 'McNemar p', 'Holm p'],
-            rows.map(({ success }) => success),
-          ),
-          `reward on ${evaluationSet}, second minus first`,
-          table(
-            ['first : second', 'tasks', 'first', 'second', 'difference', '95 %', 'sign-flip p', 'Holm p'],
-            rows.map(({ reward }) => reward),
-          ),
-          `${meaning} Holm p values are corrected for the ${rows.length} ${rows.length === 1 ? 'pair' : 'pairs'}.`,
-        ]
-      : []),
+    ...(rows.length > 0 ? tables : []),
     ...refused.map(
       ({ campaigns, tasks }) => `${campaigns.join(' and ')}: too few tasks of ${evaluationSet} are shared (${tasks})`,
     ),

@@ -3,7 +3,9 @@ import { garbageDays } from '../../client/collect-garbage';
 import { readDiskUsage, type CampaignUsage, type DiskUsage } from '../../client/disk-usage';
 import { withConnections } from '../../client/connections';
 import { byteSize } from '../../tables/formats';
-import { printMessage, printResult, table } from '../output/output';
+import { printMessage, printResult } from '../output/output';
+import { type Column, number, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** `coevolve du`: disk usage of campaigns and of this machine's stack. */
 export function addDu(program: Command): void {
@@ -23,25 +25,13 @@ export function addDu(program: Command): void {
 }
 
 function usageText({ disk, folders, database, campaigns, unusedBytes }: DiskUsage, withTables: boolean): string {
-  const header = ['campaign', 'status', 'database', 'jobs', 'policies', 'datasets', 'report', 'total', 'shared'];
-  const rows = campaigns.map(({ artifacts, ...c }) => [
-    c.name,
-    c.status,
-    sizeCell(c.databaseBytes),
-    sizeCell(artifacts.jobs),
-    sizeCell(artifacts.policies),
-    sizeCell(artifacts.datasets),
-    sizeCell(artifacts.reports),
-    sizeCell(c.bytes),
-    sizeCell(c.sharedBytes),
-  ]);
   return [
-    ...(campaigns.length > 0 ? [table(header, rows)] : []),
+    ...(campaigns.length > 0 ? [campaignTable(campaigns)] : []),
     ...(withTables ? [tablesText(campaigns)] : []),
-    table(
-      ['folder', 'size'],
-      folders.map(({ path, bytes }) => [path, bytes === null ? 'not readable' : byteSize(bytes)]),
-    ),
+    terminalTable(folders, [
+      text('folder', ({ path }) => path),
+      number('size', ({ bytes }) => bytes ?? 'not readable', byteSize),
+    ]),
     [
       ...(database
         ? [
@@ -54,13 +44,32 @@ function usageText({ disk, folders, database, campaigns, unusedBytes }: DiskUsag
   ].join('\n\n');
 }
 
-const tablesText = (campaigns: readonly CampaignUsage[]): string =>
-  table(
-    ['campaign', 'table', 'size'],
-    campaigns.flatMap(({ name, tables }) => Object.entries(tables).map(([key, bytes]) => [name, key, byteSize(bytes)])),
-  );
+const campaignTable = (campaigns: readonly CampaignUsage[]): string =>
+  terminalTable(campaigns, [
+    text('campaign', (c) => c.name),
+    text('status', (c) => c.status),
+    size('database', (c) => c.databaseBytes),
+    size('jobs', (c) => c.artifacts.jobs),
+    size('policies', (c) => c.artifacts.policies),
+    size('datasets', (c) => c.artifacts.datasets),
+    size('report', (c) => c.artifacts.reports),
+    size('total', (c) => c.bytes),
+    size('shared', (c) => c.sharedBytes),
+  ]);
 
-const sizeCell = (bytes: number): string => (bytes === 0 ? '-' : byteSize(bytes));
+/** A column of sizes, with a dash for nothing. */
+const size = (name: string, bytes: (usage: CampaignUsage) => number): Column<CampaignUsage> =>
+  number(name, (usage) => bytes(usage) || null, byteSize);
+
+const tablesText = (campaigns: readonly CampaignUsage[]): string =>
+  terminalTable(
+    campaigns.flatMap(({ name, tables }) => Object.entries(tables).map(([key, bytes]) => ({ name, key, bytes }))),
+    [
+      text('campaign', (row) => row.name),
+      text('table', (row) => row.key),
+      number('size', (row) => row.bytes, byteSize),
+    ],
+  );
 
 /** The commands that free space, with the bytes that each frees. */
 function remedies({ campaigns, garbageBytes }: DiskUsage): string[] {

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { contentHash } from '../../store/audit/content-hash';
 import { shortHash } from '../../tables/formats';
-import { printResult, table } from '../output/output';
+import { printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
+import { number, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** `coevolve hash <campaign>`: prints the content hash of a campaign and of its parts. */
 export function addHash(program: Command): void {
@@ -15,12 +17,14 @@ export function addHash(program: Command): void {
         const { id } = await store.campaigns.getByName(name);
         const content = await contentHash(pool, id);
         const parts = Object.entries(content.parts).filter(([, { rows }]) => rows > 0);
-        const lines = parts.map(([part, { rows, hash }]) => [part, rows, shortHash(hash)]);
-        printResult(
-          json,
-          { campaign: name, ...content },
-          () => `${content.hash}\n\n${table(['part', 'rows', 'hash'], lines)}`,
-        );
+        printResult(json, { campaign: name, ...content }, () => `${content.hash}\n\n${partTable(parts)}`);
       }),
     );
 }
+
+const partTable = (parts: readonly [part: string, { rows: number; hash: string }][]): string =>
+  terminalTable(parts, [
+    text('part', ([part]) => part),
+    number('rows', ([, { rows }]) => rows),
+    text('hash', ([, { hash }]) => shortHash(hash)),
+  ]);

@@ -5,8 +5,10 @@ import { getTaskLineage } from '../../store/tasks/task-lineage';
 import { taskLineageText } from './task-lineage-text';
 import { asCalled } from '../output/called-name';
 import { shortHash } from '../../tables/formats';
-import { printResult, table } from '../output/output';
+import { printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
+import { number, properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /**
  * `coevolve lineage <checkpoint>` lists the tasks and signals of a checkpoint's training data;
@@ -32,13 +34,23 @@ export function addLineage(program: Command): void {
 
 function lineageText({ campaign, policyId, ancestors, examples, ...origin }: Lineage): string {
   const from = forkOrigin(origin);
-  const chain = ancestors.map((a) => [a.iteration, a.role, a.method, shortHash(a.policyId), a.rows, a.jobKey]);
-  const origins = examples.map((e) => [e.source, e.examples, e.trajectories, e.tasks, e.synthesizedTasks, e.signals]);
   return [
     `policy ${policyId} of campaign ${campaign}${from ? ` (forked from ${from})` : ''}`,
-    table(['iteration', 'role', 'method', 'policy', 'rows', 'training run'], chain),
-    ...(origins.length > 0
-      ? ['trained on', table(['source', 'examples', 'trajectories', 'tasks', 'synthesized', 'signals'], origins)]
+    terminalTable(ancestors, [
+      ...properties('iteration', 'role', 'method'),
+      text('policy', (a) => shortHash(a.policyId)),
+      number('rows', (a) => a.rows),
+      text('training run', (a) => a.jobKey),
+    ]),
+    ...(examples.length > 0
+      ? [
+          'trained on',
+          terminalTable(examples, [
+            ...properties('source', 'examples', 'trajectories', 'tasks'),
+            number('synthesized', (e) => e.synthesizedTasks),
+            number('signals', (e) => e.signals),
+          ]),
+        ]
       : [asCalled('imported, without training data here; see `coevolve model list`')]),
   ].join('\n\n');
 }

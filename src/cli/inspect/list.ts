@@ -3,7 +3,9 @@ import { listCampaigns, type ListedCampaign } from '../../client/campaign-status
 import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { asCalled } from '../output/called-name';
-import { printMessage, printResult, table } from '../output/output';
+import { printMessage, printResult } from '../output/output';
+import { properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** `coevolve list` */
 export function addList(program: Command): void {
@@ -14,21 +16,19 @@ export function addList(program: Command): void {
     .action(({ json }: { json?: boolean }) =>
       withConnections(async (connections) => {
         const { campaigns, unchecked } = await listCampaigns(connections);
-        const header = ['name', 'status', 'recipe', 'environment', 'seed', 'started', 'forked from'];
-        const rows = campaigns.map((c) => [
-          c.name,
-          c.status,
-          c.recipe,
-          c.environment,
-          c.seed,
-          c.createdAt.toISOString(),
-          forkOrigin(c),
-        ]);
         if (unchecked) printMessage(`statuses are those of the database, not compared with Temporal: ${unchecked}`);
-        printResult(json, campaigns, () => [table(header, rows), ...campaigns.flatMap(problemText)].join('\n'));
+        printResult(json, campaigns, () => [campaignTable(campaigns), ...campaigns.flatMap(problemText)].join('\n'));
       }),
     );
 }
+
+const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
+  terminalTable(campaigns, [
+    ...properties('name', 'status', 'recipe', 'environment'),
+    text('seed', (c) => c.seed),
+    text('started', (c) => c.createdAt.toISOString()),
+    text('forked from', forkOrigin),
+  ]);
 
 function problemText({ name, problem, hasPausedWork }: ListedCampaign): string[] {
   if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];

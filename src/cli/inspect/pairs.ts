@@ -1,7 +1,10 @@
 import { UsageError } from '../../errors/errors';
 import type { Command } from 'commander';
-import { printMessage, printResult, table } from '../output/output';
+import { printMessage, printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
+import { decimal } from '../../tables/formats';
+import { number, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** `coevolve pairs <campaign> [iteration]` */
 export function addPairs(program: Command): void {
@@ -12,23 +15,22 @@ export function addPairs(program: Command): void {
     .action((name: string, iteration: string | undefined, { json }: { json?: boolean }) =>
       withConnections(async ({ store }) => {
         const { id } = await store.campaigns.getByName(name);
-        const number = iteration === undefined ? await store.preferencePairs.lastIteration(id) : Number(iteration);
-        if (!Number.isInteger(number)) throw new UsageError(`iteration: found "${iteration}", expected a number`);
-        const pairs = await store.preferencePairs.list(id, number);
-        const rows = pairs.map((p) => [
-          p.forRole,
-          p.kind,
-          p.chosenReward.toFixed(2),
-          p.rejectedReward.toFixed(2),
-          p.hardNegative ? 'hard' : '',
-          `${name}/${p.chosenId}`,
-          `${name}/${p.rejectedId}`,
-        ]);
+        const shown = iteration === undefined ? await store.preferencePairs.lastIteration(id) : Number(iteration);
+        if (!Number.isInteger(shown)) throw new UsageError(`iteration: found "${iteration}", expected a number`);
+        const pairs = await store.preferencePairs.list(id, shown);
         printResult(json, pairs, () =>
-          table(['trains', 'kind', 'chosen', 'rejected', '', 'chosen trajectory', 'rejected trajectory'], rows),
+          terminalTable(pairs, [
+            text('trains', (p) => p.forRole),
+            text('kind', (p) => p.kind),
+            number('chosen', (p) => decimal(p.chosenReward)),
+            number('rejected', (p) => decimal(p.rejectedReward)),
+            text('', (p) => (p.hardNegative ? 'hard' : '')),
+            text('chosen trajectory', (p) => `${name}/${p.chosenId}`),
+            text('rejected trajectory', (p) => `${name}/${p.rejectedId}`),
+          ]),
         );
         if (pairs.length === 0)
-          printMessage(`iteration ${number} of ${name} has no pairs; \`coevolve status ${name}\` shows its phases`);
+          printMessage(`iteration ${shown} of ${name} has no pairs; \`coevolve status ${name}\` shows its phases`);
       }),
     );
 }

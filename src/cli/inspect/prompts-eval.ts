@@ -9,8 +9,10 @@ import { evaluatePrompts, type PromptEvaluation } from '../../prompt-eval/evalua
 import type { Yield } from '../../prompt-eval/stage-yields';
 import { readChange } from '../../specification/read-change';
 import type { SpecChange } from '../../specification/spec-layers';
-import { interval } from '../../tables/formats';
-import { printMessage, printResult, table } from '../output/output';
+import { count, counted, interval, rate } from '../../tables/formats';
+import { printMessage, printResult } from '../output/output';
+import { type Column, number, properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type Flags = { provider: string; model: string; set: string[]; case?: string[]; json?: boolean };
 
@@ -45,8 +47,8 @@ const environmentsOf = ({ data, open }: ReturnType<typeof createEnvironments>) =
 });
 
 /** @throws UsageError */
-function changeOf(text: string): SpecChange {
-  const change = readChange(text);
+function changeOf(input: string): SpecChange {
+  const change = readChange(input);
   if ('problem' in change) throw new UsageError(change.problem);
   return change;
 }
@@ -54,46 +56,37 @@ function changeOf(text: string): SpecChange {
 function textOf(evaluation: PromptEvaluation, model: string): string {
   const { stages, admitted, knownVerdicts, reasons, purposes, cases } = evaluation;
   return [
-    `${cases.length} ${cases.length === 1 ? 'case' : 'cases'} of ${caseEnvironment.name} with ${model}`,
+    `${counted(cases.length, 'case')} of ${caseEnvironment.name} with ${model}`,
     '',
-    table(
-      ['stage', ...columns],
-      [
-        ...stages.map(({ stage, ...found }) => [stage, ...cellsOf(found)]),
-        ['all of those wanted', ...cellsOf(admitted)],
-      ],
+    terminalTable(
+      [...stages, { stage: 'all of those wanted', ...admitted }],
+      [text('stage', ({ stage }) => stage), ...yieldColumns],
     ),
-    ...(reasons.length > 0
-      ? [
+    ...(reasons.length === 0
+      ? []
+      : [
           '',
-          table(
-            ['lost at', 'reason', 'candidates'],
-            reasons.map(({ stage, reason, count }) => [stage, reason, count]),
-          ),
-        ]
-      : []),
+          terminalTable(reasons, [
+            text('lost at', (row) => row.stage),
+            text('reason', (row) => row.reason),
+            number('candidates', (row) => row.count),
+          ]),
+        ]),
     '',
-    table(
-      ['answers of the', ...columns, 'calls', 'prompt tokens', 'answer tokens', 'seconds'],
-      purposes.map(({ purpose, calls, promptTokens, completionTokens, seconds, ...found }) => [
-        purpose,
-        ...cellsOf(found),
-        calls,
-        promptTokens,
-        completionTokens,
-        Math.round(seconds),
-      ]),
-    ),
+    terminalTable(purposes, [
+      text('answers of the', ({ purpose }) => purpose),
+      ...yieldColumns,
+      ...properties('calls', 'promptTokens'),
+      number('answer tokens', (row) => row.completionTokens),
+      number('seconds', (row) => row.seconds, count),
+    ]),
     '',
-    table(['the judge at', ...columns], [['attempts with a known result', ...cellsOf(knownVerdicts)]]),
+    terminalTable([knownVerdicts], [text('the judge at', () => 'attempts with a known result'), ...yieldColumns]),
   ].join('\n');
 }
 
-const columns = ['passed', 'of', 'yield', 'interval'];
-
-const cellsOf = ({ passed, of, share, low, high }: Yield): (string | number)[] => [
-  passed,
-  of,
-  share === null ? '-' : share.toFixed(3),
-  interval(low, high),
+const yieldColumns: Column<Yield>[] = [
+  ...properties('passed', 'of'),
+  number('yield', (found) => found.share, rate),
+  number('interval', (found) => interval(found.low, found.high)),
 ];

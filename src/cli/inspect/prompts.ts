@@ -2,8 +2,10 @@ import { Argument, type Command } from 'commander';
 import { z } from 'zod';
 import { prompts } from '../../llm/prompts';
 import type { Prompt } from '../../llm/prompts/prompt';
-import { printResult, table } from '../output/output';
+import { printResult } from '../output/output';
 import { addPromptsEval } from './prompts-eval';
+import { text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** `coevolve prompts [name]`: prints the prompts for language models with their versions; `eval` plays them with a model. */
 export function addPrompts(program: Command): void {
@@ -30,10 +32,11 @@ const toJson = ({ name, version, summary, template, schema }: Prompt<never>) => 
 });
 
 const promptTable = (chosen: readonly Prompt<never>[]): string =>
-  table(
-    ['name', 'version', 'summary'],
-    chosen.map(({ name, version, summary }) => [name, version, summary]),
-  );
+  terminalTable(chosen, [
+    text('name', (prompt) => prompt.name),
+    text('version', (prompt) => prompt.version),
+    text('summary', (prompt) => prompt.summary),
+  ]);
 
 const promptText = ({ name, version, template }: Prompt<never>): string =>
   [`${name}, version ${version}`, ...template.map(({ role, content }) => `${role}:\n${content}`)].join('\n\n');

@@ -6,15 +6,18 @@ import { withConnections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { hasEnded } from '../../store/campaign/campaigns';
+import type { PhaseRow } from '../../store/campaign/iterations';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
 import { nextCommands } from '../../workflows/temporal/details';
 import { asCalled } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
-import { rounded, shortHash } from '../../tables/formats';
-import { printResult, table } from '../output/output';
+import { decimal, rounded, shortHash } from '../../tables/formats';
+import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
 import { zeroCandidates } from './zero-candidates';
 import { jobText, resultText, rolloutText, trainingText } from '../output/running-text';
+import { number, properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type Options = { watch?: boolean; untilParked?: boolean; json?: boolean };
 
@@ -62,12 +65,8 @@ function statusText({
 }: CampaignDetails): string {
   const isEnd = status !== 'lost' && hasEnded(status);
   const unfinished = status === 'parked' ? 'parked' : isEnd || status === 'lost' ? 'not finished' : 'running';
-  const rows = phases.map(({ iteration, phase, startedAt, finishedAt, result }) => [
-    iteration,
-    phase,
-    finishedAt ? Number(((finishedAt.getTime() - startedAt.getTime()) / 1000).toFixed(1)) : null,
-    result ? resultText(result) : unfinished,
-  ]);
+  const secondsOf = ({ startedAt, finishedAt }: PhaseRow): string | null =>
+    finishedAt && decimal((finishedAt.getTime() - startedAt.getTime()) / 1000, 1);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
     ...[...(problem ? [problem] : []), ...pausedWork].flatMap(({ what, next }) => [
@@ -79,7 +78,11 @@ function statusText({
       : []),
     ...forkText(origin),
     ...nondeterminismText(nondeterminism),
-    table(['iteration', 'phase', 'seconds', 'result'], rows),
+    terminalTable(phases, [
+      ...properties('iteration', 'phase'),
+      number('seconds', secondsOf),
+      text('result', ({ result }) => (result ? resultText(result) : unfinished)),
+    ]),
     ...zeroCandidates(phases).map(asCalled),
     ...rollouts.map(rolloutText),
     ...jobs.map(jobText),

@@ -1,6 +1,7 @@
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import type { TaskLineage } from '../../store/tasks/task-lineage';
-import { table } from '../output/output';
+import { number, properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 /** Formats the lineage of a task from its signal to its validation, one paragraph per step. */
 export function taskLineageText(lineage: TaskLineage): string {
@@ -31,8 +32,12 @@ function head({ campaign, task, parent, ...origin }: TaskLineage): string {
 function signal({ signal: raised, trajectories }: TaskLineage): string | null {
   if (!raised) return null;
   const detail = Object.entries(raised.detail).map(([name, value]) => `${name} ${value}`);
-  const rows = trajectories.map((t) => [t.raised ? '>' : '', t.id, t.reward]);
-  return [`signal ${raised.id}: ${detail.join(', ')}`, table(['', 'trajectory', 'reward'], rows)].join('\n');
+  const played = terminalTable(trajectories, [
+    text('', (t) => (t.raised ? '>' : '')),
+    text('trajectory', (t) => t.id),
+    number('reward', (t) => t.reward, String),
+  ]);
+  return [`signal ${raised.id}: ${detail.join(', ')}`, played].join('\n');
 }
 
 function context({ context: reflected }: TaskLineage): string | null {
@@ -55,8 +60,13 @@ function context({ context: reflected }: TaskLineage): string | null {
 
 function exploration({ runs }: TaskLineage): string | null {
   if (runs.length === 0) return null;
-  const rows = runs.map((run) => [run.id, run.outcome, run.turns, run.reward, run.fault]);
-  return ['explored in', table(['run', 'outcome', 'turns', 'reward', 'fault'], rows)].join('\n');
+  const explored = terminalTable(runs, [
+    text('run', (run) => run.id),
+    ...properties('outcome', 'turns'),
+    number('reward', (run) => run.reward, String),
+    text('fault', (run) => run.fault),
+  ]);
+  return ['explored in', explored].join('\n');
 }
 
 function abstraction({ abstraction: made, task }: TaskLineage): string | null {

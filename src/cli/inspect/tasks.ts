@@ -1,8 +1,10 @@
 import { Option, type Command } from 'commander';
 import type { StageVerdict } from '../../domain/tasks/admission/candidate';
 import type { TaskFilter, TaskRow } from '../../store/tasks/tasks';
-import { printResult, table } from '../output/output';
+import { printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
+import { properties, text } from '../../tables/table';
+import { terminalTable } from '../../tables/terminal-table';
 
 type Options = TaskFilter & { verdicts?: boolean; json?: boolean };
 
@@ -31,34 +33,30 @@ export function addTasks(program: Command): void {
     );
 }
 
-function taskTable(tasks: readonly TaskRow[]): string {
-  const header = ['id', 'split', 'origin', 'verdict', 'grader', 'signal', 'goal', 'description'];
-  const rows = tasks.map((task) => [
-    task.id,
-    task.split,
-    task.origin,
-    task.reason ?? task.verdict,
-    task.grader,
-    task.parentSignalId,
-    short(task.goal),
-    task.description && short(task.description),
+const taskTable = (tasks: readonly TaskRow[]): string =>
+  terminalTable(tasks, [
+    ...properties('id', 'split', 'origin'),
+    text('verdict', (task) => task.reason ?? task.verdict),
+    text('grader', (task) => task.grader),
+    text('signal', (task) => task.parentSignalId),
+    text('goal', (task) => short(task.goal)),
+    text('description', (task) => task.description && short(task.description)),
   ]);
-  return table(header, rows);
-}
 
 /** Formats a task and its admission stages with their measurements. */
 function trailText({ id, goal, verdict, trail = [] }: TracedTask): string {
-  const rows = trail.map(({ stage, passed, reason, detail }) => [
-    `  ${stage}`,
-    passed ? 'passed' : 'failed',
-    reason,
-    Object.entries(detail)
-      .map(([key, value]) => `${key} ${typeof value === 'number' ? Number(value.toFixed(3)) : short(value)}`)
-      .join(', '),
+  const stages = terminalTable(trail, [
+    text('  stage', ({ stage }) => `  ${stage}`),
+    text('', ({ passed }) => (passed ? 'passed' : 'failed')),
+    text('reason', ({ reason }) => reason),
+    text('measured', ({ detail }) =>
+      Object.entries(detail)
+        .map(([key, value]) => `${key} ${typeof value === 'number' ? Number(value.toFixed(3)) : short(value)}`)
+        .join(', '),
+    ),
   ]);
-  const stages = rows.length > 0 ? table(['  stage', '', 'reason', 'measured'], rows) : '  not decided yet';
-  return `${id}: ${verdict}\n  ${short(goal)}\n${stages}`;
+  return `${id}: ${verdict}\n  ${short(goal)}\n${trail.length > 0 ? stages : '  not decided yet'}`;
 }
 
 /** Replaces line breaks, which models write and which would break the table. */
-const short = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 70);
+const short = (value: string): string => value.replaceAll(/\s+/g, ' ').slice(0, 70);

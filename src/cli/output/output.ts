@@ -1,6 +1,4 @@
 import { asCalled } from './called-name';
-import { number, text as texts } from '../../tables/table';
-import { terminalTable } from '../../tables/terminal-table';
 import { forTerminal } from '../../tables/terminal-text';
 
 /** Prints a result to stdout; messages go to stderr (`printMessage`), so that a pipe gets only results. */
@@ -27,12 +25,3 @@ const asJson = (value: unknown, indent?: number): string =>
 export function printOver(line: string, isLast = false): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${forTerminal(line)}${isLast ? '\n' : ''}`);
 }
-
-/** Formats rows as columns; numbers are aligned to the right, null is a dash. A line break or a tab is an escape. */
-export const table = (header: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string =>
-  terminalTable(
-    rows,
-    header.map((name, i) =>
-      (rows.every((row) => typeof row[i] !== 'string') ? number : texts)(name, (row) => row[i] ?? null, String),
-    ),
-  );

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { interval, rate } from '../../tables/formats';
-import { number, table, text } from '../../tables/table';
+import { number, properties, table, text } from '../../tables/table';
 import { lead } from '../page/blocks';
 import { defineSection } from './campaign-data';
 
@@ -44,12 +44,9 @@ const calibrationTable = (calibrations: readonly JudgeCalibration[]) =>
 
 const agreementTable = (agreements: readonly JudgeAgreement[]) =>
   table('Judge and environment on the same candidates', agreements, [
-    text('iteration', (a) => a.iteration),
-    text('grader', (a) => a.grader),
+    ...properties('iteration', 'grader'),
     number('both accept', (a) => a.both),
-    number('judge only', (a) => a.judgeOnly),
-    number('environment only', (a) => a.environmentOnly),
-    number('neither', (a) => a.neither),
+    ...properties('judgeOnly', 'environmentOnly', 'neither'),
     number('no answer', (a) => a.unusable),
   ]);
 

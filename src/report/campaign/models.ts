@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { getWaste, listModelSpending } from '../../store/spending/model-spending';
 import { count, counted, decimal, dollars, duration } from '../../tables/formats';
-import { number, table, text } from '../../tables/table';
+import { number, properties, table, text } from '../../tables/table';
 import { lead } from '../page/blocks';
 import { defineSection, type Results, total } from './campaign-data';
 
@@ -26,28 +26,19 @@ export const modelsSection = defineSection({
     return [
       lead(summary(data)),
       table('Model calls by iteration and purpose', modelSpending, [
-        text('iteration', (row) => row.iteration),
-        text('purpose', (row) => row.purpose),
+        ...properties('iteration', 'purpose'),
         text('model', (row) => `${row.provider}/${row.model}`),
-        number('calls', (row) => row.calls),
-        number('tokens', (row) => row.tokens),
+        ...properties('calls', 'tokens'),
         number('US dollars', (row) => row.usd, decimal),
         number('time, summed', (row) => row.seconds, duration),
       ]),
       contexts.length > 0 &&
         table('Exploration contexts: flagged trajectories and their reflection', contexts, [
-          text('iteration', (row) => row.iteration),
-          text('aim', (row) => row.aim),
-          text('status', (row) => row.status),
-          text('failure', (row) => row.failure),
-          number('contexts', (row) => row.contexts),
+          ...properties('iteration', 'aim', 'status', 'failure', 'contexts'),
         ]),
       explorationRuns.length > 0 &&
         table('Exploration runs by outcome', explorationRuns, [
-          text('iteration', (row) => row.iteration),
-          text('aim', (row) => row.aim),
-          text('outcome', (row) => row.outcome),
-          number('runs', (row) => row.runs),
+          ...properties('iteration', 'aim', 'outcome', 'runs'),
           number('actions', (row) => row.turns),
         ]),
     ];

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { groupBy } from '../../domain/group-by';
 import { count, rate, share } from '../../tables/formats';
-import { number, table, text } from '../../tables/table';
+import { number, properties, table, text } from '../../tables/table';
 import { barChart } from '../charts/bar-chart';
 import type { Chart } from '../charts/figure';
 import { key, lead } from '../page/blocks';
@@ -65,8 +65,7 @@ const pairTable = (pairs: readonly PairGroup[]) =>
     text('trains', (group) => agentName(group.role)),
     text('kind', (group) => group.kind),
     number('pairs (n)', (group) => group.pairs),
-    number('tasks', (group) => group.tasks),
-    number('hard negatives', (group) => group.hardNegatives),
+    ...properties('tasks', 'hardNegatives'),
     number('share', (group) => share(group.hardNegatives, group.pairs)),
     number('mean reward chosen', (group) => group.meanChosenReward, rate),
     number('rejected', (group) => group.meanRejectedReward, rate),

@@ -4,7 +4,7 @@ import { groupBy } from '../../domain/group-by';
 import { listDiversityRounds } from '../../store/tasks/admission';
 import { listMatches } from '../../store/tasks/matches';
 import { count, rate, share } from '../../tables/formats';
-import { number, table, text } from '../../tables/table';
+import { number, properties, table, text } from '../../tables/table';
 import { barChart } from '../charts/bar-chart';
 import type { Chart } from '../charts/figure';
 import { key, lead, note } from '../page/blocks';
@@ -124,11 +124,9 @@ const admissionTables = ({ stages, limitCuts, matches, diversity }: Omit<Rows, '
   stages.length > 0 && stageTable(stages),
   limitCuts.length > 0 &&
     table('Candidates that passed every check and were cut by a quota or the growth cap', limitCuts, [
-      text('iteration', (row) => row.iteration),
-      text('aim', (row) => row.aim),
+      ...properties('iteration', 'aim'),
       text('context or relation', (row) => row.contextId ?? row.relation),
-      number('admitted', (row) => row.admitted),
-      number('cut', (row) => row.cut),
+      ...properties('admitted', 'cut'),
     ]),
   matches.length > 0 &&
     table(
@@ -137,16 +135,12 @@ const admissionTables = ({ stages, limitCuts, matches, diversity }: Omit<Rows, '
       [
         text('iteration', (row) => row.iteration),
         text('match', (row) => (row.admitted === row.wanted ? 'met' : 'failed')),
-        number('admitted', (row) => row.admitted),
-        number('wanted', (row) => row.wanted),
-        number('refills', (row) => row.refills),
+        ...properties('admitted', 'wanted', 'refills'),
       ],
     ),
   diversity.length > 0 &&
     table('Diversity and relevance of admitted tasks', diversity, [
-      text('iteration', (round) => round.iteration),
-      text('encoder', (round) => round.encoder),
-      number('tasks', (round) => round.tasks),
+      ...properties('iteration', 'encoder', 'tasks'),
       number('similarity to nearest (SR@k)', (round) => round.similarity, rate),
       number('distance to held-out tasks (EDrel)', (round) => round.relativeDistance, rate),
       number('alarm', (round) => (round.collapsed ? 'collapse' : null)),

@@ -1,5 +1,5 @@
 import { count, counted, dateTime, dollars, duration, thousands } from '../../tables/formats';
-import { code, number, table, text } from '../../tables/table';
+import { code, number, properties, table, text } from '../../tables/table';
 import { barChart } from '../charts/bar-chart';
 import type { Chart } from '../charts/figure';
 import { timelineChart } from '../charts/timeline-chart';
@@ -119,9 +119,7 @@ function spending({ attemptCosts, trainingRuns }: Rows): Block[] {
 
 const costTable = (costs: Rows['attemptCosts']) =>
   table('Attempts by iteration and purpose', costs, [
-    text('iteration', (c) => c.iteration),
-    text('purpose', (c) => c.purpose),
-    number('attempts', (c) => c.attempts),
+    ...properties('iteration', 'purpose', 'attempts'),
     number('prompt tokens', (c) => c.promptTokens, count),
     number('completion tokens', (c) => c.completionTokens, count),
     number('attempt time, summed', (c) => c.seconds, duration),
@@ -130,8 +128,7 @@ const costTable = (costs: Rows['attemptCosts']) =>
 const ledgerTable = (ledger: Rows['ledger']) =>
   table('Ledger', ledger, [
     text('entry', ({ entry }) => entryNames[entry] ?? entry),
-    text('unit', (row) => row.unit),
-    number('entries', (row) => row.entries),
+    ...properties('unit', 'entries'),
     number('amount', ({ unit, amount }) =>
       unit === 'usd' ? dollars(amount) : unit.endsWith('seconds') ? duration(amount) : count(amount),
     ),
@@ -146,13 +143,11 @@ const entryNames: Record<string, string> = {
 
 const faultTable = (faults: Rows['faults']) =>
   table('Faults of attempts; a fault is never counted as a reward of 0', faults, [
-    text('iteration', (row) => row.iteration),
-    text('outcome', (row) => row.outcome),
+    ...properties('iteration', 'outcome'),
     text('effect on the attempt', ({ replaced }) =>
       replaced ? 'rolled out again' : 'left out of signals, pairs and evaluation',
     ),
-    text('example', (row) => row.example),
-    number('faults', (row) => row.faults),
+    ...properties('example', 'faults'),
   ]);
 
 const resumeTable = (resumes: Rows['resumes']) =>

@@ -15,21 +15,6 @@ export const namesAxis = (names: readonly string[], everyNth = 1): XAxis => ({
   axisTick: { show: false },
 });
 
-/** X axis of iterations; marks of one iteration may be shifted by up to half an iteration. */
-export const iterationAxis = (iterations: readonly number[]): XAxis => ({
-  type: 'value',
-  min: -0.5,
-  max: iterations.length - 0.5,
-  interval: 0.5, // ticks lie at whole and half numbers; only whole numbers are labelled
-  axisLabel: {
-    ...axisText,
-    formatter: (index: number) => (Number.isInteger(index) ? String(iterations[index] ?? '') : ''),
-  },
-  splitLine: { show: false },
-  axisLine: { ...rule, onZero: false },
-  axisTick: { show: false },
-});
-
 /** A range of at most five steps, whose ends are multiples of the step. */
 export type Scale = { low: number; high: number; step: number };
 

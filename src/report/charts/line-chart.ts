@@ -1,48 +1,29 @@
-import { axisText, quantityAxis, scaleAround } from './axes';
+import { scaleAround } from './axes';
 import type { Chart } from './figure';
+import { type Mark, marksChart, type Position } from './marks-chart';
 
-export type Line = { name: string; colour: string; points: readonly (readonly [x: number, y: number])[] };
+export type Line = { name: string; colour: string; points: readonly Position[] };
 
-export type LineChart = {
-  title: string;
-  lines: readonly Line[];
-  format: (value: number) => string;
-  height?: number;
-};
+export type LineChart = { title: string; lines: readonly Line[]; format: (value: number) => string };
 
-/** Curves over the updates of training jobs. */
-export function lineChart({ title, lines, format, height = 164 }: LineChart): Chart {
+/** Curves over the updates of training jobs. A curve of one update is a dot. */
+export function lineChart({ title, lines, format }: LineChart): Chart {
   const points = lines.flatMap((line) => line.points);
-  const scale = scaleAround(points.map(([, y]) => y));
   const maxUpdate = Math.max(1, ...points.map(([x]) => x));
-  return {
+  return marksChart({
     title,
     description: lines.map((line) => describe(line, format)).join('; '),
-    height,
-    option: {
-      grid: { left: 48, right: 12, top: 14, bottom: 24, outerBoundsMode: 'none' },
-      xAxis: {
-        type: 'value',
-        min: 0,
-        max: maxUpdate,
-        interval: maxUpdate,
-        splitLine: { show: false },
-        axisLabel: { ...axisText, hideOverlap: true },
-        axisLine: { lineStyle: { color: 'var(--rule)' }, onZero: false },
-        axisTick: { show: false },
-      },
-      yAxis: quantityAxis(scale, format),
-      series: lines.map((line) => ({
-        type: 'line' as const,
-        silent: true,
-        clip: false,
-        data: line.points.map(([x, y]) => [x, y]),
-        showSymbol: line.points.length === 1,
-        lineStyle: { color: line.colour, width: 1.5 },
-        itemStyle: { color: line.colour },
-      })),
-    },
-  };
+    height: 164,
+    left: 48,
+    x: { scale: { low: 0, high: maxUpdate, step: maxUpdate }, format: String },
+    y: { scale: scaleAround(points.map(([, y]) => y)), format },
+    marks: lines.map((line): Mark => {
+      const [first, ...others] = line.points;
+      return first && others.length === 0
+        ? { kind: 'dot', at: first, colour: line.colour }
+        : { kind: 'line', points: line.points, colour: line.colour, width: 1.5 };
+    }),
+  });
 }
 
 function describe({ name, points }: Line, format: (value: number) => string): string {

@@ -28,24 +28,27 @@ export type MarksChart = {
   y: Axis;
   marks: readonly Mark[];
   height?: number;
-  /** Space for the labels of the y axis in px. */
+  /** Space for the labels of the y axis, and for labels of marks on the right side, in px. */
   left?: number;
+  right?: number;
 };
 
 /** Free marks on two axes: intervals, curves with bands, slots of seeds, cells of a heat map. */
-export function marksChart({ title, description, x, y, marks, height = 220, left = 46 }: MarksChart): Chart {
+export function marksChart({ title, description, x, y, marks, ...size }: MarksChart): Chart {
   const data: [number, number][] = [[0, 0]]; // one item, which draws all marks
   const renderItem: CustomSeriesRenderItem = (_, api) => ({
     type: 'group',
     children: marks.map((mark) => drawMark(mark, (at) => api.coord([...at]) as [number, number])),
   });
-  const isTilted = 'slots' in x && x.slots.length > 3; // names side by side would overlap on a phone
+  const { height = 220, left = 46, right = 14 } = size;
+  // names side by side would overlap on a phone
+  const isTilted = 'slots' in x && x.slots.length > 3 && x.slots.some((name) => name.length > 3);
   return {
     title,
     description,
     height: height + (isTilted ? 26 : 0),
     option: {
-      grid: { left, right: 14, top: 14, bottom: isTilted ? 50 : x.name ? 40 : 24, outerBoundsMode: 'none' },
+      grid: { left, right, top: 14, bottom: isTilted ? 50 : x.name ? 40 : 24, outerBoundsMode: 'none' },
       xAxis: { ...axis(x, isTilted), ...axisName(x, 26) } as EChartsOption['xAxis'],
       yAxis: { ...axis(y), ...('slots' in y ? { inverse: true } : {}) } as EChartsOption['yAxis'],
       series: [{ type: 'custom', silent: true, clip: false, data, renderItem }],

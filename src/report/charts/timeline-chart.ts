@@ -1,54 +1,28 @@
 import { duration } from '../../tables/formats';
-import { axisText } from './axes';
 import type { Chart } from './figure';
+import { box, type Mark, marksChart } from './marks-chart';
 
 export type Span = { name: string; startS: number; seconds: number };
 
 /** Spans of time, one per row, each at its start and labelled with its duration. */
 export function timelineChart(title: string, spans: readonly Span[], totalS: number): Chart {
-  const height = 26 + 19 * spans.length;
   const step = steps.find((seconds) => totalS / seconds < 4) ?? steps.at(-1)! * Math.ceil(totalS / steps.at(-1)! / 4);
-  const stacked = { type: 'bar' as const, stack: 'time', silent: true, clip: false, barWidth: 10 };
-  return {
+  return marksChart({
     title,
     description: spans.map(({ name, seconds }) => `${name} ${duration(seconds)}`).join(', '),
-    height,
-    option: {
-      grid: { left: 72, right: 66, top: 2, bottom: 20, outerBoundsMode: 'none' },
-      xAxis: {
-        type: 'value',
-        min: 0,
-        max: totalS,
-        interval: step,
-        axisLabel: { ...axisText, formatter: (s: number) => (s % step === 0 ? shortDuration(s) : '') },
-        splitLine: { lineStyle: { color: 'var(--rule)' } },
-      },
-      yAxis: {
-        type: 'category',
-        inverse: true,
-        data: spans.map(({ name }) => name),
-        axisLabel: axisText,
-        axisLine: { show: false },
-        axisTick: { show: false },
-      },
-      series: [
-        { ...stacked, itemStyle: { color: 'transparent' }, data: spans.map(({ startS }) => startS) },
-        {
-          ...stacked,
-          itemStyle: { color: 'var(--neutral)' },
-          data: spans.map(({ seconds }) => Math.max(seconds, totalS / 150)), // a phase of length 0 stays visible
-          label: {
-            show: true,
-            position: 'right',
-            color: 'var(--ink)',
-            fontSize: 10.5,
-            distance: 4,
-            formatter: ({ dataIndex }: { dataIndex: number }) => duration(spans[dataIndex]!.seconds),
-          },
-        },
-      ],
-    },
-  };
+    height: 26 + 19 * spans.length,
+    left: 72,
+    right: 66,
+    x: { scale: { low: 0, high: totalS, step }, format: (s) => (s % step === 0 ? shortDuration(s) : '') },
+    y: { slots: spans.map(({ name }) => name) },
+    marks: spans.flatMap(({ startS, seconds }, row): Mark[] => {
+      const end = startS + Math.max(seconds, totalS / 150); // a phase of length 0 stays visible
+      return [
+        box([startS, row - 0.26], [end, row + 0.26], { colour: 'var(--neutral)' }),
+        { kind: 'text', at: [end, row], text: duration(seconds), side: 'right' },
+      ];
+    }),
+  });
 }
 
 /** Distances between grid lines, in seconds. */

@@ -1,6 +1,6 @@
 import type { AnalysisOutput } from '../../statistics/analysis-output';
 import { points } from '../../tables/formats';
-import { type Column, number, table, text } from '../../tables/table';
+import { type Column, number, properties, table } from '../../tables/table';
 import { note } from '../page/blocks';
 import type { Section } from '../page/section';
 import type { ExperimentReport } from './report';
@@ -24,9 +24,7 @@ const intervalMeaning =
   't interval of the mean over seeds, cut to the 0 to 100 points that a mean can have; CSV and JSON have it uncut';
 
 const columns: readonly Column<Arm>[] = [
-  text('arm', (arm) => arm.arm),
-  number('seeds', (arm) => arm.seeds),
-  number('tasks', (arm) => arm.tasks),
+  ...properties('arm', 'seeds', 'tasks'),
   number('mean', (arm) => arm.mean, points),
   number('sd', (arm) => arm.sd, points),
   number('min', (arm) => arm.min, points),

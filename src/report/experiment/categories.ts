@@ -1,7 +1,7 @@
 import { compareNaturally } from '../../domain/compare-text';
 import type { ExperimentRecord } from '../../domain/experiment/record';
 import { interval, points, signedPoints } from '../../tables/formats';
-import { number, table, text } from '../../tables/table';
+import { number, properties, table } from '../../tables/table';
 import type { Chart } from '../charts/figure';
 import { box, type Mark, marksChart } from '../charts/marks-chart';
 import { note } from '../page/blocks';
@@ -29,9 +29,7 @@ export const categoriesSection: Section<ExperimentReport> = {
       ),
       panels(charts, 340),
       table('Differences by category, in points (descriptive)', analysis.breakdown, [
-        text('contrast', (row) => row.contrast),
-        text('feature', (row) => row.feature),
-        text('value', (row) => row.value),
+        ...properties('contrast', 'feature', 'value'),
         number('tasks (n)', (row) => row.tasks),
         number('difference', (row) => row.difference, signedPoints),
         number('95 % interval', (row) => interval(row.low, row.high, signedPoints)),

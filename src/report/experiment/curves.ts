@@ -1,7 +1,7 @@
 import type { EffortMeasure } from '../../domain/experiment/experiment';
 import { nominalOf } from '../../domain/experiment/effort';
 import { count, decimal, points } from '../../tables/formats';
-import { number, table, text } from '../../tables/table';
+import { number, properties, table } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';
 import { bandedLine, type Mark, marksChart } from '../charts/marks-chart';
@@ -35,8 +35,7 @@ export const curvesSection: Section<ExperimentReport> = {
       panels(measures.map((measure) => curveChart(curves, measure, colours)), 340), // prettier-ignore
       key([...colours].map(([arm, colour]) => [colour, arm])),
       table('Learning curves', curves, [
-        text('arm', (curve) => curve.arm),
-        number('checkpoint', (curve) => curve.checkpoint),
+        ...properties('arm', 'checkpoint'),
         number('mean', (curve) => curve.mean, points),
         number('95 % low', (curve) => curve.low, points),
         number('high', (curve) => curve.high, points),

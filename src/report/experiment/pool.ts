@@ -1,7 +1,7 @@
 import type { ExperimentRecord, PoolCount } from '../../domain/experiment/record';
 import { groupBy } from '../../domain/group-by';
 import { decimal } from '../../tables/formats';
-import { number, table, text } from '../../tables/table';
+import { properties, table } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';
 import { box, type Mark, marksChart } from '../charts/marks-chart';
@@ -27,12 +27,7 @@ export const poolSection: Section<ExperimentReport> = {
       table(
         `Admitted tasks by arm, iteration and ${feature}`,
         pools.flatMap(({ arm, counts }) => counts.map((row) => ({ arm, ...row }))),
-        [
-          text('arm', (row) => row.arm),
-          text('iteration', (row) => row.iteration),
-          text('category', (row) => row.category),
-          number('tasks', (row) => row.tasks),
-        ],
+        [text('arm', (row) => row.arm), text('iteration', (row) => row.iteration), ...properties('category', 'tasks')],
       ),
     ];
   },

@@ -1,7 +1,7 @@
 import type { CombinedArm, CombinedExperiments } from '../../statistics/combine';
 import { decimal, points, shortHash } from '../../tables/formats';
 import { html } from '../../tables/html';
-import { code, number, table, text } from '../../tables/table';
+import { code, number, properties, table, text } from '../../tables/table';
 import type { Chart } from '../charts/figure';
 import { bandedLine, marksChart } from '../charts/marks-chart';
 import { key, note } from '../page/blocks';
@@ -63,9 +63,7 @@ export const combinedArmsTable = (arms: readonly CombinedArm[]) =>
 export const combinedTable = (experiments: CombinedExperiments['experiments']) =>
   table('Experiments', experiments, [
     text('experiment', (own) => own.name),
-    text('environment', (own) => own.environment),
-    number('seeds', (own) => own.seeds),
-    number('tasks', (own) => own.tasks),
+    ...properties('environment', 'seeds', 'tasks'),
     text('broken rules', (own) => own.brokenRules.join(', ') || 'none'),
     text('arms not shown', (own) => own.otherArms.join(', ') || 'none'),
     code('frozen hash', (own) => shortHash(own.hash)),

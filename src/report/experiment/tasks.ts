@@ -1,5 +1,5 @@
 import { pValue, shortHash } from '../../tables/formats';
-import { code, number, table, text } from '../../tables/table';
+import { code, number, properties, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';
 import { box, type Mark, marksChart } from '../charts/marks-chart';
@@ -20,8 +20,7 @@ export const tasksSection: Section<ExperimentReport> = {
       table('Tasks that one arm alone solved, by contrast and seed', wonAndLost, [
         text('contrast', (row) => row.contrast),
         number('seed', (row) => row.seed, String),
-        number('won', (row) => row.won),
-        number('lost', (row) => row.lost),
+        ...properties('won', 'lost'),
         number('McNemar p', (row) => row.p, pValue),
       ]),
       flips.length > 0 &&
