@@ -1,7 +1,7 @@
 import type { ExperimentRecord, PoolCount } from '../../domain/experiment/record';
 import { groupBy } from '../../domain/group-by';
 import { decimal } from '../../tables/formats';
-import { properties, table } from '../../tables/table';
+import { properties, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';
 import { box, type Mark, marksChart } from '../charts/marks-chart';
