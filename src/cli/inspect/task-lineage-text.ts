@@ -64,7 +64,7 @@ function exploration({ runs }: TaskLineage): string | null {
     text('run', (run) => run.id),
     ...properties('outcome', 'turns'),
     number('reward', (run) => run.reward, String),
-    text('fault', (run) => run.fault),
+    ...properties('fault'),
   ]);
   return ['explored in', explored].join('\n');
 }
