@@ -16,10 +16,7 @@ import {
   synthesisSettingsSchema,
 } from './synthesis-settings';
 import { trainingSettingsSchema } from './training-settings';
-
-const unit = z.number().min(0).max(1);
-const count = z.number().int().min(1);
-const whole = z.number().int().min(0);
+import { choice, count, flag, integer, number, unit } from './key-types';
 
 /**
  * A campaign. Unknown keys are errors. `name`, `seed`, `environment.name` and `recipe` are required; all other keys have
@@ -34,9 +31,8 @@ export const campaignSpecSchema = z
         'lower-case letters, digits and hyphens, at most 63, not starting with a hyphen',
       )
       .describe('Name of the campaign in every list, id and path: lower-case letters, digits and hyphens.'),
-    seed: whole.max(2 ** 31 - 1).describe('Root of the seed tree: every sampled value derives its seed from it.'),
-    replica: whole
-      .max(1000)
+    seed: integer(0, 2 ** 31 - 1).describe('Root of the seed tree: every sampled value derives its seed from it.'),
+    replica: integer(0, 1000)
       .default(0)
       .describe(
         'Number of a repetition with the same tasks and start, and other seeds after the start. 0: the original.',
@@ -54,21 +50,18 @@ export const campaignSpecSchema = z
           .record(z.string(), z.unknown())
           .default({})
           .describe('Options of the environment, which rejects unknown ones; secrets are rejected.'),
-        trainTasks: count.max(20_000).default(600).describe('Seed tasks of the pool.'),
-        heldOutTasks: count
-          .max(5_000)
+        trainTasks: integer(1, 20_000).default(600).describe('Seed tasks of the pool.'),
+        heldOutTasks: integer(1, 5_000)
           .default(200)
           .describe('Tasks for evaluation only, divided into the sets dev and test.'),
         /** With null an episode may have another limit per task, and it has the environment's own score at the limit. */
-        maxTurns: count
-          .max(1_000)
+        maxTurns: integer(1, 1_000)
           .nullable()
           .default(null)
           .describe(
             "Maximum actions per attempt; an attempt that reaches it before the end has failed. null: the environment's own limit.",
           ),
-        form: z
-          .enum(actionForms)
+        form: choice(actionForms)
           .default('plain')
           .describe("Form of the reference actions: the bare action, or the ReAct form of ETO's conversations."),
         experts: z
@@ -81,39 +74,32 @@ export const campaignSpecSchema = z
           ),
       })
       .describe('Environment to play: one of `coevolve env list`, with its options and numbers of tasks.'),
-    recipe: z
-      .enum(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]])
-      .describe('Training method: agents, phases and jobs of an iteration.'),
-    iterations: whole
-      .max(1000)
+    recipe: choice(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]]).describe(
+      'Training method: agents, phases and jobs of an iteration.',
+    ),
+    iterations: integer(0, 1000)
       .optional()
       .describe('Iterations after the supervised start; the default depends on the recipe.'),
     rollouts: z
       .strictObject({
-        attempts: count.max(64).default(4).describe('Attempts per task and agent in an iteration or an RL step (K).'),
-        temperature: z.number().min(0).max(5).default(0.9).describe('Sampling temperature of training attempts.'),
-        maxTokens: count.max(4096).default(64).describe('Maximum tokens per action, also in evaluations.'),
-        maxMinutes: z
-          .number()
-          .min(0.01)
-          .max(100)
+        attempts: integer(1, 64).default(4).describe('Attempts per task and agent in an iteration or an RL step (K).'),
+        temperature: number(0, 5).default(0.9).describe('Sampling temperature of training attempts.'),
+        maxTokens: integer(1, 4096).default(64).describe('Maximum tokens per action, also in evaluations.'),
+        maxMinutes: number(0.01, 100)
           .default(15)
           .describe('Minutes after which an attempt ends without a score, also in evaluations.'),
-        thinking: z
-          .enum(['keep', 'drop'])
+        thinking: choice(['keep', 'drop'])
           .default('keep')
           .describe("`drop`: prompts lack the thinking of earlier actions, as with Qwen3's own template."),
         tasksPerIteration: count
           .nullable()
           .default(null)
           .describe('Maximum tasks per iteration, drawn from the pool; null plays the whole pool.'),
-        tasksPerStep: count
-          .max(4096)
+        tasksPerStep: integer(1, 4096)
           .nullable()
           .default(null)
           .describe('Tasks per RL step, each played K times; null for recipes without RL.'),
-        stepsPerIteration: count
-          .max(1000)
+        stepsPerIteration: integer(1, 1000)
           .nullable()
           .default(null)
           .describe('RL steps between two rounds of synthesis (F); null for recipes without RL.'),
@@ -136,8 +122,7 @@ export const campaignSpecSchema = z
     policy: policySettingsSchema
       .prefault({})
       .describe('The model to train: from scratch, or one of `coevolve model list`.'),
-    start: z
-      .enum(['sft', 'base'])
+    start: choice(['sft', 'base'])
       .default('sft')
       .describe(
         'First policies of the agents: fine-tuned on reference trajectories (sft), or the unchanged model (base).',
@@ -149,27 +134,19 @@ export const campaignSpecSchema = z
     evaluation: evaluationSettingsSchema.prefault({}).describe('Evaluation on held-out tasks.'),
     promotion: z
       .strictObject({
-        rule: z
-          .enum(['always', 'not-worse', 'significantly-better'])
+        rule: choice(['always', 'not-worse', 'significantly-better'])
           .default(defaultPromotionSettings.rule)
           .describe('When a trained target replaces the active one.'),
         tolerance: unit
           .default(defaultPromotionSettings.tolerance)
           .describe('Maximum loss of mean reward under `not-worse`.'),
-        confidence: z
-          .number()
-          .min(0.5)
-          .max(0.999)
+        confidence: number(0.5, 0.999)
           .default(defaultPromotionSettings.confidence)
           .describe('Level of the bootstrap interval; `significantly-better` requires a lower end above 0.'),
-        resamples: count
-          .max(100_000)
+        resamples: integer(1, 100_000)
           .default(defaultPromotionSettings.resamples)
           .describe('Resamples of the bootstrap.'),
-        approval: z
-          .boolean()
-          .default(false)
-          .describe('Whether an operator approves promotions, by `coevolve approve`.'),
+        approval: flag.default(false).describe('Whether an operator approves promotions, by `coevolve approve`.'),
       })
       .prefault({})
       .describe('When a trained policy becomes the active one.'),

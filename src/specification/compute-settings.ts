@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { backendNames } from '../training/backends';
-import { trainerKeys } from './trainer-keys';
+import { choice, flag, integer, number, trainerKeys } from './key-types';
 
 /** Settings of an adapter in the trainer, which has them beside all others. */
 const { loraRank, loraAlpha, loraDropout, loraTargets } = trainerKeys('sft', {
@@ -20,8 +20,7 @@ const adapterSchema = z.strictObject({
 
 /** The model to train. */
 export const policySettingsSchema = z.strictObject({
-  source: z
-    .enum(['scratch', 'imported', 'stored'])
+  source: choice(['scratch', 'imported', 'stored'])
     .default('scratch')
     .describe(
       'A small decoder made from the reference trajectories (scratch), a model of `coevolve model import`, or a stored policy to evaluate.',
@@ -33,11 +32,7 @@ export const policySettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Name of the imported model; null for other sources.'),
-  parameters: z
-    .number()
-    .int()
-    .min(1)
-    .max(1e13)
+  parameters: integer(1, 1e13)
     .nullable()
     .default(null)
     .describe('Parameter count of the imported model, for estimates on machines that have not imported it.'),
@@ -55,16 +50,15 @@ export const policySettingsSchema = z.strictObject({
     precision:
       'Precision of matrix products and activations in training; trained weights are kept in float32; auto: bfloat16 on CUDA, float32 on CPUs.',
   }),
-  functions: z
-    .enum(['text', 'template'])
+  functions: choice(['text', 'template'])
     .default('text')
     .describe("Callable functions in prompts: as text, or in the format of the imported model's own chat template."),
 });
 
 /** Where and how training jobs run. */
 export const computeSettingsSchema = z.strictObject({
-  backend: z.enum(backendNames).default('local').describe('Where training jobs run.'),
-  device: z.enum(['auto', 'cpu', 'cuda']).default('auto').describe('Device of training; auto: CUDA if there is a GPU.'),
+  backend: choice(backendNames).default('local').describe('Where training jobs run.'),
+  device: choice(['auto', 'cpu', 'cuda']).default('auto').describe('Device of training; auto: CUDA if there is a GPU.'),
   ...trainerKeys('sft', {
     engine:
       "What trains: the trainer's own loop (builtin) or TRL on accelerate (trl); auto: trl on CUDA where installed, except for RL.",
@@ -78,16 +72,12 @@ export const computeSettingsSchema = z.strictObject({
       "Passes through the model: ours for CPUs, or those of transformers' modules; auto: cpu on CPUs for the families that it supports.",
     compile: 'Compiles every decoder layer with torch.compile; a job starts a minute later; not with kernels cpu.',
   }),
-  reuse: z
-    .boolean()
+  reuse: flag
     .default(false)
     .describe(
       'Uses the policies of equal jobs and the equal attempts of other campaigns with this key instead of making them again; only for jobs on CPUs of this machine.',
     ),
-  pricePerGpuHour: z
-    .number()
-    .min(0)
-    .max(1e6)
+  pricePerGpuHour: number(0, 1e6)
     .default(0)
     .describe('US dollars per GPU and hour; 0 for your own machines. With a price, jobs count as jobs on GPUs.'),
 });

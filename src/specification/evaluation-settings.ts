@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { canonicalJson } from '../domain/canonical-json';
 import { groupBy } from '../domain/group-by';
+import { integer, number } from './key-types';
 
 const setSchema = z.strictObject({
-  tasks: z
-    .number()
-    .int()
-    .min(0)
-    .max(5_000)
+  tasks: integer(0, 5_000)
     .nullable()
     .default(null)
     .describe('Number of tasks. null: half of environment.heldOutTasks for test; dev has the rest of them.'),
@@ -27,13 +24,8 @@ export const evaluationSettingsSchema = z.strictObject({
     .catchall(setSchema)
     .prefault({})
     .describe('Named sets of held-out tasks: dev, test, and more that are reported like test.'),
-  temperature: z
-    .number()
-    .min(0)
-    .max(5)
-    .default(0)
-    .describe('Sampling temperature of the attempt at each held-out task.'),
-  confidence: z.number().min(0.5).max(0.999).default(0.95).describe('Level of the stored intervals.'),
+  temperature: number(0, 5).default(0).describe('Sampling temperature of the attempt at each held-out task.'),
+  confidence: number(0.5, 0.999).default(0.95).describe('Level of the stored intervals.'),
 });
 
 type Evaluated = {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { choice } from './key-types';
 
 /** Tokens of an answer without thinking: an action, an analysis or a verdict, and a list of tasks. */
 const [shortAnswer, longAnswer] = [1024, 4096];
@@ -49,13 +50,11 @@ const model = (defaults: { temperature: number }) =>
       .nullable()
       .default(defaults.temperature)
       .describe('Sampling temperature; null sends none, for models that reject it.'),
-    seed: z
-      .enum(['derived'])
+    seed: choice(['derived'])
       .nullable()
       .default('derived')
       .describe("Seed of each request, derived from the campaign's; null sends none, for models that reject it."),
-    reasoningEffort: z
-      .enum(efforts)
+    reasoningEffort: choice(efforts)
       .nullable()
       .default(null)
       .describe('Effort of a reasoning model (`reasoning_effort`); null sends none.'),
@@ -64,8 +63,7 @@ const model = (defaults: { temperature: number }) =>
       .refine((body) => !ownKeys.some((key) => key in body), { error: `keys other than ${ownKeys.join(', ')}` })
       .default({})
       .describe("Further keys of each request, in the provider's names; no secrets."),
-    structured: z
-      .enum(['schema', 'object', 'none'])
+    structured: choice(['schema', 'object', 'none'])
       .default('none')
       .describe(
         'JSON output of the server for answers in JSON (`response_format`): by the schema of the answer, any object, or none, where the prompt alone asks for JSON.',

@@ -10,8 +10,8 @@ import {
   pairKinds,
   type PairKind,
 } from '../domain/pairs/pair-settings';
+import { choice, flag, unit } from './key-types';
 
-const unit = z.number().min(0).max(1);
 const quota = z.number().int().min(1).nullable();
 const weight = z.number().min(0);
 
@@ -27,7 +27,7 @@ const rewardRange = z
 /** Settings of one kind of pair. Absent keys have the defaults of the recipe. */
 const kind = z
   .strictObject({
-    enabled: z.boolean().describe('Whether such pairs are built; default: that of the recipe.'),
+    enabled: flag.describe('Whether such pairs are built; default: that of the recipe.'),
     reward: rewardRange,
     maxPairs: quota.describe('Maximum pairs of one training set; the excess is dropped at random with the seed.'),
     maxPairsPerTask: quota.describe('Maximum pairs of one task.'),
@@ -41,19 +41,16 @@ type PairKindSchemas = Record<PairKind, typeof kindOrDefault>;
 
 /** Preference pairs (arXiv:2511.22254, equations 6 to 9); each ambiguity of the paper is a setting. */
 export const pairSettingsSchema = z.strictObject({
-  dropSameActions: z
-    .boolean()
+  dropSameActions: flag
     .default(defaultTargetPairSettings.dropSameActions)
     .describe('Drops pairs whose sides have the same actions, and repeated pairs of a task and kind.'),
   hardNegativeReward: unit
     .default(defaultTargetPairSettings.hardNegativeReward)
     .describe('Reward from which a failure is a hard negative, which is counted only.'),
-  expertBeaten: z
-    .enum(['flip', 'drop'])
+  expertBeaten: choice(['flip', 'drop'])
     .default(defaultTargetPairSettings.expertBeaten)
     .describe('An attempt that beats its expert becomes the chosen side (flip), or makes no pair (drop).'),
-  failureCandidates: z
-    .enum(['cross-only', 'union'])
+  failureCandidates: choice(['cross-only', 'union'])
     .default(defaultFailurePairSettings.candidates)
     .describe('Pairs of the failure agent: one failure of each agent, or any two failures.'),
   /** It trains by DPO alone, which weights all pairs equally. */

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { patternExtractors } from '../domain/signals/action-pattern';
 import { defaultFeedbackSettings } from '../domain/signals/detect-signals';
+import { choice, count, flag, unit } from './key-types';
 
 const { forgetting, boundary, rare } = defaultFeedbackSettings;
 
-const unit = z.number().min(0).max(1);
-const count = z.number().int().min(1);
 const enabled = (isEnabled: boolean) =>
-  z.boolean().default(isEnabled).describe('Whether the signal is detected; a disabled one requests no tasks.');
+  flag.default(isEnabled).describe('Whether the signal is detected; a disabled one requests no tasks.');
 
 /** The feedback signals of arXiv:2604.15840, section 3.1. Every choice that the paper leaves open is a setting. */
 export const signalSettingsSchema = z.strictObject({
@@ -17,8 +16,7 @@ export const signalSettingsSchema = z.strictObject({
       window: count
         .default(forgetting.window)
         .describe('Iterations of the history, of those in which the task was played (W).'),
-      score: z
-        .enum(['drop', 'rollout', 'mean', 'max'])
+      score: choice(['drop', 'rollout', 'mean', 'max'])
         .default(forgetting.score)
         .describe(
           'Comparison of the history: an exact test of the successes (drop), or the reward of each attempt (the formula), ' +
@@ -30,11 +28,10 @@ export const signalSettingsSchema = z.strictObject({
         .max(1)
         .default(forgetting.maxP)
         .describe('For drop: largest probability of such a drop if nothing had changed.'),
-      history: z
-        .enum(['before-current-iteration', 'running'])
+      history: choice(['before-current-iteration', 'running'])
         .default(forgetting.history)
         .describe('Whether earlier attempts of the same iteration belong to the history (running).'),
-      scope: z.enum(['task', 'task-type']).default(forgetting.scope).describe('History of the task, or of its type.'),
+      scope: choice(['task', 'task-type']).default(forgetting.scope).describe('History of the task, or of its type.'),
       threshold: unit.default(forgetting.threshold).describe('Reward from which an attempt is a success here.'),
     })
     .prefault({})
@@ -61,20 +58,16 @@ export const signalSettingsSchema = z.strictObject({
         .default(rare.minTotal)
         .describe('Counted patterns or trajectories (N) before which no pattern is rare (N_min).'),
       minCount: count.default(rare.minCount).describe('Trajectories that must contain a pattern.'),
-      pattern: z
-        .enum(patternExtractors)
+      pattern: choice(patternExtractors)
         .default(rare.pattern)
         .describe('Definition of a pattern: all actions, two or three successive ones, or the set of their names.'),
-      countUnit: z
-        .enum(['patterns', 'trajectories'])
+      countUnit: choice(['patterns', 'trajectories'])
         .default(rare.countUnit)
         .describe('Unit in which a pattern and the total are counted.'),
-      among: z
-        .enum(['rewarded', 'all'])
+      among: choice(['rewarded', 'all'])
         .default(rare.among)
         .describe('Patterns that count: those that occurred with a reward of at least 0.5, or all (the formula).'),
-      measure: z
-        .enum(['tail', 'share'])
+      measure: choice(['tail', 'share'])
         .default(rare.measure)
         .describe(
           'Rare is the rarest part of all patterns, thetaPercent of them (tail), or each below thetaPercent (the formula).',

@@ -1,31 +1,24 @@
 import { z } from 'zod';
 import { aimChoices } from '../domain/campaign/recipe';
-
-const count = z.number().int().min(1);
-const whole = z.number().int().min(0);
-const unit = z.number().min(0).max(1);
+import { choice, count, flag, integer, number, unit } from './key-types';
 
 export const defaultRefills = 3;
 
 /** Re-exploration, abstraction and validation (arXiv:2604.15840, sections 3.2 and 3.3). */
 export const synthesisSettingsSchema = z.strictObject({
-  initialTasks: count
-    .max(10_000)
+  initialTasks: integer(1, 10_000)
     .nullable()
     .default(null)
     .describe('Tasks synthesized without guidance as the initial pool (N_init); null starts with the seed tasks.'),
-  aims: z
-    .enum(aimChoices)
+  aims: choice(aimChoices)
     .default('signals')
     .describe(
       'What candidates are aimed at: flagged tasks (signals), as many tasks that no signal flags (shuffled), any task (random), or none.',
     ),
-  when: z
-    .enum(['every', 'first'])
+  when: choice(['every', 'first'])
     .default('every')
     .describe('Iterations in which the pool grows: every one, or only the first after the start.'),
-  candidatesPerSignal: whole
-    .max(10_000)
+  candidatesPerSignal: integer(0, 10_000)
     .default(100)
     .describe('Maximum candidates per signal and iteration; without signals, as many as the signals would get.'),
   growthCap: count
@@ -38,8 +31,7 @@ export const synthesisSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Name of a campaign whose number of admitted tasks per iteration this one copies.'),
-  refills: whole
-    .max(20)
+  refills: integer(0, 20)
     .default(defaultRefills)
     .describe('Further syntheses per iteration until as many tasks are admitted as `match` requires.'),
   quotaPerSignal: count
@@ -48,44 +40,36 @@ export const synthesisSettingsSchema = z.strictObject({
     .describe('Maximum tasks admitted per iteration and aim; null admits all that pass.'),
   exploration: z
     .strictObject({
-      contextsPerSignal: count
-        .max(1000)
+      contextsPerSignal: integer(1, 1000)
         .default(8)
         .describe('Flagged trajectories per signal and iteration that a model reflects upon.'),
-      rounds: count.max(64).default(4).describe('Exploration runs per context; the paper gives no number.'),
-      maxTurns: count.max(200).default(18).describe('Maximum actions per exploration run; the paper gives no number.'),
-      observationCharacters: count
-        .min(200)
-        .max(100_000)
+      rounds: integer(1, 64).default(4).describe('Exploration runs per context; the paper gives no number.'),
+      maxTurns: integer(1, 200).default(18).describe('Maximum actions per exploration run; the paper gives no number.'),
+      observationCharacters: integer(200, 100_000)
         .default(2_000)
         .describe('Maximum characters of an observation in prompts; of a longer one its start and its end are shown.'),
     })
     .prefault({})
     .describe('Exploration of environments by a language model.'),
   minConfidence: unit.default(0).describe('Minimum confidence of an abstracted candidate.'),
-  validation: z
-    .enum(['on', 'off'])
+  validation: choice(['on', 'off'])
     .default('on')
     .describe('`off` admits candidates without playing or judging them (table 11 of the paper).'),
   /** Only the judge detects a query that does not match its actions. */
-  rule: z
-    .enum(['by-author', 'paper', 'strict', 'agreed', 'solvable'])
+  rule: choice(['by-author', 'paper', 'strict', 'agreed', 'solvable'])
     .default('by-author')
     .describe(
       'Votes that accept a candidate: a replay with reward 1 (strict), also the judge (agreed) or the solver (solvable); a replay with a reward above 0 (paper); by the author of its query (by-author).',
     ),
-  solverAttempts: whole
-    .max(16)
+  solverAttempts: integer(0, 16)
     .default(0)
     .describe('Attempts of `llm.models.solver` at each candidate of a model, whose query alone it sees; 0 plays none.'),
-  grader: z
-    .enum(['environment', 'judge'])
+  grader: choice(['environment', 'judge'])
     .default('environment')
     .describe(
       "Source of rewards for synthesized tasks: the environment's checker if the task has one, or always the judge.",
     ),
-  approval: z
-    .boolean()
+  approval: flag
     .default(false)
     .describe('Whether an operator approves tasks before they are admitted, by `coevolve approve`.'),
 });
@@ -105,8 +89,7 @@ export const admissionSettingsSchema = z.strictObject({
     .describe('Detection of candidates that the pool has already.'),
   decontamination: z
     .strictObject({
-      ngram: count
-        .max(64)
+      ngram: integer(1, 64)
         .nullable()
         .default(8)
         .describe('Words per n-gram that is searched in held-out tasks; null compares only whole contents.'),
@@ -122,7 +105,7 @@ export const admissionSettingsSchema = z.strictObject({
   diversity: z
     .strictObject({
       floor: unit.default(0).describe('Minimum distance of a candidate to the pool, 1 - SR@k; 0 disables the check.'),
-      neighbours: count.max(100).default(5).describe('Nearest tasks that SR@k compares (k).'),
+      neighbours: integer(1, 100).default(5).describe('Nearest tasks that SR@k compares (k).'),
       collapse: unit
         .default(0.95)
         .describe("SR@k of an iteration's admitted tasks from which the report shows a collapse of the pool."),
@@ -133,8 +116,7 @@ export const admissionSettingsSchema = z.strictObject({
 
 /** Sampling and retirement of tasks. The default is the paper's append-only pool with uniform sampling. */
 export const poolSettingsSchema = z.strictObject({
-  strategy: z
-    .enum(['uniform', 'rods', 'genenv', 'agent0'])
+  strategy: choice(['uniform', 'rods', 'genenv', 'agent0'])
     .default('uniform')
     .describe('Weight of a task when tasks are drawn: equal, or by its mean reward as in RODS, GenEnv or Agent0.'),
   band: z
@@ -147,24 +129,16 @@ export const poolSettingsSchema = z.strictObject({
     .describe(
       'Mean rewards outside of which a task has weight 0; null: that of the strategy (RODS 0.20 to 0.85, Agent0 0.3 to 0.8).',
     ),
-  sharpness: z
-    .number()
-    .min(0)
-    .max(1000)
+  sharpness: number(0, 1000)
     .default(8)
     .describe('Sharpness of `genenv`: the weight is exp(-sharpness (r - 0.5)^2) for a mean reward r.'),
-  clusterPenalty: z
-    .number()
-    .min(0)
-    .max(10)
-    .default(1)
-    .describe("Of `agent0`: weight of the share of a task's cluster."),
-  window: count.max(100).default(3).describe("Iterations whose attempts count for a task's mean reward."),
+  clusterPenalty: number(0, 10).default(1).describe("Of `agent0`: weight of the share of a task's cluster."),
+  window: integer(1, 100).default(3).describe("Iterations whose attempts count for a task's mean reward."),
   retirement: z
     .strictObject({
       above: unit.describe('Mean reward above which a task retires (RODS: 0.95).'),
       below: unit.describe('Mean reward below which a task retires after `patience` iterations.'),
-      patience: count.max(1000).describe('Iterations with attempts at a task before it retires for a low reward.'),
+      patience: integer(1, 1000).describe('Iterations with attempts at a task before it retires for a low reward.'),
     })
     .nullable()
     .default(null)
@@ -177,11 +151,10 @@ export const poolSettingsSchema = z.strictObject({
 
 /** Calibration of the judge. */
 export const judgeSettingsSchema = z.strictObject({
-  calibrationTasks: whole
-    .max(1000)
+  calibrationTasks: integer(0, 1000)
     .default(20)
     .describe('Reference trajectories per calibration, and as many corrupted ones; 0 disables calibration.'),
-  calibrateEvery: count.max(1000).default(1).describe('Iterations between calibrations.'),
+  calibrateEvery: integer(1, 1000).default(1).describe('Iterations between calibrations.'),
   minimumAgreement: unit
     .default(0.7)
     .describe('Agreement below which a campaign whose judge grades attempts is parked.'),

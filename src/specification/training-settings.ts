@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { trainerKeys } from './trainer-keys';
+import { trainerKeys } from './key-types';
 
 /** Settings of all methods. */
 const common = {

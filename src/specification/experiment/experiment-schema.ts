@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { effortMeasures } from '../../domain/experiment/experiment';
+import { choice, count } from '../key-types';
 
-const count = z.number().int().min(1);
 const share = z.number().gt(0).lt(1);
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'lower-case letters, digits and hyphens');
-const measure = z.enum(effortMeasures);
+const measure = choice(effortMeasures);
 const section = z.record(z.string(), z.unknown());
 
 const seeds = z

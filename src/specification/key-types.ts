@@ -48,3 +48,16 @@ function schemaOf({ integer = false, nullable = false, low, high, choices }: Dec
   const number = (integer ? z.number().int() : z.number()).min(low!).max(high!);
   return nullable ? number.nullable() : number;
 }
+/** Returns the schema of a number from `low` to `high`. */
+export const number = (low: number, high: number) => z.number().min(low).max(high);
+
+/** Returns the schema of an integer from `low` to `high`. */
+export const integer = (low: number, high: number) => z.number().int().min(low).max(high);
+
+/** Returns the schema of one of the values. */
+export const choice = <const Values extends readonly string[]>(values: Values) => z.enum(values);
+
+export const unit = number(0, 1);
+export const whole = z.number().int().min(0);
+export const count = z.number().int().min(1);
+export const flag = z.boolean();
