@@ -676,6 +676,7 @@ create table trajectory_turns (
   prompt_token_ids integer[],
   token_ids integer[],
   logprobs real[],
+  bare_action text,
   constraint trajectory_turns_pkey PRIMARY KEY (campaign_id, trajectory_id, ordinal)
 ) partition by LIST (campaign_id);
 create table turn_journal (
@@ -694,6 +695,7 @@ create table turn_journal (
   logprobs real[],
   prompt_tokens integer not null,
   completion_tokens integer not null,
+  bare_action json,
   constraint turn_journal_pkey PRIMARY KEY (campaign_id, trajectory_id, ordinal),
   constraint turn_journal_ordinal_check CHECK (ordinal > 0)
 ) partition by LIST (campaign_id);

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { readConfig } from '../dist/config.js';
 import { stackDown, stackUp } from '../dist/stack/index.js';
-import { describeSchema } from '../dist/store/base/describe-schema.js';
-import { migrate } from '../dist/store/base/migrate.js';
+import { describeSchema } from '../dist/store/database/describe-schema.js';
+import { migrate } from '../dist/store/database/migrate.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const target = join(root, 'migrations', 'schema.sql');

@@ -66,7 +66,15 @@ const trajectory = {
   stopReason: hostile,
   fault: null,
   opening: [{ role: hostile, content: hostile }],
-  turns: [{ action: hostile, observation: [{ role: 'tool', content: hostile }], promptTokenIds: [], tokenIds: [] }],
+  turns: [
+    {
+      action: hostile,
+      observation: [{ role: 'tool', content: hostile }],
+      bareAction: null,
+      promptTokenIds: [],
+      tokenIds: [],
+    },
+  ],
 };
 
 test('a transcript shows the escapes of models and environments as text', () => {

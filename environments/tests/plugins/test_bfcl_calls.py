@@ -53,7 +53,7 @@ def test_prose_is_never_a_call() -> None:
 
 
 def test_empty_text_and_an_empty_list_contain_no_calls() -> None:
-    for text in ("", "[]", "[ ]", "Action: []", "<think>I could call [ls()]"):
+    for text in ("", "[]", "[ ]", "Action: []"):
         assert parse_calls(text) == []
 
 
@@ -100,10 +100,9 @@ SPELLINGS: dict[str, Any] = {
         "First this:\n" + "\n".join(f"```python\n{python([call])[1:-1]}\n```" for call in of)
     ),
     "a JSON fence": lambda of: f"```json\n[{', '.join(as_json(of, 'function', 'parameters'))}]\n```",
-    "thinking": lambda of: f"<think>\nMaybe [rm()]?\n</think>\n\n{python(of)}",
     "tags": lambda of: "".join(f"<tool_call>\n{call}\n</tool_call>\n" for call in as_json(of)),
-    "thinking, a sentence and an unclosed tag": lambda of: (
-        "<think>rm()</think>Sure.\n" + "".join(f"<tool_call>{call}" for call in as_json(of[:1]))
+    "a sentence and an unclosed tag": lambda of: (
+        "Sure.\n" + "".join(f"<tool_call>{call}" for call in as_json(of[:1]))
     ),
     "JSON objects": lambda of: "\n".join(as_json(of)),
     "indented JSON": lambda of: indented(of),
@@ -207,7 +206,7 @@ tag_calls = st.lists(
 def test_formats_of_model_families_are_calls(format: str, written: list[Call]) -> None:
     text = "\n".join(TAGS[format](call) for call in written)
     assert parse_calls(text) == written
-    assert parse_calls(f"<think>ls()</think>Let me see.\n{text}") == written
+    assert parse_calls(f"Let me see.\n{text}") == written
 
 
 @pytest.mark.parametrize(
@@ -239,7 +238,6 @@ def test_natural_spellings_are_calls(spelling: str, written: list[Call]) -> None
         "I used [ls()] to list the files.",
         "I look first.\n\nThen I call ls() and stop.",
         "The file is in the folder.\n\nDone",
-        "<think>[ls()]</think>Nothing to do.",
         "```\nno call\n```",
         '{"answer": 1}',
         "[f(a=lambda: 1)]",

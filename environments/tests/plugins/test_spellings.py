@@ -35,8 +35,6 @@ SHARED: dict[str, Spelling] = {
     "ReAct": lambda action: f"Thought: The last one failed.\nAction: {action}",
     "ReAct in a fence": lambda action: f"Thought: Now.\nAction:\n```\n{action}\n```",
     "a fence behind a sentence": lambda action: f"I will try this:\n```\n{action}\n```\nThen I see.",
-    "thinking": lambda action: f"<think>\nMaybe ```\nx\n```?\n</think>\n\n```\n{action}\n```",
-    "more thinking, cut off": lambda action: f"```\n{action}\n```\n<think>And then",
     "line ends of Windows": lambda action: f"Now:\r\n```\r\n{action}\r\n```",
     "a tag": call("run", "action", TAG),
     "a tag behind a sentence": call("run", "command", f"Let me see.\n{TAG}"),
@@ -179,7 +177,6 @@ def test_a_text_without_one_command_stays_as_it_is(text: str) -> None:
         "I call apis.spotify.login() now.",
         '{"name": "spotify.login", "arguments": {}}',
         '{"name": "spotify.login", "arguments": {"username": "a"}}',
-        "<think>```python\nprint(1)\n```",
     ],
 )
 def test_a_text_without_code_has_none(text: str) -> None:

@@ -166,7 +166,6 @@ def test_a_rarer_variant_has_the_number_of_moved_items_that_few_parents_have(ser
         "```\n{}\n```",
         "`{}`",
         "Action: {}.",
-        "<think>Where?</think>{}",
         '{{"name": "act", "arguments": {{"action": "{}"}}}}',
     ],
 )

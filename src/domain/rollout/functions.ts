@@ -18,7 +18,9 @@ export function withFunctions(messages: readonly ChatMessage[], functions: reado
  * in the user message after it, so that no template meets two messages of one role in a row. A later list names only the
  * functions that are new, unless some are gone. Prefixes that end before an action stay equal when a conversation grows.
  */
-export const withFunctionsAsText = (conversation: readonly ChatMessage[]): ChatMessage[] => asText(conversation, []);
+export const withFunctionsAsText = <Message extends ChatMessage>(
+  conversation: readonly Message[],
+): (Message | ChatMessage)[] => asText(conversation, []);
 
 /** A function in the form of the OpenAI protocol's `tools`. */
 export type Tool = { type: 'function'; function: CallableFunction };
@@ -28,8 +30,10 @@ export type Tool = { type: 'function'; function: CallableFunction };
  * them. Templates state functions once, at the start: later lists are text, because every token after a changed start would
  * be another. Without functions before the first action all lists are text.
  */
-export function withFunctionsAsTools(conversation: readonly ChatMessage[]): {
-  messages: ChatMessage[];
+export function withFunctionsAsTools<Message extends ChatMessage>(
+  conversation: readonly Message[],
+): {
+  messages: (Message | ChatMessage)[];
   tools?: Tool[];
 } {
   const at = conversation.findIndex(({ role }) => role === functionsRole || role === 'assistant');
@@ -50,11 +54,15 @@ const toTool = (listed: CallableFunction): Tool =>
     : { type: 'function', function: listed };
 
 /** @param before the functions that the reader knows, each as JSON */
-function asText(conversation: readonly ChatMessage[], before: readonly string[]): ChatMessage[] {
-  const shown: ChatMessage[] = [];
+function asText<Message extends ChatMessage>(
+  conversation: readonly Message[],
+  before: readonly string[],
+): (Message | ChatMessage)[] {
+  const shown: (Message | ChatMessage)[] = [];
   let known = before;
   let pending: string | null = null;
-  for (const { role, content } of conversation) {
+  for (const message of conversation) {
+    const { role, content } = message;
     if (role === functionsRole) {
       const listed = (JSON.parse(content) as unknown[]).map((one) => JSON.stringify(one));
       const text = describe(listed, known);
@@ -70,7 +78,7 @@ function asText(conversation: readonly ChatMessage[], before: readonly string[])
     } else {
       if (pending !== null) shown.push({ role: 'user', content: pending });
       pending = null;
-      shown.push({ role, content });
+      shown.push(message);
     }
   }
   if (pending !== null) shown.push({ role: 'user', content: pending });

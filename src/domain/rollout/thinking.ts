@@ -1,5 +1,3 @@
-import type { ChatMessage } from './turn';
-
 const [start, end] = ['<think>', '</think>'];
 
 /**
@@ -13,12 +11,11 @@ export function withoutThinking(answer: string): string {
   return cutOff < 0 ? action : action.slice(0, cutOff).trim();
 }
 
-/** Returns the conversation without the thinking of its actions, as the templates of Qwen3 and others show earlier turns. */
-export const withoutEarlierThinking = (conversation: readonly ChatMessage[]): ChatMessage[] =>
-  conversation.map(({ role, content }) => ({
-    role,
-    content: role === 'assistant' ? withoutThinking(content) : content,
-  }));
+/** Returns the action of an answer, or null if the answer is nothing but its action. Called once, when it is sampled. */
+export function bareActionOf(answer: string): string | null {
+  const action = withoutThinking(answer);
+  return action === answer ? null : action;
+}
 
 /** Returns an answer whose thinking the server has separated from it, in the tags; a null `content` was cut off in it. */
 export const withThinking = (thinking: string, content: string | null): string =>

@@ -1,9 +1,11 @@
-import { withoutThinking } from '../../domain/rollout/thinking';
+import { bareActionOf } from '../../domain/rollout/thinking';
 import {
-  conversationOf,
+  playedAction,
+  separatedConversationOf,
   type ChatMessage,
   type RecordedTurn,
   type SampledAction,
+  type SeparatedMessage,
   type StoredTurn,
 } from '../../domain/rollout/turn';
 import type { EnvironmentSession, Observation, ResetRequest } from '../contract/environment';
@@ -11,7 +13,7 @@ import { digestAfter, digestOf, replayTurns, type ReplayChecks, type Replayed } 
 
 /** Chooses the action of a turn, from 0; null ends the episode because the context of the policy is full. */
 export type ChooseAction = (
-  conversation: readonly ChatMessage[],
+  conversation: readonly SeparatedMessage[],
   turn: number,
 ) => Promise<SampledAction | string | null>;
 
@@ -64,7 +66,7 @@ export async function playJournaledEpisode(
   if (recorded.length > 0) await journal?.replayed(recorded.length);
   const { opening, turns } = resumed;
   const record = journal && turnRecorder(journal, resumed);
-  const conversation = conversationOf({ opening, turns });
+  const conversation = separatedConversationOf({ opening, turns });
   const tokens = { promptTokens: 0, completionTokens: 0 };
   for (const turn of recorded) addTokens(tokens, turn);
 
@@ -72,12 +74,12 @@ export async function playJournaledEpisode(
   while (!latest.done && turns.length < maxTurns) {
     const chosen = await chooseAction(conversation, turns.length);
     if (chosen === null) return { opening, turns, ...tokens, reward: 0, rawScore: null, stopReason: 'token-limit' };
-    const action = withTokens(chosen);
+    const action = separate(chosen);
     addTokens(tokens, action);
-    latest = await session.step(withoutThinking(action.action));
+    latest = await session.step(playedAction(action));
     const shown = turns.at(-1)?.observation ?? opening;
     turns.push(toTurn(action, latest.messages));
-    conversation.push(...conversationOf({ opening: [], turns: turns.slice(-1) }));
+    conversation.push(...separatedConversationOf({ opening: [], turns: turns.slice(-1) }));
     if (!latest.done && turns.length < maxTurns) await record?.({ ...action, ordinal: turns.length }, shown, latest);
   }
   return {
@@ -105,13 +107,22 @@ function turnRecorder(journal: EpisodeJournal, { digest, latest }: Replayed) {
   };
 }
 
-/** Counts the sampled token ids; reference actions have none. */
-function withTokens(action: SampledAction | string): ActionWithTokens {
+/** Separates the action from its thinking, and counts the sampled token ids; reference actions have none. */
+function separate(action: SampledAction | string): ActionWithTokens {
   if (typeof action === 'string')
-    return { action, promptTokenIds: null, tokenIds: null, logprobs: null, promptTokens: 0, completionTokens: 0 };
+    return {
+      action,
+      bareAction: bareActionOf(action),
+      promptTokenIds: null,
+      tokenIds: null,
+      logprobs: null,
+      promptTokens: 0,
+      completionTokens: 0,
+    };
   const { content, promptTokenIds, tokenIds, logprobs } = action;
   return {
     action: content,
+    bareAction: bareActionOf(content),
     promptTokenIds,
     tokenIds,
     logprobs,
@@ -126,6 +137,6 @@ function addTokens(sum: TokenCounts, { promptTokens, completionTokens }: TokenCo
 }
 
 const toTurn = (
-  { action, promptTokenIds, tokenIds, logprobs }: ActionWithTokens,
+  { action, bareAction, promptTokenIds, tokenIds, logprobs }: ActionWithTokens,
   observation: ChatMessage[],
-): StoredTurn => ({ action, observation, promptTokenIds, tokenIds, logprobs });
+): StoredTurn => ({ action, bareAction, observation, promptTokenIds, tokenIds, logprobs });

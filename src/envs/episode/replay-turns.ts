@@ -1,8 +1,7 @@
 import { sha256 } from '../../files/sha256';
 import { CoevolveError } from '../../domain/errors';
 import { canonicalJson } from '../../domain/canonical-json';
-import { withoutThinking } from '../../domain/rollout/thinking';
-import type { ChatMessage, RecordedTurn, StoredTurn } from '../../domain/rollout/turn';
+import { playedAction, type ChatMessage, type RecordedTurn, type StoredTurn } from '../../domain/rollout/turn';
 import type { EnvironmentSession, Observation } from '../contract/environment';
 import { EnvironmentError } from '../contract/environment-error';
 
@@ -47,21 +46,19 @@ export async function replayTurns(
     digest =
       checks === 'observations' ? digestAfter(turn.action, answer, digest ?? digestOf(latest)) : turn.afterSha256;
     requireSame(turn, answer, checks === 'observations' ? digest === turn.afterSha256 : answer.score === turn.score);
-    const { action, promptTokenIds, tokenIds, logprobs } = turn;
+    const { action, bareAction, promptTokenIds, tokenIds, logprobs } = turn;
     const observation = recorded[index + 1]?.shown ?? answer.messages; // the observation that the next action is based on
-    turns.push({ action, observation, promptTokenIds, tokenIds, logprobs });
+    turns.push({ action, bareAction, observation, promptTokenIds, tokenIds, logprobs });
     latest = answer;
   }
   return { opening: recorded[0]?.shown ?? opened.messages, turns, latest, digest };
 }
 
 /** An action that was accepted once has to be accepted again. */
-const repeatAction = (
-  session: Pick<EnvironmentSession, 'step'>,
-  { ordinal, action }: RecordedTurn,
-): Promise<Observation> =>
-  session.step(withoutThinking(action)).catch((cause: unknown) => {
+const repeatAction = (session: Pick<EnvironmentSession, 'step'>, turn: RecordedTurn): Promise<Observation> =>
+  session.step(playedAction(turn)).catch((cause: unknown) => {
     if (!(cause instanceof EnvironmentError) || cause.kind !== 'rejected') throw cause;
+    const { ordinal } = turn;
     throw new ReplayMismatch(ordinal, `turn ${ordinal} is rejected when it is replayed: ${cause.message}`, { cause });
   });
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { separatedTurn, type StoredTurn } from '../../domain/rollout/turn';
 import type { IterationKey } from '../database/epoch';
 
 /** Rollout for reinforcement learning: per action the token ids of prompt and answer, and log-probabilities in nats. */
@@ -7,8 +8,10 @@ export type RolloutRow = {
   taskId: string;
   /** In [0, 1]. */
   reward: number;
-  turns: { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] }[];
+  turns: (Pick<StoredTurn, 'bareAction'> & { promptTokenIds: number[]; tokenIds: number[]; logprobs: number[] })[];
 };
+
+type StoredRollout = Omit<RolloutRow, 'turns'> & { turns: (RolloutRow['turns'][number] & { action: string })[] };
 
 /** Rollouts of training attempts for reinforcement learning. */
 export const rolloutStore = (pool: Pool) => ({
@@ -27,9 +30,10 @@ export const rolloutStore = (pool: Pool) => ({
    * in the range (without `to`), with token ids and log-probabilities.
    */
   async list({ campaignId, iteration }: IterationKey, range: { from: number; to: number }): Promise<RolloutRow[]> {
-    const { rows } = await pool.query<RolloutRow>(
+    const { rows } = await pool.query<StoredRollout>(
       `select t.id, t.task_id as "taskId", t.reward,
-         (select jsonb_agg(jsonb_build_object('promptTokenIds', to_jsonb(s.prompt_token_ids),
+         (select jsonb_agg(jsonb_build_object('action', s.action, 'bareAction', s.bare_action,
+             'promptTokenIds', to_jsonb(s.prompt_token_ids),
              'tokenIds', to_jsonb(s.token_ids), 'logprobs', to_jsonb(s.logprobs)) order by s.ordinal)
            from trajectory_turns s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id) as turns
        from trajectories t
@@ -38,7 +42,7 @@ export const rolloutStore = (pool: Pool) => ({
        order by t.task_id, t.attempt`,
       [campaignId, iteration, range.from, range.to],
     );
-    return rows;
+    return rows.map((row) => ({ ...row, turns: row.turns.map(separatedTurn) }));
   },
 
   /** Counts the scored training attempts of an RL step without an action: their first prompt exceeded the context. */

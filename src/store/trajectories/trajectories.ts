@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { ExpertTrajectory } from '../../domain/pairs/pair-rules';
 import type { ScoredAttempt, Outcome, Purpose } from '../../domain/rollout/trajectory';
-import type { ChatMessage, StoredTurn } from '../../domain/rollout/turn';
+import { separatedTurn, type ChatMessage, type StoredTurn } from '../../domain/rollout/turn';
 import { assertEpoch, epochError, type IterationKey } from '../database/epoch';
 import { toJson, toText } from '../database/postgres-text';
 import { storeFunctions, withStoredFunctions } from '../database/function-lists';
@@ -129,7 +129,8 @@ export const trajectoryStore = (pool: Pool) => ({
     const { rows } = await pool.query<TrajectoryRow>(
       `select t.id, t.outcome, t.reward, t.turn_count as "turnCount", t.iteration, t.purpose, t.task_id as "taskId",
          t.policy_id as "policyId", t.attempt, t.seed, t.stop_reason as "stopReason", t.fault, t.opening,
-         coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'observation', s.observation,
+         coalesce((select jsonb_agg(jsonb_build_object('action', s.action, 'bareAction', s.bare_action,
+             'observation', s.observation,
              'promptTokenIds', to_jsonb(s.prompt_token_ids), 'tokenIds', to_jsonb(s.token_ids)) order by s.ordinal)
            from trajectory_turns s where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as turns
        from trajectories t
@@ -137,7 +138,7 @@ export const trajectoryStore = (pool: Pool) => ({
       [campaignId, ids],
     );
     const complete = await withStoredFunctions(pool, campaignId, rows);
-    return new Map(complete.map((row) => [row.id, row]));
+    return new Map(complete.map((row) => [row.id, { ...row, turns: row.turns.map(separatedTurn) }]));
   },
 
   /** Counts attempts by purpose and outcome, for the commit row of a phase. */
@@ -194,12 +195,12 @@ const insertTrajectory = `
     returning campaign_id, id, outcome, reward, turn_count
   ), bodies as (
     insert into trajectory_turns (campaign_id, trajectory_id, ordinal, action, observation, prompt_token_ids,
-      token_ids, logprobs)
+      token_ids, logprobs, bare_action)
     select stored.campaign_id, stored.id, (step.ordinal - 1)::smallint, body.action, body.observation,
-      body."promptTokenIds", body."tokenIds", body.logprobs
+      body."promptTokenIds", body."tokenIds", body.logprobs, body."bareAction"
     from stored, jsonb_array_elements($20::jsonb) with ordinality as step (value, ordinal),
       jsonb_to_record(step.value) as body (action text, observation jsonb, "promptTokenIds" integer[],
-        "tokenIds" integer[], logprobs real[])
+        "tokenIds" integer[], logprobs real[], "bareAction" text)
   ), journal as (
     delete from turn_journal t using stored
     where t.campaign_id = $1::integer and t.trajectory_id = stored.id

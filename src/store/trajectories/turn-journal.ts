@@ -1,4 +1,4 @@
-import type { RecordedTurn } from '../../domain/rollout/turn';
+import { separatedTurn, type RecordedTurn } from '../../domain/rollout/turn';
 import type { Pool } from 'pg';
 import type { IterationKey } from '../database/epoch';
 import { toText } from '../database/postgres-text';
@@ -22,7 +22,7 @@ export const turnJournalStore = (pool: Pool) => ({
          delete from turn_journal t using iterations i
          where t.campaign_id = $1::integer and t.trajectory_id = any ($2::text[]) and t.epoch < $3::integer
            and i.campaign_id = t.campaign_id and i.number = $4::smallint and i.epoch = $3::integer)
-       select trajectory_id as "trajectoryId", ordinal, action, shown, score, before_sha256 as "beforeSha256",
+       select trajectory_id as "trajectoryId", ordinal, action, bare_action as "bareAction", shown, score, before_sha256 as "beforeSha256",
          after_sha256 as "afterSha256", prompt_token_ids as "promptTokenIds", token_ids as "tokenIds", logprobs,
          prompt_tokens as "promptTokens", completion_tokens as "completionTokens"
        from turn_journal
@@ -33,7 +33,7 @@ export const turnJournalStore = (pool: Pool) => ({
     const turns = new Map<string, RecordedTurn[]>();
     for (const { trajectoryId, ...turn } of rows) {
       const before = turns.get(trajectoryId) ?? [];
-      if (follows(before, turn)) turns.set(trajectoryId, [...before, turn]);
+      if (follows(before, turn)) turns.set(trajectoryId, [...before, separatedTurn(turn)]);
     }
     return turns;
   },
@@ -47,9 +47,10 @@ export const turnJournalStore = (pool: Pool) => ({
   async record({ campaignId, iteration, epoch, trajectoryId }: OpenAttempt, turn: RecordedTurn): Promise<boolean> {
     const { rowCount } = await pool.query(
       `insert into turn_journal (campaign_id, trajectory_id, ordinal, iteration, epoch, action, shown, score,
-         before_sha256, after_sha256, prompt_token_ids, token_ids, logprobs, prompt_tokens, completion_tokens)
+         before_sha256, after_sha256, prompt_token_ids, token_ids, logprobs, prompt_tokens, completion_tokens,
+         bare_action)
        select $1::integer, $2, $3::smallint, $4::smallint, $5::integer, $6::json, $7::json, $8::float8, $9, $10,
-         $11::integer[], $12::integer[], $13::real[], $14::integer, $15::integer
+         $11::integer[], $12::integer[], $13::real[], $14::integer, $15::integer, $16::json
        from iterations i
        where i.campaign_id = $1::integer and i.number = $4::smallint and i.epoch = $5::integer
        on conflict do nothing`,
@@ -69,6 +70,7 @@ export const turnJournalStore = (pool: Pool) => ({
         turn.logprobs,
         turn.promptTokens,
         turn.completionTokens,
+        turn.bareAction === null ? null : JSON.stringify(turn.bareAction),
       ],
     );
     return rowCount === 1;

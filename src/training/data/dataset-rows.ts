@@ -1,29 +1,35 @@
 import { DomainError } from '../../domain/errors';
 import { withFunctionsFor, type Reading } from '../../domain/rollout/reading';
-import { withoutThinking } from '../../domain/rollout/thinking';
-import { conversationOf } from '../../domain/rollout/turn';
+import { separatedConversationOf } from '../../domain/rollout/turn';
 import type { PreferencePairRow } from '../../store/trajectories/preference-pairs';
 import type { RolloutRow } from '../../store/trajectories/rollouts';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
 
 /**
  * Returns one line of a training dataset. Sampled actions have their token ids; reference actions have text, which the
- * trainer encodes like the policy server encodes prompts.
+ * trainer encodes like the policy server encodes prompts. An answer with thinking has its `action` beside it.
  */
 export function trajectoryRow(trajectory: TrajectoryRow, reading: Reading): object {
   const { id, turns } = trajectory;
   if (turns.every(({ tokenIds }) => tokenIds))
     return {
       trajectory_id: id,
-      turns: turns.map(({ promptTokenIds, tokenIds }) => ({ prompt_token_ids: promptTokenIds, token_ids: tokenIds })),
+      turns: turns.map(({ promptTokenIds, tokenIds, bareAction }) => ({
+        prompt_token_ids: promptTokenIds,
+        token_ids: tokenIds,
+        ...actionOf(bareAction),
+      })),
     };
-  const thinking = reading.thinking === 'drop' && turns.some(({ action }) => withoutThinking(action) !== action);
+  const thinking = reading.thinking === 'drop' && turns.some(({ bareAction }) => bareAction !== null);
   return {
     trajectory_id: id,
-    ...withFunctionsFor(conversationOf(trajectory), reading.functions),
+    ...withFunctionsFor(separatedConversationOf(trajectory), reading.functions),
     ...(thinking && { thinking: 'drop' }),
   };
 }
+
+const actionOf = (bareAction: string | null): { action?: string } =>
+  bareAction === null ? {} : { action: bareAction };
 
 export function pairRow(
   pair: PreferencePairRow,
@@ -52,14 +58,14 @@ export function rolloutRow({ id, turns }: Pick<RolloutRow, 'id' | 'turns'>, scor
   return {
     trajectory_id: id,
     ...score,
-    turns: turns.map(({ promptTokenIds, tokenIds, logprobs }, index) => {
+    turns: turns.map(({ promptTokenIds, tokenIds, logprobs, bareAction }, index) => {
       if (!tokenIds || logprobs?.length !== tokenIds.length)
         throw new DomainError(
           'MissingLogprobs',
           `${id}: action ${index} has ${tokenIds?.length ?? 0} token ids and ${logprobs?.length ?? 0} log-probabilities;` +
             ' `coevolve reconcile` with the name of the campaign deletes such attempts and plays them again',
         );
-      return { prompt_token_ids: promptTokenIds, token_ids: tokenIds, logprobs };
+      return { prompt_token_ids: promptTokenIds, token_ids: tokenIds, logprobs, ...actionOf(bareAction) };
     }),
   };
 }

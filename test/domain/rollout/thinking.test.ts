@@ -1,9 +1,4 @@
-import {
-  separateThinking,
-  withoutEarlierThinking,
-  withoutThinking,
-  withThinking,
-} from '../../../src/domain/rollout/thinking';
+import { bareActionOf, separateThinking, withoutThinking, withThinking } from '../../../src/domain/rollout/thinking';
 
 test.each([
   ['an answer without thinking', ' SELECT 1 ', ' SELECT 1 '],
@@ -16,6 +11,7 @@ test.each([
   ['an answer that mentions the tag', 'The tag <think> starts it', 'The tag <think> starts it'],
 ])('the action of %s', (_, answer, action) => {
   expect(withoutThinking(answer)).toBe(action);
+  expect(bareActionOf(answer)).toBe(action === answer ? null : action);
 });
 
 test.each([
@@ -39,12 +35,4 @@ test('thinking that the server has separated is kept in the tags, and is no acti
   expect(withThinking('How many?', 'SELECT 1')).toBe('<think>How many?</think>SELECT 1');
   expect(withoutThinking(withThinking('How many?', 'SELECT 1'))).toBe('SELECT 1');
   expect(withoutThinking(withThinking('How many', null))).toBe('');
-});
-
-test('a conversation without earlier thinking has the same messages and only the actions', () => {
-  const conversation = [
-    { role: 'user', content: 'Explain </think>.' },
-    { role: 'assistant', content: '<think>How?</think>done' },
-  ];
-  expect(withoutEarlierThinking(conversation)).toEqual([conversation[0], { role: 'assistant', content: 'done' }]);
 });

@@ -125,6 +125,7 @@ const leftOutColumns = [
   'training_runs.found_from',
   'trajectories.content_key',
   'trajectories.found_from',
+  'trajectory_turns.bare_action', // follows from the action
   'training_runs.steps',
   'training_runs.initial_state',
   'training_runs.final_state',

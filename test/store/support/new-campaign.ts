@@ -87,6 +87,7 @@ export const attempt = ({ campaignId, iteration, epoch }: IterationKey, changes:
 
 export const step = (action: string) => ({
   action,
+  bareAction: null,
   observation: [{ role: 'tool', content: 'ok' }],
   promptTokenIds: [1, 2, 3],
   tokenIds: [4, 5],
@@ -97,6 +98,7 @@ export const step = (action: string) => ({
 export const turn = (ordinal: number, changes: Partial<RecordedTurn> = {}): RecordedTurn => ({
   ordinal,
   action: `select ${ordinal}`,
+  bareAction: null,
   promptTokenIds: [1, 2, 3],
   tokenIds: [4, 5],
   logprobs: [-0.5, -0.25],

@@ -49,6 +49,24 @@ test('the first writer of an attempt wins, and a later writer gets the stored ro
   expect(stored).toMatchObject({ reward: 0.25, actions: ['first'] });
 });
 
+test('an action is stored apart from its thinking, and that of a row of release 0.1.0 is separated when it is read', async () => {
+  const { trajectories } = campaign.store;
+  const [now, before] = ['<think>a</think>select 1\n<think>b', '<think>a</think>select 2'];
+  const turns = [{ ...step(now), bareAction: 'select 1' }, step(before), step('select 3')];
+  const { id } = await trajectories.save(attempt(campaign.key, { taskId: await addTask(), turns }));
+  const { rows } = await database.pool.query(
+    'select action, bare_action from trajectory_turns where trajectory_id = $1 order by ordinal',
+    [id],
+  );
+  expect(rows).toEqual([
+    { action: now, bare_action: 'select 1' },
+    { action: before, bare_action: null },
+    { action: 'select 3', bare_action: null },
+  ]);
+  const stored = await trajectories.get(campaign.campaignId, id);
+  expect(stored.turns.map(({ bareAction }) => bareAction)).toEqual(['select 1', 'select 2', null]);
+});
+
 test('an expert of a task that the judge grades has reward 1, because the judge approved its replay', async () => {
   const { trajectories } = campaign.store;
   const rewards = new Map<string, number>();

@@ -33,7 +33,7 @@ test('turns with any text are read in order as they were recorded', async () => 
   const anyText = 'a \0 NUL, an unpaired surrogate \ud800, "quotes" and \\u0000';
   const turns = [
     turn(1, { action: anyText, shown: [{ role: 'tool', content: anyText }], score: 0.1 }),
-    turn(2, { promptTokenIds: null, tokenIds: null, logprobs: null }),
+    turn(2, { bareAction: anyText, promptTokenIds: null, tokenIds: null, logprobs: null }),
   ];
   await record(...turns);
   await expect(recorded()).resolves.toEqual(turns);

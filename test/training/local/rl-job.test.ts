@@ -47,7 +47,12 @@ const messages = [
 const batchOf = (seed: number): Promise<Dataset> =>
   artifacts.saveDataset(
     [0, 1, 2, 3].map((k) => {
-      const step = { promptTokenIds: [1, 9, seed], tokenIds: [4 + k, 7, 2], logprobs: [-5.5, -5.25, -6] };
+      const step = {
+        bareAction: null,
+        promptTokenIds: [1, 9, seed],
+        tokenIds: [4 + k, 7, 2],
+        logprobs: [-5.5, -5.25, -6],
+      };
       return JSON.stringify(
         rolloutRow({ id: `r${k}`, turns: [step] }, { group: `task-${k % 2}`, advantage: k < 2 ? 1 : -1 }),
       );

@@ -1,5 +1,6 @@
 """Thinking is masked token by token, and rows without earlier thinking are the prompts that were served."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from coevolve_trainer.chat.encoder import ChatEncoder, Message, Segment
 from coevolve_trainer.chat.named_formats import named_format
 from coevolve_trainer.data.dataset import Dataset, read_dataset
 from coevolve_trainer.data.rollout_batch import read_rollouts
+from coevolve_trainer.data.segments import RecordedTurn, merge_turns
 from coevolve_trainer.data.thinking import (
+    action_mask,
+    action_tokens,
     mask_thinking,
+    old_action,
     segments_without_earlier_thinking,
-    thinking_tokens,
-    without_thinking,
 )
 from coevolve_trainer.failures import JobFailure
 from job_folder import write_rows
@@ -34,6 +37,7 @@ def encoder(request: pytest.FixtureRequest, base: Path) -> ChatEncoder:
     return ChatEncoder(tokenizer, named_format("qwen3", tokenizer))
 
 
+@pytest.mark.parametrize("has_action", [True, False])
 @pytest.mark.parametrize(
     ("answer", "action"),
     [
@@ -48,11 +52,12 @@ def encoder(request: pytest.FixtureRequest, base: Path) -> ChatEncoder:
     ],
 )
 def test_the_action_and_the_trained_tokens_are_those_after_the_thinking(
-    encoder: ChatEncoder, answer: str, action: str
+    encoder: ChatEncoder, answer: str, action: str, has_action: bool
 ) -> None:
-    assert without_thinking(answer) == action
+    given = action if has_action and action != answer else None
+    assert old_action(answer) == action  # of a row of release 0.1.0
     row = encoder.segment([{"role": "user", "content": "q"}, {"role": "assistant", "content": answer}])
-    masked = mask_thinking(row, encoder.decode)
+    masked = mask_thinking(row, encoder.decode, [given])
     trained = [id for id, acts in zip(masked.input_ids, masked.action_mask, strict=True) if acts]
     assert encoder.decode(trained).strip() == action.strip()
     assert masked.input_ids == row.input_ids
@@ -63,14 +68,41 @@ def test_the_action_and_the_trained_tokens_are_those_after_the_thinking(
 def test_the_masked_tokens_end_with_the_tag(base: Path, thought: str, action: str) -> None:
     encoder = ChatEncoder.load(base)
     ids = encoder.tokenizer.encode(f"<think>{thought}</think>{action}", add_special_tokens=False).ids
-    count = thinking_tokens(ids, encoder.decode)
+    count = action_tokens(ids, encoder.decode, None).start
     assert encoder.decode(ids[:count]).count("</think>") == f"{thought}</think>".count("</think>")
     assert "</think>" not in encoder.decode(ids[count:])
 
 
+@pytest.mark.parametrize(
+    "text", ["{}", "<think>a</think>{}", "{} ", "é<think>b</think>\n\n{}\n<think>c", "{}\n<think>"]
+)
+@given(st.text(alphabet="b \n😀", min_size=1))
+def test_the_tokens_of_an_action_contain_its_text_and_no_tag(base: Path, text: str, action: str) -> None:
+    encoder = ChatEncoder.load(base)
+    action = action.strip()
+    ids = encoder.tokenizer.encode(text.format(action), add_special_tokens=False).ids
+    tokens = action_tokens(ids, encoder.decode, action)
+    trained = encoder.decode(ids[tokens.start : tokens.stop])
+    assert trained.strip() == action
+    assert bool(tokens) == bool(action)
+
+
+def test_an_action_that_its_tokens_do_not_contain_begins_after_the_last_tag(encoder: ChatEncoder) -> None:
+    ids = encoder.tokenizer.encode("<think>a</think>[ls()]", add_special_tokens=False).ids
+    tokens = action_tokens(ids, encoder.decode, "<tool_call>\n{}\n</tool_call>")  # rewritten by a server
+    assert encoder.decode(ids[tokens.start :]) == "[ls()]"
+
+
 def test_log_probabilities_of_masked_tokens_are_0(encoder: ChatEncoder) -> None:
     ids = encoder.tokenizer.encode(f"{THOUGHT}b", add_special_tokens=False).ids
-    row = mask_thinking(Segment([1, *ids], [0] + [1] * len(ids), [0.0] + [-0.5] * len(ids)), encoder.decode)
+    turn: RecordedTurn = {
+        "prompt_token_ids": [1],
+        "token_ids": ids,
+        "logprobs": [-0.5] * len(ids),
+        "action": "b",
+    }
+    (row,) = merge_turns([turn], lambda turn: action_mask(turn, encoder.decode))
+    assert 0 < sum(row.action_mask) < len(ids)
     assert row.old_logp == [-0.5 * acts for acts in row.action_mask]
 
 
@@ -83,14 +115,27 @@ def test_each_row_without_earlier_thinking_is_a_served_prompt_with_its_action(en
         {"role": "user", "content": "o2"},
         {"role": "assistant", "content": f"{THOUGHT}a3"},
     ]
-    rows = segments_without_earlier_thinking(encoder, messages)
-    dropped: list[Message] = [{**m, "content": without_thinking(m["content"])} for m in messages]
+    rows = segments_without_earlier_thinking(encoder, [dict(message) for message in messages])
+    dropped: list[Message] = [{**m, "content": old_action(m["content"])} for m in messages]
     assert len(rows) == 2  # the second action extends no row; the third extends the second's
     first = encoder.prompt_ids(messages[:1])
     last = encoder.prompt_ids(dropped[:5])
     assert rows[0].input_ids[: len(first)] == first
     assert rows[1].input_ids[: len(last)] == last
     assert [action_texts(encoder, row) for row in rows] == [[f"{THOUGHT}a1"], ["a2", f"{THOUGHT}a3"]]
+
+
+def test_the_rows_of_odd_answers_are_the_prompts_that_were_served(encoder: ChatEncoder) -> None:
+    """`test/training/data/dataset-rows.test.ts` compares these rows and prompts with the program's."""
+    cases = [
+        json.loads(line) for line in (Path(__file__).parent / "odd_answers.jsonl").read_text().splitlines()
+    ]
+    assert len(cases) == 9
+    for case in cases:
+        first, second = segments_without_earlier_thinking(encoder, case["row"]["messages"]), case["served"][1]
+        row = next(row for row in first if action_texts(encoder, row)[-1:] == ["SELECT 2"])
+        prompt = encoder.prompt_ids(second)
+        assert row.input_ids[: len(prompt)] == prompt, case["row"]["messages"][1]["content"]
 
 
 def action_texts(encoder: ChatEncoder, row: Segment) -> list[str]:

@@ -1,14 +1,13 @@
 """Natural spellings of an action that is one text: code, a query or a command.
 
 Each environment accepts only spellings from which its action follows. An answer with two candidates stays as
-it is, and fails as the text that it is.
+it is, and fails as the text that it is. Thinking never reaches an environment.
 """
 
 import re
 from collections.abc import Collection
 
 from coevolve_environments.plugins.react import action_of
-from coevolve_environments.plugins.thinking import after_thinking
 from coevolve_environments.plugins.written_calls import JsonCall, json_calls, named_calls
 
 _START = r"<(?:tool_?call|function_call|\|tool_call(?:_start)?\|)>"  # Qwen and Hermes, Granite, Phi, MiniCPM
@@ -45,13 +44,13 @@ def action_text(content: str, arguments: Collection[str], names: Collection[str]
 
 
 def bare_answer(content: str) -> str:
-    """Returns the text after thinking and the last `Action:`, and after the tag of Llama or Mistral."""
+    """Returns the text after the last `Action:`, and after the tag of Llama or Mistral."""
     return PREFIX.split(answer_of(content))[-1].strip()
 
 
 def answer_of(content: str) -> str:
-    """Returns the text after thinking and the last `Action:`, without the tokens that end an answer."""
-    return _LAST_TOKENS.sub("", action_of(after_thinking(content))).rstrip()
+    """Returns the text after the last `Action:`, without the tokens that end an answer."""
+    return _LAST_TOKENS.sub("", action_of(content)).rstrip()
 
 
 def only_call(answer: str) -> JsonCall | None:

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..chat.encoder import ChatEncoder, Segment
+from ..chat.encoder import ChatEncoder, Message, Segment
 from ..failures import bad_input
 from ..job import Job
 from ..settings import DpoSettings, RftSettings, SftSettings, TargetSettings, TrainSettings
 from .json_rows import check_messages, check_turns, describe, json_lines
 from .pair_truncation import truncate_pair
 from .segments import TruncationCounts, merge_turns
-from .thinking import mask_thinking, segments_without_earlier_thinking
+from .thinking import action_mask, mask_thinking, segments_without_earlier_thinking
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def read_dataset(
     """Reads demonstrations, pairs of trajectories, or both, as token rows of at most `max_length`.
 
     Messages with `thinking: drop` were read by the policy without the thinking of earlier actions. With
-    `thinking` = mask no thinking is trained on.
+    `thinking` = mask no thinking is trained on. An answer with thinking has its `action` beside it.
 
     A row with `chosen` or `rejected` is a pair; any other is a demonstration. Examples without an action
     after truncation, and those with a `reward` below `success_reward`, are dropped and counted; a row without
@@ -171,18 +171,27 @@ class _Reader:
 
     def _segments(self, location: str, trajectory: Any) -> list[Segment]:
         self._check_trajectory(location, trajectory)
-        if "turns" in trajectory:
-            segments = merge_turns(trajectory["turns"])
-        elif trajectory.get("thinking") == "drop":
-            tools = trajectory.get("tools", [])
-            segments = segments_without_earlier_thinking(self.encoder, trajectory["messages"], tools)
-        else:
-            segments = [self.encoder.segment(trajectory["messages"], trajectory.get("tools", []))]
+        segments = self._rows(trajectory, masked=False)
         if not any(any(segment.action_mask[1:]) for segment in segments):
             raise bad_input(location, "no action token", "an action to train on")
         if self.masks_thinking:
-            segments = [mask_thinking(segment, self.encoder.decode) for segment in segments]
+            segments = self._rows(trajectory, masked=True)
         return self.truncation.truncate(segments, self.max_length)
+
+    def _rows(self, trajectory: dict[str, Any], *, masked: bool) -> list[Segment]:
+        decode = self.encoder.decode
+        if "turns" in trajectory:
+            turns = trajectory["turns"]
+            return (
+                merge_turns(turns, lambda turn: action_mask(turn, decode)) if masked else merge_turns(turns)
+            )
+        messages, tools = trajectory["messages"], trajectory.get("tools", [])
+        if trajectory.get("thinking") == "drop":
+            return segments_without_earlier_thinking(self.encoder, messages, tools, masked=masked)
+        plain = [Message(role=message["role"], content=message["content"]) for message in messages]
+        row = self.encoder.segment(plain, tools)
+        actions = [message.get("action") for message in messages if message["role"] == "assistant"]
+        return [mask_thinking(row, decode, actions) if masked else row]
 
     def _check_trajectory(self, location: str, trajectory: Any) -> None:
         if not isinstance(trajectory, dict) or ("turns" in trajectory) == ("messages" in trajectory):

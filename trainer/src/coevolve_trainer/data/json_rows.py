@@ -32,6 +32,7 @@ def check_messages(location: str, trajectory: Any) -> list[Any]:
         for name in ("role", "content"):
             if not isinstance(message, dict) or not isinstance(message.get(name), str):
                 raise bad_input(f"{location}.messages[{index}].{name}", describe(message), "a string")
+        _check_action(f"{location}.messages[{index}]", message)
     return messages
 
 
@@ -45,7 +46,13 @@ def check_turns(location: str, turns: Any, vocabulary_size: int) -> list[Any]:
             if not isinstance(ids, list) or not all(type(i) is int and 0 <= i < vocabulary_size for i in ids):
                 expected = f"a list of ids below {vocabulary_size}"
                 raise bad_input(f"{location}.turns[{index}].{name}", describe(ids), expected)
+        _check_action(f"{location}.turns[{index}]", turn)
     return turns
+
+
+def _check_action(location: str, answer: dict[str, Any]) -> None:
+    if not isinstance(answer.get("action", ""), str):
+        raise bad_input(f"{location}.action", repr(answer["action"]), "a string, or nothing")
 
 
 def describe(value: Any) -> str:

@@ -14,7 +14,7 @@ from ..chat.encoder import ChatEncoder, Segment
 from ..failures import bad_input
 from .json_rows import check_turns, describe, json_lines
 from .segments import TruncationCounts, merge_turns
-from .thinking import mask_thinking
+from .thinking import action_mask
 
 FLOAT32_MAX = 3.4e38
 SCORE_RANGES = {"advantage": (-math.inf, math.inf), "reward": (0.0, 1.0)}
@@ -67,7 +67,7 @@ def read_rollouts(
         if not any(any(row.action_mask[1:]) for row in rows):
             raise bad_input(f"{location}.turns", "no action token", "an action to train on")
         if thinking == "mask":
-            rows = [mask_thinking(row, encoder.decode) for row in rows]
+            rows = merge_turns(turns, lambda turn: action_mask(turn, encoder.decode))
         kept = truncation.truncate(rows, max_length)
         if not kept:
             truncation.examples_dropped += 1

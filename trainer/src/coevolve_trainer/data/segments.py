@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NotRequired, TypedDict
@@ -17,6 +17,8 @@ class RecordedTurn(TypedDict):
     token_ids: list[int]
     logprobs: NotRequired[list[float]]
     """Log-softmax of the raw logits at each of `token_ids`, nats; in all turns of a trajectory or in none."""
+    action: NotRequired[str]
+    """The action in the text of `token_ids`, where that text has thinking too."""
 
 
 @dataclass
@@ -47,12 +49,18 @@ class TruncationCounts:
         return kept
 
 
-def merge_turns(turns: Iterable[RecordedTurn]) -> list[Segment]:
+def _whole(turn: RecordedTurn) -> list[int]:
+    return [1] * len(turn["token_ids"])
+
+
+def merge_turns(
+    turns: Iterable[RecordedTurn], mask_of: Callable[[RecordedTurn], list[int]] = _whole
+) -> list[Segment]:
     """Appends each turn to the row while its prompt extends the row; starts a new row otherwise.
 
     A prompt does not extend the row when the text of an earlier action is tokenized to other ids than the
     sampled ones. Training needs the sampled ids, so nothing is tokenized again: every sampled token has mask
-    1 in exactly one row, with its log-probability if it was recorded.
+    1 in exactly one row, with its log-probability if it was recorded. `mask_of` may give some of them mask 0.
     """
     segments: list[Segment] = []
     for turn in turns:
@@ -64,7 +72,9 @@ def merge_turns(turns: Iterable[RecordedTurn]) -> list[Segment]:
             segments.append(row)
         added = prompt[len(row.input_ids) :]
         row.input_ids.extend([*added, *action])
-        row.action_mask.extend([0] * len(added) + [1] * len(action))
+        mask = mask_of(turn)
+        row.action_mask.extend([0] * len(added) + mask)
         if row.old_logp is not None and logprobs is not None:
-            row.old_logp.extend([0.0] * len(added) + logprobs)
+            kept = [value if acts else 0.0 for value, acts in zip(logprobs, mask, strict=True)]
+            row.old_logp.extend([0.0] * len(added) + kept)
     return segments

@@ -5,7 +5,6 @@ import re
 
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.plugins.spellings import bare_answer, only_call
-from coevolve_environments.plugins.thinking import after_thinking
 
 _FENCE = re.compile(
     r"```(?:python3?|py|ipython|tool_code)?[ \t]*\r?\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL | re.IGNORECASE
@@ -21,16 +20,15 @@ def code_of(content: str) -> str | None:
     that is JSON has its code in its only argument; a call of an API by name is no code. Text alone is code if
     it is Python and uses `apis`.
     """
-    answer = after_thinking(content)
-    if (call := only_call(bare_answer(answer))) is not None:
+    if (call := only_call(bare_answer(content))) is not None:
         values = list(call.arguments.items())
         is_code = len(values) == 1 and values[0][0] in _ARGUMENTS and isinstance(values[0][1], str)
         return str(values[0][1]) if is_code else None
-    if fenced := _FENCE.search(answer):
+    if fenced := _FENCE.search(content):
         return fenced.group(1)
-    if _MARK.search(answer):
-        return action_of(answer)
-    bare = bare_answer(answer)
+    if _MARK.search(content):
+        return action_of(content)
+    bare = bare_answer(content)
     return bare if "apis." in bare and _is_python(bare) else None
 
 
