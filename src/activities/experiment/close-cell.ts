@@ -1,6 +1,7 @@
 import { cellCampaign, type CellName } from '../../domain/experiment/experiment';
 import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';
 import type { Dependencies } from '../context/dependencies';
+import type { ExperimentChange } from '../../store/experiment/experiments';
 
 /**
  * Stores the result of a cell whose campaign has ended, and returns the cell's status; `running` if it has not ended. A
@@ -28,3 +29,9 @@ function reasonOf(name: string, row: CampaignRow | undefined): string {
   if (!row) return `campaign ${name} was deleted`;
   return `campaign ${name} was ${row.status} by an operator; \`coevolve delete ${name}\` lets the cell be played again`;
 }
+
+/** Stores a change of an experiment's status, stopped arms and reason. */
+export const recordExperiment =
+  ({ store }: Dependencies) =>
+  ({ experimentId, ...change }: { experimentId: number } & ExperimentChange): Promise<void> =>
+    store.experiments.record(experimentId, change);

@@ -15,8 +15,8 @@ import type { RolloutBatch } from './planned-attempt';
 type Counting = { store: { attemptCounts: Pick<Dependencies['store']['attemptCounts'], 'count'> } };
 type Campaign = Pick<CampaignRow<CampaignSpec>, 'name' | 'spec'>;
 
-/** Last count of a campaign's current rollout by this worker. */
-type Look = { rollout: string; at: number; share: number };
+/** Last report of a campaign's current rollout by this worker. */
+type LastReport = { rollout: string; at: number; share: number };
 
 const defaultIntervalMs = 10_000;
 
@@ -26,20 +26,20 @@ const defaultIntervalMs = 10_000;
  * accepts each share once, whichever worker reaches it first. A lost signal does not affect the rollout.
  */
 export function attemptReporter({ store }: Counting, intervalMs = defaultIntervalMs) {
-  const looks = new Map<number, Look>();
+  const reports = new Map<number, LastReport>();
   return async (batch: RolloutBatch, campaign: Campaign): Promise<void> => {
     const { campaignId, iteration, epoch, purpose, step } = batch;
     const rollout = [iteration, epoch, purpose, step].join('/');
     const now = Date.now();
-    const look = looks.get(campaignId);
-    if (look?.rollout !== rollout) return void looks.set(campaignId, { rollout, at: now, share: 0 });
-    if (now - look.at < intervalMs) return;
-    look.at = now;
+    const last = reports.get(campaignId);
+    if (last?.rollout !== rollout) return void reports.set(campaignId, { rollout, at: now, share: 0 });
+    if (now - last.at < intervalMs) return;
+    last.at = now;
     try {
       const counts = await store.attemptCounts.count(batch, plannedPerTask(batch, campaign.spec));
       const share = Math.floor((maxAttemptSignals * counts.done) / Math.max(1, counts.planned));
-      if (share <= look.share || counts.done >= counts.planned) return;
-      look.share = share;
+      if (share <= last.share || counts.done >= counts.planned) return;
+      last.share = share;
       await signalCampaign(campaign.name, `${rollout}/${share}`, { iteration, purpose, step, ...counts });
     } catch (error) {
       log.warn('failed to report the progress of a rollout; it continues', { error: String(error) });

@@ -8,7 +8,7 @@ import { explorationCallId, type Reflection } from '../../domain/tasks/explorati
 import { EnvironmentError } from '../../envs/contract/environment-error';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { sessionRetries } from '../../envs/episode/session-retries';
-import { explorePrompts } from '../../llm/prompts';
+import { explorePrompts } from '../../llm/prompts/explore-prompts';
 import type { EarlierRun } from '../../llm/prompts/known-work';
 import { promptId } from '../../llm/prompts/prompt';
 import { cutOffAt } from '../../llm/read-structured';

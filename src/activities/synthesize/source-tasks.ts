@@ -10,7 +10,7 @@ import type { FeedbackSignalRow } from '../../store/trajectories/feedback-signal
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { Dependencies } from '../context/dependencies';
-import { flaggedTasks } from './flagged-tasks';
+import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
 
 /** Task whose environment is explored, or the parent of variants. */
 export type SourceTask = {
@@ -91,4 +91,30 @@ function unflaggedTasks(
     const { task, trajectoryIds } = drawn[index % drawn.length]!;
     return { task, signal, trajectoryId: trajectoryIds[random.integer(trajectoryIds.length)]! };
   });
+}
+
+type FlaggedTask = { task: TaskRow; signal: FeedbackSignalRow };
+
+/**
+ * Returns one entry per flagged task of the pool with its strongest signal, the strongest first. Equal strengths are in
+ * an order by the seed, which does not depend on ids.
+ */
+async function flaggedTasks(
+  { store }: Dependencies,
+  key: IterationKey,
+  kind: FeedbackSignalKind,
+  seed: number,
+): Promise<FlaggedTask[]> {
+  const signals = await store.feedbackSignals.list(key.campaignId, key.iteration);
+  const tasks = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'train' });
+  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const strongest = new Map<string, FlaggedTask>();
+  for (const signal of signals.filter((found) => found.kind === kind)) {
+    const task = byId.get(signal.taskId);
+    const known = task && strongest.get(task.id);
+    if (task && !(known && known.signal.strength >= signal.strength)) strongest.set(task.id, { task, signal });
+  }
+  return createRandom(seed)
+    .shuffle([...strongest.values()])
+    .sort((a, b) => b.signal.strength - a.signal.strength);
 }

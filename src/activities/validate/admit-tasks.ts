@@ -17,8 +17,8 @@ import type { TrajectorySummary } from '../../store/trajectories/trajectories';
 import { admissionRulesOf } from './admission-rules';
 import { embedGoals, type GoalVectors } from './embed-goals';
 import { limitsOf, matchGroups, missingOf } from './match-groups';
-import { recordDiversity } from './record-diversity';
 import { getCampaign, type Dependencies } from '../context/dependencies';
+import { energyDistance, neighbourSimilarity, relativeEnergyDistance } from '../../domain/tasks/diversity';
 
 /** Timeout for reading the embeddings, which `embedCandidates` has already requested and stored. */
 const embeddingsTimeoutMs = 60_000;
@@ -140,4 +140,32 @@ const executionOf = ({ grader }: TaskRow, play: TrajectorySummary | undefined): 
 function requireApproval(name: string, { iteration }: IterationKey, decisions: readonly Decision[]): void {
   const waiting = decisions.filter(({ outcome }) => outcome === 'waiting').length;
   if (waiting > 0) throw new DomainError('ApprovalNeeded', tasksNeedApproval(name, iteration, waiting));
+}
+
+/**
+ * Records the similarity of the tasks that an iteration admitted (SR@k) and their distance from the set dev (ED,
+ * EDrel): eq. 2 to 4 of arXiv:2604.15840. An event reports a similarity of at least the collapse threshold.
+ */
+async function recordDiversity(
+  { store }: Dependencies,
+  key: IterationKey,
+  { neighbours, collapse }: CampaignSpec['admission']['diversity'],
+  { encoder, vectorOf }: GoalVectors,
+): Promise<void> {
+  const admitted = await store.tasks.list(key.campaignId, { verdict: 'admitted', createdIteration: key.iteration });
+  const heldOut = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'held-out' });
+  const intents = admitted.filter(({ origin }) => origin !== 'seed').map(vectorOf);
+  const targets = heldOut.filter(({ evaluationSet }) => evaluationSet === 'dev').map(vectorOf);
+
+  const similarity = neighbourSimilarity(intents, neighbours);
+  const comparable = intents.length > 0 && targets.length > 0;
+  await store.admission.saveDiversity(key, {
+    encoder,
+    tasks: intents.length,
+    neighbours,
+    similarity,
+    energyDistance: comparable ? energyDistance(targets, intents) : null,
+    relativeDistance: comparable ? relativeEnergyDistance(targets, intents) : null,
+    collapsed: similarity !== null && similarity >= collapse,
+  });
 }

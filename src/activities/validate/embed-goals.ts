@@ -5,7 +5,8 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { hasEmbeddings } from './admission-rules';
-import type { Dependencies } from '../context/dependencies';
+import { type Dependencies, getCampaign } from '../context/dependencies';
+import { cancellationSignal } from '@temporalio/activity';
 
 export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly number[] };
 
@@ -51,3 +52,17 @@ function hashedGoals(): GoalVectors {
     },
   };
 }
+
+/**
+ * Embeds the goals of an iteration's candidates and of the tasks they are compared with, with the embedding model of the
+ * spec. Only the calls are stored: admission repeats the request and gets the stored answers.
+ */
+export const embedCandidates =
+  (deps: Dependencies) =>
+  async ({ refill = 0, ...key }: IterationKey & { refill?: number }): Promise<void> => {
+    const { spec } = await getCampaign(deps, key.campaignId);
+    const tasks = await deps.store.tasks.list(key.campaignId);
+    const isLater = (task: TaskRow): boolean => task.createdIteration === key.iteration && task.refill > refill;
+    const known = tasks.filter((task) => !isLater(task));
+    await embedGoals(deps, { spec, key }, known, cancellationSignal());
+  };

@@ -3,8 +3,8 @@ import path from 'node:path';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { detectSignals } from '../../../src/activities/detect/detect-signals';
 import { evaluatePolicy } from '../../../src/activities/evaluate/evaluate-policy';
-import { planTest } from '../../../src/activities/evaluate/plan-test';
-import { scoreTest } from '../../../src/activities/evaluate/score-test';
+import { planTest } from '../../../src/activities/evaluate/test-set';
+import { scoreTest } from '../../../src/activities/evaluate/test-set';
 import { buildPreferencePairs } from '../../../src/activities/pair/build-preference-pairs';
 import { planIteration } from '../../../src/activities/plan/plan-iteration';
 import { choosePolicies } from '../../../src/activities/rollout/choose-policies';
@@ -175,8 +175,7 @@ test('an active policy without a score on test, as after a skipped phase, is sco
 /** Files that may read scores on test: they play, store, check, print or copy them, and choose nothing. */
 const readers = [
   'src/activities/campaign/phase-duties.ts', // counts and missing attempts of the phase
-  'src/activities/evaluate/plan-test.ts', // whether a policy has been scored, not how well
-  'src/activities/evaluate/score-test.ts',
+  'src/activities/evaluate/test-set.ts', // the plan reads whether a policy has been scored, not how well
   'src/store/audit/compare.ts',
   'src/store/audit/evaluation-invariants.ts',
   'src/store/audit/invariant-queries.ts',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { admitTasks } from '../../../src/activities/validate/admit-tasks';
-import { embedCandidates } from '../../../src/activities/validate/embed-candidates';
+import { embedCandidates } from '../../../src/activities/validate/embed-goals';
 import { judgeCandidates } from '../../../src/activities/validate/judge-candidates';
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';

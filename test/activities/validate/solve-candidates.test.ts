@@ -4,7 +4,7 @@ import { explore } from '../../../src/activities/synthesize/explore';
 import { planExploration } from '../../../src/activities/synthesize/plan-exploration';
 import { solveCandidates } from '../../../src/activities/rollout/solve-candidates';
 import { admitTasks } from '../../../src/activities/validate/admit-tasks';
-import { planSolving } from '../../../src/activities/validate/plan-solving';
+import { planSolving } from '../../../src/activities/validate/plan-validation';
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import type { TaskRow } from '../../../src/store/tasks/tasks';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';

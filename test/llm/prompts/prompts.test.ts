@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { z } from 'zod';
-import { explorePrompts, prompts } from '../../../src/llm/prompts';
+import { prompts } from '../../../src/llm/prompts';
+import { explorePrompts } from '../../../src/llm/prompts/explore-prompts';
 import { abstractionPrompt } from '../../../src/llm/prompts/abstraction';
 import { fillTemplate, promptId } from '../../../src/llm/prompts/prompt';
 import { reflectionPrompt } from '../../../src/llm/prompts/reflection';
