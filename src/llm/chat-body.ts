@@ -12,7 +12,7 @@ export type ChatSettings = {
   /** Limit of the answer with its thinking. */
   tokenLimit: number;
   reasoningEffort: string | null;
-  /** null: free text. */
+  /** Is null for free text. */
   responseFormat: ResponseFormat | null;
   /** Further keys of the request, in the provider's names. */
   body: Readonly<Record<string, unknown>>;

@@ -69,7 +69,7 @@ export const chatClient = (provider: Provider) => {
       if (signal.aborted) throw signal.reason;
       if (!deadline.aborted) throw toModelError(error, serviceOf(provider, model, body));
       const limit = `within ${provider.timeoutSeconds} s (timeoutSeconds)`;
-      throw new ModelError('unavailable', `${nameOf(provider, model)} did not answer ${limit}`);
+      throw new ModelError('unavailable', `${providerName(provider, model)} did not answer ${limit}`);
     }
   }
 };
@@ -144,7 +144,7 @@ function readBody<T>(provider: Provider, { model }: Sent, schema: z.ZodType<T>, 
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body').join(', ');
   const problem = `did not answer in the OpenAI protocol: missing or wrong: ${fields}; check its url`;
-  throw new ModelError('rejected', `${nameOf(provider, model)} ${problem}`);
+  throw new ModelError('rejected', `${providerName(provider, model)} ${problem}`);
 }
 
 /** Converts errors that a retry would repeat to replies: a content filter on the prompt, a full context. */
@@ -181,10 +181,11 @@ function usageOf(usage: unknown, counted: Omit<Usage, 'estimated'>): Usage {
   };
 }
 
-const nameOf = ({ name, url }: Provider, model: string): string => `provider "${name}" (${url}, model "${model}")`;
+const providerName = ({ name, url }: Provider, model: string): string =>
+  `provider "${name}" (${url}, model "${model}")`;
 
 function serviceOf(provider: Provider, model: string, body: object): ServiceDescription {
-  const name = nameOf(provider, model);
+  const name = providerName(provider, model);
   const key = provider.key();
   const secrets = [...(key ? [{ text: key, name: 'key' }] : []), ...secretHeaders(provider)];
   return {

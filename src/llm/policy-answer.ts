@@ -3,7 +3,7 @@ import { parseJson } from '../input/parse-json';
 import { withThinking } from '../domain/rollout/thinking';
 import type { SampledAction } from '../domain/rollout/turn';
 
-/** A whole list; `problemOf` checks its elements faster than a schema. */
+/** A whole list; `answerProblem` checks its elements faster than a schema. */
 const list = z.custom<unknown[]>(Array.isArray);
 
 /** Thinking that a server with a reasoning parser has separated from the content, under one of two names. */
@@ -43,7 +43,7 @@ export type Completion = z.infer<typeof completion>;
  *
  * @param vocabulary undefined: the size is not known, and ids must fit into their column
  */
-export function problemOf(answer: Completion, vocabulary: number | undefined): string | undefined {
+export function answerProblem(answer: Completion, vocabulary: number | undefined): string | undefined {
   const { token_ids: tokenIds } = answer.choices[0];
   const logprobs = logprobsOf(answer);
   const ids = [...answer.prompt_token_ids, ...tokenIds];

@@ -8,7 +8,7 @@ import { listOf } from '../input/list-of';
 import { patientFetch } from '../requests/patient-fetch';
 import { ModelError, policyServer, toModelError } from './model-error';
 import { policyTurns, type PolicyEndpoint } from './policy-turns';
-import { completion, logprobsOf, problemOf, toAction, type Completion } from './policy-answer';
+import { completion, logprobsOf, answerProblem, toAction, type Completion } from './policy-answer';
 import type { VocabularyOf } from './policy-vocabulary';
 
 /** `vocabularyOf` limits the token ids of answers; without it they are limited only by their column. */
@@ -38,7 +38,7 @@ const defaultTimeoutMs = 30 * 60_000;
 export const policyClient = ({ url, token, vocabularyOf }: PolicyServer, timeoutMs = defaultTimeoutMs) => {
   const { complete, post, served } = routesOf({ url, token }, timeoutMs);
   const findProblem = async (policyId: string, answer: Completion): Promise<string | undefined> =>
-    problemOf(answer, await vocabularyOf?.(policyId));
+    answerProblem(answer, await vocabularyOf?.(policyId));
 
   /** Unloads the policy and frees its memory. Succeeds if it is not served. */
   const unload = (policyId: string): Promise<void> =>

@@ -19,14 +19,14 @@ export function readHeaders(settings: HeaderSettings): { values: Record<string, 
   const problems: string[] = [];
   for (const [name, setting] of Object.entries(settings)) {
     const value = typeof setting === 'string' ? setting : namedVariable(setting.env);
-    const problem = problemOf(name, setting, value);
+    const problem = headerProblem(name, setting, value);
     if (problem === undefined) values[name] = value!;
     else problems.push(`${name}: ${problem}`);
   }
   return { values, problems };
 }
 
-function problemOf(name: string, setting: string | { env: string }, value: string | undefined): string | undefined {
+function headerProblem(name: string, setting: string | { env: string }, value: string | undefined): string | undefined {
   if (!namePattern.test(name)) return 'found a name with other characters, expected letters, digits and hyphens';
   if (ownHeaders.has(name.toLowerCase())) return 'found a header that every request sets itself, expected another one';
   if (value === undefined)

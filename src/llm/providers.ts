@@ -17,9 +17,9 @@ const headerValue = 'a text, or { env: NAME } with the name of an environment va
 const providerSchema = z.strictObject({
   /** Base URL with /v1, as the vendor documents it. */
   url: z.string(),
-  /** File that contains only the key, relative to this file; absent: the server needs no key. */
+  /** File that contains only the key, relative to this file. Is absent if the server needs no key. */
   keyFile: z.string().min(1).optional(),
-  /** Rate limits over all workers and campaigns; null: none. */
+  /** Rate limits over all workers and campaigns; null means none. */
   requestsPerSecond: rate.max(10_000).nullable().default(null),
   tokensPerMinute: rate.max(1e9).nullable().default(null),
   /** Timeout of one complete response. */

@@ -24,7 +24,7 @@ export type Reply =
   | { kind: 'refused'; reason: string }
   | { kind: 'cut-off'; at: 'limit' | 'context'; text: string; thinking?: string };
 
-/** `callId` is the call with this reply: that of the request, or of its second call. */
+/** `callId` names the call with this reply: the request's, or its second one. */
 export type FinalReply = Reply & { callId: string };
 
 /** A value that matches the schema, or the failure. `callId` is the call with the final answer. */

@@ -25,7 +25,7 @@ export type Dependencies = {
   training: TrainingService;
   /** Returns the sha256 of code, packages and CPU of the trainer on this machine. */
   trainerVersion(): Promise<string>;
-  /** Returns the sha256 of everything of both servers that can change an attempt; null: another stack may run them. */
+  /** Returns the sha256 of everything of both servers that can change an attempt. Null means that another stack may run them. */
   serverVersion(): Promise<string | null>;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;

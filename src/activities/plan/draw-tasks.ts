@@ -30,7 +30,7 @@ export async function standingsOf(
 }
 
 /**
- * Returns the ids of at most `limit` tasks (null: all), in the order of the draw.
+ * Returns the ids of at most `limit` tasks, or of all if it is null, in the order of the draw.
  *
  * The limit on the share of synthesized tasks applies only if the pool has seed tasks to fill the rest.
  */

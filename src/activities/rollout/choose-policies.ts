@@ -50,7 +50,7 @@ export const choosePolicies =
     return spec.policy.adapter || assignments.length < 2 ? assignments : inTurn(assignments, await policies.models());
   };
 
-/** @param models count of base models that the policy server holds at once; null: any count */
+/** @param models count of base models that the policy server holds at once; null means any count */
 const inTurn = (assignments: RolloutAssignment[], models: number | null): RolloutAssignment[] =>
   models === null || models >= new Set(assignments.map(({ policyId }) => policyId)).size
     ? assignments

@@ -66,7 +66,7 @@ function inTurn(
   );
 }
 
-/** Limits the attempts to the sessions of the environment: more would only wait, and delay those of other workers. */
+/** Limits the attempts to the sessions of the environment: more would only wait, and delay other workers. */
 async function concurrencyOf({ environmentData }: Dependencies, environment: string): Promise<number> {
   const capacity = await environmentData.capacity(environment).catch(() => null); // opening a session reports the cause
   return Math.max(1, Math.min(maxConcurrentAttempts, capacity ?? maxConcurrentAttempts));

@@ -79,7 +79,7 @@ async function playUntilEnd(
         startedAt = performance.now();
         timeout = AbortSignal.timeout(maxMinutes * 60_000);
         const signal = AbortSignal.any([callbacks.signal, timeout]);
-        return playOnce(deps, spec, planned, { ...callbacks, signal });
+        return playInSession(deps, spec, planned, { ...callbacks, signal });
       });
       return { outcome: 'scored', fault: null, reward: episode.reward, episode, startedAt };
     } catch (error) {
@@ -104,7 +104,7 @@ const recordFault = ({ store }: Dependencies, planned: PlannedAttempt, { message
     message,
   );
 
-async function playOnce(
+async function playInSession(
   deps: Dependencies,
   spec: CampaignSpec,
   { campaignId, epoch, task, attempt, journal }: PlannedAttempt,

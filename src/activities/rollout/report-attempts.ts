@@ -22,7 +22,7 @@ const defaultIntervalMs = 10_000;
 
 /**
  * Signals a campaign how many attempts of its running rollout are stored, for its details in the Temporal UI. Rollouts
- * that end within the interval send nothing. The id of a signal is that of its share of the rollout, so the server
+ * that end within the interval send nothing. The id of a signal names its share of the rollout, so the server
  * accepts each share once, whichever worker reaches it first. A lost signal does not affect the rollout.
  */
 export function attemptReporter({ store }: Counting, intervalMs = defaultIntervalMs) {

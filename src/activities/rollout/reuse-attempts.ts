@@ -9,7 +9,7 @@ import { isGradedByJudge } from './judge-rollout';
 import type { PlannedAttempt } from './planned-attempt';
 import { attemptSeed, temperatureOf } from './sampling';
 
-/** Gives the hash of everything that determines an attempt: equal key, equal rows; null: it is not shared. */
+/** Returns the hash of everything that determines an attempt: equal keys have equal rows. Null means that it is not shared. */
 export type ContentKeys = (planned: Pick<PlannedAttempt, 'task' | 'attempt'>) => string | null;
 
 /**

@@ -53,7 +53,7 @@ export async function playRun(deps: PlayDependencies, run: Run): Promise<Played>
     try {
       const played = await retryWhenUnavailable(run.signal, () => {
         Object.assign(record, emptyTranscript());
-        return playOnce(deps, run, record);
+        return actInSession(deps, run, record);
       });
       return { ...played, ...record };
     } catch (error) {
@@ -64,7 +64,7 @@ export async function playRun(deps: PlayDependencies, run: Run): Promise<Played>
   }
 }
 
-async function playOnce(
+async function actInSession(
   deps: PlayDependencies,
   run: Run,
   record: Transcript,

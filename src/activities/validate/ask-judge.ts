@@ -48,7 +48,7 @@ type Question = Pick<Subject, 'kind'> & {
   transcript: Omit<JudgeInput, 'goal' | 'criterion'>;
 };
 
-/** Only the question about an attempt contains reference actions: those of a candidate are what the judge decides about. */
+/** Only the question about an attempt contains reference actions: the judge decides about the actions of a candidate. */
 export function questionOf({ kind, task, transcript }: Question) {
   const { goal, referenceActions, completionCriterion: criterion } = task;
   const input = { goal, criterion, ...transcript };

@@ -73,7 +73,7 @@ async function playActions(
     holder: sessionHolder(campaignId),
   };
   const player: ChooseAction = (_, turn) => Promise.resolve(actions[turn] ?? null);
-  const playOnce = async (): Promise<Episode> => {
+  const playInSession = async (): Promise<Episode> => {
     const session = await deps.openEnvironment(task.environment, { signal });
     try {
       return await playEpisode(session, reset, player, actions.length + 1);
@@ -81,7 +81,7 @@ async function playActions(
       session.close();
     }
   };
-  const episode = await retryWhenUnavailable(signal, playOnce);
+  const episode = await retryWhenUnavailable(signal, playInSession);
   const turns = episode.turns.map(({ action, observation }) => ({ action, observation }));
   const transcript = { opening: episode.opening, turns, stopReason: episode.stopReason };
   return { ordinal: item.ordinal, corruption: kind, actions, transcript, reward: episode.reward };

@@ -22,7 +22,7 @@ export type TargetPairInput = {
  *   D_tgt = (e_exp, e_tgt) U (e_exp, e_fail) U (F_tgt x F_fail)
  *
  * Eq. 8 has no condition on rewards: pairs are oriented by reward and ties are dropped, as in ETO's code. The settings
- * choose the kinds, so ETO's pairs and those of the positive agent come from the same function with other settings.
+ * choose the kinds, so ETO's pairs and the positive agent's come from the same function with other settings.
  *
  * @throws DomainError `InvalidReward`, `ConflictingTrajectory`, `InvalidSetting`, `InvalidSeed`
  */

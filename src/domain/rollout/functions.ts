@@ -65,7 +65,7 @@ function asText<Message extends ChatMessage>(
     const { role, content } = message;
     if (role === functionsRole) {
       const listed = (JSON.parse(content) as unknown[]).map((one) => JSON.stringify(one));
-      const text = describe(listed, known);
+      const text = newFunctions(listed, known);
       known = listed;
       if (text === null) continue;
       const last = shown.at(-1);
@@ -85,8 +85,8 @@ function asText<Message extends ChatMessage>(
   return shown;
 }
 
-/** Returns null if the functions are those of the list before. */
-function describe(listed: readonly string[], known: readonly string[]): string | null {
+/** Returns null if no function is new or gone. */
+function newFunctions(listed: readonly string[], known: readonly string[]): string | null {
   const [now, before] = [new Set(listed), new Set(known)]; // a server may list thousands
   const added = listed.filter((one) => !before.has(one));
   if (known.every((one) => now.has(one)))
@@ -100,11 +100,11 @@ const withLines = (sentence: string, functions: readonly string[]): string =>
 /** Returns a summary of a list of functions for people: their number and names. */
 export function summarizeFunctions(content: string): string {
   const functions = JSON.parse(content) as CallableFunction[];
-  return `${functions.length} function${functions.length === 1 ? '' : 's'}: ${functions.map(nameOf).join(', ')}`;
+  return `${functions.length} function${functions.length === 1 ? '' : 's'}: ${functions.map(functionName).join(', ')}`;
 }
 
 /** OpenAI's form may hold the description in `function`. */
-function nameOf({ name, function: nested }: CallableFunction): string {
+function functionName({ name, function: nested }: CallableFunction): string {
   const found = name ?? (nested as { name?: unknown } | undefined)?.name;
   return typeof found === 'string' ? found : '(without a name)';
 }

@@ -23,7 +23,7 @@ export type SignalRate = {
 type FlaggedTasks = Record<FeedbackSignalKind, number>;
 
 /**
- * Compares the flagged tasks of an iteration with those of a policy that did not change. If it did not, it makes no
+ * Compares an iteration's flagged tasks with the flagged tasks of a policy that did not change. If it did not, it makes no
  * difference in which iteration of the window an attempt was made: each permutation exchanges the rewards and actions of
  * a task's attempts, and all signals are detected again. A generator, so that the caller can pause between permutations.
  *
@@ -82,7 +82,7 @@ function permute(task: readonly ScoredAttempt[], random: Random): Dealt[] {
 }
 
 /**
- * Returns the attempts of each agent at each task: those of the iteration, and those of the `window` policies before it,
+ * Returns the attempts of each agent at each task: the iteration's, and the attempts of the `window` policies before it,
  * in an order that does not depend on the input. Tasks that the iteration does not play belong to the history of a type.
  */
 function windowsOf(

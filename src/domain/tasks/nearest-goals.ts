@@ -3,7 +3,7 @@ import { hashedNgrams } from './admission/sentence-encoder';
 
 /**
  * Returns at most `count` different goals, those with the most words in common with `text` first; ties by their words. The
- * encoder is that of admission without an embedding model, so no call is paid.
+ * encoder is the one that admission uses without an embedding model, so no call is paid.
  */
 export function nearestGoals(goals: Iterable<string>, text: string, count: number): string[] {
   const sought = hashedNgrams.encode(text);

@@ -15,7 +15,7 @@ export type Resume =
  * deletes an attempt's turns in the statement that stores the trajectory.
  */
 export const turnJournalStore = (pool: Pool) => ({
-  /** Returns the turns of each open attempt among `ids`, from the first without gap; deletes those of older epochs. */
+  /** Returns the turns of each open attempt among `ids`, from the first without gap; deletes turns of older epochs. */
   async list(key: IterationKey, ids: readonly string[]): Promise<Map<string, RecordedTurn[]>> {
     const { rows } = await pool.query<RecordedTurn & { trajectoryId: string }>(
       `with stale as (

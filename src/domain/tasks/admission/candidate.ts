@@ -5,11 +5,11 @@ export type Candidate = Rotating & {
   actions: readonly string[];
   /** `model`: a language model wrote the query; `generator`: the environment derived query and actions from one another. */
   author: 'generator' | 'model';
-  /** Why it was rejected at synthesis, before it became a task of the environment; null: it is a valid task. */
+  /** Why it was rejected at synthesis, before it became a task of the environment. Is null for a valid task. */
   refusal: string | null;
   execution: Execution;
   judgement: Judgement | null;
-  /** Attempts of the solver that were scored, and those of them with a reward of 1; null if none was planned. */
+  /** Attempts of the solver that were scored, and how many of them have a reward of 1. Is null if none was planned. */
   attempts: { solved: number; scored: number } | null;
   /** Unit sentence embedding of the goal; null if no stage compares embeddings. */
   vector: readonly number[] | null;
@@ -41,11 +41,11 @@ export type AdmissionRules = {
   diversity: { floor: number; neighbours: number };
   /** True if the vectors come from an embedding model, so that their cosine measures meaning. */
   embedded: boolean;
-  /** Max admitted candidates of an aim; null: no limit. */
+  /** Max admitted candidates of an aim; null means no limit. */
   quotaOf: (aim: string) => number | null;
-  /** Max admitted candidates of all aims; null: no limit. */
+  /** Max admitted candidates of all aims; null means no limit. */
   growthCap: number | null;
-  /** null: no approval is needed; `pending`: the operator has not decided yet. */
+  /** Is null where no approval is needed; `pending` until the operator has decided. */
   approval: null | 'pending' | { rejected: ReadonlySet<string> };
 };
 
@@ -53,7 +53,7 @@ export type AdmissionRules = {
  * Verdicts that accept a candidate which the environment can score; all others need the judge's approval. The reward of its
  * own actions is 1 for any query where the checker was made from them.
  *
- *   by-author  for queries of a language model `agreed`, with attempts of the solver also `solvable`; `paper` for those of
+ *   by-author  for queries of a language model `agreed`, with attempts of the solver also `solvable`; `paper` for queries of
  *              the environment's generator
  *   agreed     a reward of 1 and the judge's approval
  *   solvable   a reward of 1, and of an attempt that sees a model's query alone

@@ -3,7 +3,7 @@ import { groupBy } from '../../group-by';
 /** Input of a strategy for one task. */
 export type TaskStanding = {
   taskId: string;
-  /** Mean reward of its recent scored attempts, in [0, 1]; null: it was not played recently. */
+  /** Mean reward of its recent scored attempts, in [0, 1]. Is null if it was not played recently. */
   meanReward: number | null;
   attempts: number;
   /** Kind of task; `agent0` counts the tasks per kind. */
@@ -12,7 +12,7 @@ export type TaskStanding = {
 
 export type SelectionSettings = {
   strategy: StrategyName;
-  /** Tasks with a mean reward outside the band get weight 0; null: the default band of the strategy, if it has one. */
+  /** Tasks with a mean reward outside the band get weight 0; null means the strategy's default band, if it has one. */
   band: { low: number; high: number } | null;
   /** Parameter of `genenv`, >= 0. */
   sharpness: number;
