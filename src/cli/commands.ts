@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { campaignCommands } from '../domain/campaign/operator-commands';
 
 type AddCommand = (program: Command) => void;
 
 const operatorCommands = async (): Promise<AddCommand> =>
-  (await import('./campaign/operator-commands.js')).addOperatorCommands;
+  (await import('./campaign/operate.js')).addOperatorCommands;
 
 /**
  * Loaders of all commands by name, in the order of the help. A call loads only its own command: this halves the start
@@ -19,12 +20,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   list: async () => (await import('./inspect/list.js')).addList,
   status: async () => (await import('./inspect/status.js')).addStatus,
   logs: async () => (await import('./inspect/logs.js')).addLogs,
-  pause: operatorCommands,
-  resume: operatorCommands,
-  retry: operatorCommands,
-  skip: operatorCommands,
-  stop: operatorCommands,
-  abort: operatorCommands,
+  ...Object.fromEntries(Object.keys(campaignCommands).map((name) => [name, operatorCommands])),
   tasks: async () => (await import('./inspect/tasks.js')).addTasks,
   trajectory: async () => (await import('./inspect/trajectory.js')).addTrajectory,
   pairs: async () => (await import('./inspect/pairs.js')).addPairs,

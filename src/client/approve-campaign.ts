@@ -2,7 +2,7 @@ import { DomainError } from '../domain/errors';
 import { awaitsApproval } from '../domain/campaign/approval';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
-import { resumeUpdate, statusQuery } from '../workflows/temporal/messages';
+import { campaignUpdates, statusQuery } from '../workflows/temporal/messages';
 import { requireRun } from './campaign-run';
 import { operatorName, type Connections } from './connections';
 
@@ -42,7 +42,7 @@ export async function approveCampaign(
   const decide = progress.phase === 'evaluate' ? decidePromotion : decideAdmission;
   const summary = await decide(connections, waiting, decision);
   const operator = { actor: waiting.actor, reason: 'approved' };
-  return { summary, state: await handle.executeUpdate(resumeUpdate, { args: [operator] }) };
+  return { summary, state: await handle.executeUpdate(campaignUpdates.resume, { args: [operator] }) };
 }
 
 async function decidePromotion(

@@ -6,7 +6,7 @@ import { hasEnded } from '../store/campaign/campaigns';
 import type { Budget, Spending } from '../store/spending/budgets';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ModelSpending, UnconfirmedRequest, Waste } from '../store/spending/model-spending';
-import { resumeUpdate } from '../workflows/temporal/messages';
+import { campaignUpdates } from '../workflows/temporal/messages';
 import { requireRun } from './campaign-run';
 import { operatorName, type Connections } from './connections';
 
@@ -69,7 +69,7 @@ export async function raiseBudget(
   const resumed = (await store.campaigns.getByName(name)).status === 'parked';
   if (resumed) {
     const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name));
-    await handle.executeUpdate(resumeUpdate, { args: [{ actor, reason: 'budget raised' }] });
+    await handle.executeUpdate(campaignUpdates.resume, { args: [{ actor, reason: 'budget raised' }] });
   }
   return { budget, resumed };
 }

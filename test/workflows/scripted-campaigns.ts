@@ -4,28 +4,13 @@ import { activityNames, type Activities } from '../../src/activities';
 import type { CampaignState } from '../../src/domain/campaign/progress';
 import type { RecipeName } from '../../src/domain/campaign/recipe';
 import type { campaign } from '../../src/workflows';
-import {
-  abortUpdate,
-  pauseUpdate,
-  resumeUpdate,
-  retryUpdate,
-  skipUpdate,
-  statusQuery,
-  stopAfterIterationUpdate,
-} from '../../src/workflows/temporal/messages';
+import type { CampaignCommandName } from '../../src/domain/campaign/operator-commands';
+import { campaignUpdates, statusQuery } from '../../src/workflows/temporal/messages';
 import { until } from '../support/stack';
 import { startTemporal } from '../support/temporal';
 import { queues, stateOf, type Script } from './scripted-activities';
 
-export const updates = {
-  pause: pauseUpdate,
-  resume: resumeUpdate,
-  retry: retryUpdate,
-  skip: skipUpdate,
-  stop: stopAfterIterationUpdate,
-  abort: abortUpdate,
-};
-export type CommandName = keyof typeof updates;
+export type CommandName = CampaignCommandName;
 
 /** `from`: the first iteration, default 0. `abortedBy`: operator who aborted the campaign before this start. */
 export type Plan = { recipe: RecipeName; iterations: number; from?: number; abortedBy?: string };
@@ -106,7 +91,9 @@ export async function scriptedCampaigns(): Promise<ScriptedCampaigns> {
         return state.progress.parked !== null && state;
       }),
     send: (name, command, reason) =>
-      handleOf(name).executeUpdate(updates[command], { args: [{ actor: 'ada', ...(reason ? { reason } : {}) }] }),
+      handleOf(name).executeUpdate(campaignUpdates[command], {
+        args: [{ actor: 'ada', ...(reason ? { reason } : {}) }],
+      }),
     async remove() {
       stopWorkers();
       await working;

@@ -1,6 +1,6 @@
 import { ChaosError } from './chaos-error';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendOperatorCommand } from '../../src/client/operator-commands';
+import { sendOperatorCommand } from '../../src/client/send-command';
 import { hasEnded, type CampaignStatus } from '../../src/store/campaign/campaigns';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
 import { statusQuery } from '../../src/workflows/temporal/messages';

@@ -1,22 +1,22 @@
 import type { Command } from 'commander';
-import { sendExperimentCommand, type ExperimentCommand } from '../../client/experiments/experiment-run';
+import { sendExperimentCommand } from '../../client/experiments/experiment-run';
 import { withConnections } from '../../client/connections';
+import {
+  experimentCommands,
+  type ExperimentCommand,
+  type ExperimentCommandName,
+} from '../../domain/experiment/operator-commands';
 import type { ExperimentState } from '../../domain/experiment/progress';
 import { printResult } from '../output/output';
-
-const descriptions: Record<ExperimentCommand, string> = {
-  pause: 'start no further cell; running campaigns continue',
-  resume: 'continue a paused experiment',
-  stop: 'end an experiment after its running cells',
-};
 
 type Options = { reason?: string; arm?: string; json?: boolean };
 
 /** `coevolve experiment pause|resume|stop <name>`: each is safe to repeat. */
 export function addOperate(group: Command): void {
-  for (const [verb, description] of Object.entries(descriptions) as [ExperimentCommand, string][]) {
+  for (const verb of Object.keys(experimentCommands) as ExperimentCommandName[]) {
+    const { description, ofArm }: ExperimentCommand = experimentCommands[verb];
     const command = group.command(`${verb} <name>`).description(description);
-    if (verb === 'stop') command.option('--arm <arm>', 'end this arm alone');
+    if (ofArm) command.option('--arm <arm>', ofArm);
     command
       .option('--reason <text>', 'reason shown beside the status')
       .option('--json', 'print the new state as JSON')

@@ -1,7 +1,8 @@
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { DomainError } from '../../domain/errors';
+import type { ExperimentCommandName } from '../../domain/experiment/operator-commands';
 import { experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
-import { pauseExperimentUpdate, resumeExperimentUpdate, stopExperimentUpdate } from '../../workflows/temporal/messages';
+import { experimentUpdates } from '../../workflows/temporal/messages';
 import { withTemporalDeadline } from '../campaign-run';
 import { operatorName, type Connections } from '../connections';
 
@@ -16,8 +17,6 @@ export async function isExperimentOpen(connections: Connections, name: string): 
     throw error;
   }
 }
-
-export type ExperimentCommand = 'pause' | 'resume' | 'stop';
 
 type CommandOptions = {
   /** Shown beside the status. */
@@ -34,7 +33,7 @@ type CommandOptions = {
 export async function sendExperimentCommand(
   connections: Connections,
   name: string,
-  command: ExperimentCommand,
+  command: ExperimentCommandName,
   { reason, arm }: CommandOptions = {},
 ): Promise<ExperimentState> {
   const row = await connections.store.experiments.getByName(name);
@@ -47,12 +46,13 @@ export async function sendExperimentCommand(
       `${name} is ${row.status}: nothing to ${command}; \`coevolve experiment start ${name}\` plays what is missing`,
     );
   const handle = (await connections.temporal()).workflow.getHandle(experimentWorkflowId(name));
-  const operator = { actor: operatorName(), ...(reason ? { reason } : {}) };
+  const operator = {
+    actor: operatorName(),
+    ...(reason ? { reason } : {}),
+    ...(arm === undefined ? {} : { arm }),
+  };
   try {
-    if (command === 'pause') return await handle.executeUpdate(pauseExperimentUpdate, { args: [operator] });
-    if (command === 'resume') return await handle.executeUpdate(resumeExperimentUpdate, { args: [operator] });
-    const args = [{ ...operator, ...(arm === undefined ? {} : { arm }) }] as const;
-    return await handle.executeUpdate(stopExperimentUpdate, { args: [...args] });
+    return await handle.executeUpdate(experimentUpdates[command], { args: [operator] });
   } catch (error) {
     if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) throw notRunning(name);
     throw error;

@@ -1,4 +1,5 @@
 import {
+  ApplicationFailure,
   isCancellation,
   log,
   proxyActivities,
@@ -8,37 +9,29 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
+import {
+  campaignCommands,
+  controlAfter,
+  isClosed,
+  type CampaignCommand,
+  type CampaignCommandName,
+  type Control,
+} from '../../domain/campaign/operator-commands';
 import type { Phase } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { newestProgress, type AttemptProgress } from '../../domain/campaign/attempt-progress';
+import type { Operator } from '../../domain/operator-command';
 import { profiles } from '../temporal/activity-profiles';
 import { sendControl } from '../temporal/control';
 import { campaignDetails } from '../temporal/details';
 import { searchAttributes } from '../temporal/search-attributes';
 import {
-  abortUpdate,
   attemptProgressSignal,
+  campaignUpdates,
   jobProgressSignal,
-  pauseUpdate,
   progressSignal,
-  resumeUpdate,
-  retryUpdate,
-  skipUpdate,
   statusQuery,
-  stopAfterIterationUpdate,
-  type Control,
-  type Operator,
 } from '../temporal/messages';
-import {
-  isClosed,
-  pause,
-  requireSkippable,
-  resume,
-  retry,
-  skip,
-  stop,
-  type OperatorCommand,
-} from './operator-commands';
 
 const store = proxyActivities<Activities>(profiles.store);
 const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
@@ -56,7 +49,7 @@ export type CommandHandlers = {
  * @param abort cancels the running work
  */
 export function handleOperatorCommands(state: CampaignState, abort: () => void): CommandHandlers {
-  const control: Control = { paused: state.status === 'paused', resumes: 0, stops: 0, skips: 0 };
+  let control: Control = { paused: state.status === 'paused', resumes: 0, skips: 0, stops: 0 };
   const record = eventLog(state);
   let childId: string | null = null;
   const jobs = new Map<string, string>();
@@ -66,13 +59,16 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
     showDetails();
     upsertSearchAttributes(searchAttributes.ofState(state));
   };
-  const apply = async (command: OperatorCommand, operator: Operator): Promise<CampaignState> => {
-    const effect = isClosed(state) ? null : command(state, control, operator.actor);
-    if (!effect) return state;
-    Object.assign(state, effect.change);
+  const apply = async (command: CampaignCommand, operator: Operator): Promise<CampaignState> => {
+    const change = isClosed(state) ? null : command.apply(state, operator);
+    if (!change) return state;
+    control = controlAfter(control, command);
+    Object.assign(state, change);
     show();
-    if (childId) await sendControl(childId, { ...control });
-    await record(effect.kind, { ...operator, ...effect.at });
+    if (command.cancels) abort();
+    else if (childId) await sendControl(childId, { ...control });
+    const { phase, iteration } = state.progress;
+    await record(command.event, { ...operator, ...(command.logsPhase ? { phase, iteration } : {}) });
     return state;
   };
   setHandler(statusQuery, () => state);
@@ -92,19 +88,12 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
     attempts = newestProgress(attempts, next, state.progress);
     showDetails();
   });
-  setHandler(pauseUpdate, (operator) => apply(pause, operator));
-  setHandler(resumeUpdate, (operator) => apply(resume, operator));
-  setHandler(retryUpdate, (operator) => apply(retry, operator));
-  setHandler(skipUpdate, (operator) => apply(skip, operator), { validator: (_operator) => requireSkippable(state) });
-  setHandler(stopAfterIterationUpdate, (operator) => apply(stop, operator));
-  setHandler(abortUpdate, async (operator) => {
-    if (isClosed(state)) return state;
-    state.abortedBy = operator.actor;
-    show();
-    abort();
-    await record('aborting', operator);
-    return state;
-  });
+  for (const name of Object.keys(campaignCommands) as CampaignCommandName[]) {
+    const command: CampaignCommand = campaignCommands[name];
+    setHandler(campaignUpdates[name], (operator) => apply(command, operator), {
+      validator: (_operator) => requireAccepted(state, command),
+    });
+  }
   show();
 
   return {
@@ -114,6 +103,12 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
       if (id && control.paused) await sendControl(id, { ...control }); // the pause came before the child had started
     },
   };
+}
+
+/** @throws ApplicationFailure with the code of the refusal; the update then leaves no event in the history */
+function requireAccepted(state: CampaignState, { refusal }: CampaignCommand): void {
+  const refused = refusal?.(state);
+  if (refused) throw ApplicationFailure.nonRetryable(refused.message, refused.code);
 }
 
 function applyProgress(state: CampaignState, progress: IterationProgress): void {

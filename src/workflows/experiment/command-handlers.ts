@@ -1,14 +1,14 @@
 import { proxyActivities, setCurrentDetails, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
+import {
+  experimentCommands,
+  type ExperimentCommand,
+  type ExperimentCommandName,
+  type ExperimentOperator,
+} from '../../domain/experiment/operator-commands';
 import type { ExperimentState } from '../../domain/experiment/progress';
 import { profiles } from '../temporal/activity-profiles';
-import {
-  experimentStatusQuery,
-  extendExperimentUpdate,
-  pauseExperimentUpdate,
-  resumeExperimentUpdate,
-  stopExperimentUpdate,
-} from '../temporal/messages';
+import { experimentStatusQuery, experimentUpdates, extendExperimentUpdate } from '../temporal/messages';
 import { searchAttributes } from '../temporal/search-attributes';
 import { experimentDetails } from './details';
 
@@ -35,29 +35,21 @@ export function handleExperimentCommands(state: ExperimentState): ExperimentComm
     show();
     return last;
   };
-  const apply = async (change: Partial<ExperimentState>): Promise<ExperimentState> => {
+  const apply = async (command: ExperimentCommand, operator: ExperimentOperator): Promise<ExperimentState> => {
+    const change = command.apply(state, operator);
+    if (!change) return state;
     Object.assign(state, change);
     await record();
     return state;
   };
-  const by = (verb: string, { actor, reason }: { actor: string; reason?: string }): string =>
-    `${verb} by ${actor}${reason ? `: ${reason}` : ''}`;
 
   setHandler(experimentStatusQuery, () => state);
-  setHandler(pauseExperimentUpdate, (operator) =>
-    state.status === 'running' && !state.stopping ? apply({ status: 'paused', reason: by('paused', operator) }) : state,
-  );
-  setHandler(resumeExperimentUpdate, () =>
-    state.status === 'paused' ? apply({ status: 'running', reason: null }) : state,
-  );
+  for (const name of Object.keys(experimentCommands) as ExperimentCommandName[])
+    setHandler(experimentUpdates[name], (operator) => apply(experimentCommands[name], operator));
   setHandler(extendExperimentUpdate, (plan) => {
     if (!state.stopping && (state.status === 'running' || state.status === 'paused')) Object.assign(state, plan);
     show();
     return state;
-  });
-  setHandler(stopExperimentUpdate, ({ arm, ...operator }) => {
-    if (arm === undefined) return apply({ stopping: true, status: 'running', reason: by('stopped', operator) });
-    return state.stopped.includes(arm) ? state : apply({ stopped: [...state.stopped, arm] });
   });
   show();
   return { show, record };

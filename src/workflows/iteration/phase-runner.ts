@@ -9,6 +9,7 @@ import {
 import type { Activities } from '../../activities';
 import { campaignWorkflowId } from '../../domain/campaign/ids';
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
+import { decisionSince, type Decision } from '../../domain/campaign/operator-commands';
 import type { Phase } from '../../domain/campaign/phases';
 import type { IterationProgress } from '../../domain/campaign/progress';
 import type { PhaseKey } from '../../store/campaign/iterations';
@@ -16,9 +17,9 @@ import { profiles } from '../temporal/activity-profiles';
 import { handleControl, type ControlHandler } from '../temporal/control';
 import { iterationDetails } from '../temporal/details';
 import { searchAttributes } from '../temporal/search-attributes';
-import { progressSignal, type Control } from '../temporal/messages';
+import { progressSignal } from '../temporal/messages';
 import { commit, enterResult, startClock } from './finish-phase';
-import { reasonOf, retryOrPark, type Decision } from './retry-or-park';
+import { reasonOf, retryOrPark } from './retry-or-park';
 
 const store = proxyActivities<Activities>(profiles.store);
 const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
@@ -131,10 +132,3 @@ const parking =
     await report();
     return decisionSince(before, control.latest())!;
   };
-
-/** Returns the operator's decision since a phase parked; null while there is none. */
-function decisionSince(before: Control, now: Control): Decision | null {
-  if (now.resumes > before.resumes) return 'retry';
-  if (now.skips > before.skips) return 'skip';
-  return now.stops > before.stops ? 'give-up' : null;
-}

@@ -7,12 +7,10 @@ import {
   rootCause,
   TimeoutFailure,
 } from '@temporalio/workflow';
+import type { Decision } from '../../domain/campaign/operator-commands';
 
 /** Consecutive worker crashes after which a phase parks: it may be the phase that crashes its workers. */
 const maxCrashes = 5;
-
-/** An operator's decision on a parked phase. */
-export type Decision = 'retry' | 'skip' | 'give-up';
 
 /**
  * Repeats `work` until it succeeds. After a failure `park` waits for an operator's decision, which is passed to the next

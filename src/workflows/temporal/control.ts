@@ -1,5 +1,6 @@
 import { condition, getExternalWorkflowHandle, log, setHandler } from '@temporalio/workflow';
-import { controlSignal, type Control } from './messages';
+import type { Control } from '../../domain/campaign/operator-commands';
+import { controlSignal } from './messages';
 
 export type ControlHandler = {
   /** The newest control that the parent workflow sent. */
@@ -13,7 +14,7 @@ export type ControlHandler = {
 /** Receives the campaign's control signals in a child workflow and forwards them to its own children. */
 export function handleControl(): ControlHandler {
   const children = new Set<string>();
-  let latest: Control = { paused: false, resumes: 0, stops: 0, skips: 0 };
+  let latest: Control = { paused: false, resumes: 0, skips: 0, stops: 0 };
   setHandler(controlSignal, async (control) => {
     latest = control;
     await Promise.all([...children].map((id) => sendControl(id, control)));

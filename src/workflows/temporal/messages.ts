@@ -1,28 +1,24 @@
+import type { UpdateDefinition } from '@temporalio/common';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import { campaignCommands, type CampaignCommandName, type Control } from '../../domain/campaign/operator-commands';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { attemptProgressSignalName, type AttemptProgress } from '../../domain/campaign/attempt-progress';
+import {
+  experimentCommands,
+  type ExperimentCommandName,
+  type ExperimentOperator,
+} from '../../domain/experiment/operator-commands';
 import type { ExperimentState } from '../../domain/experiment/progress';
+import type { Operator } from '../../domain/operator-command';
 import { trainingProgressSignalName, type JobProgress } from '../../domain/training/job-progress';
 
-/** Stored with the event of the command. */
-export type Operator = { actor: string; reason?: string };
-
 export const statusQuery = defineQuery<CampaignState>('status');
-export const pauseUpdate = defineUpdate<CampaignState, [Operator]>('pause');
-/** Ends a pause, or retries a parked phase. */
-export const resumeUpdate = defineUpdate<CampaignState, [Operator]>('resume');
-/** Ends a campaign after its iteration, a parked campaign at once. */
-export const stopAfterIterationUpdate = defineUpdate<CampaignState, [Operator]>('stopAfterIteration');
-/** Cancels the running work and ends the campaign. The update returns at once; the cancellation takes seconds. */
-export const abortUpdate = defineUpdate<CampaignState, [Operator]>('abort');
+/** The update of each operator command of a campaign. That of `abort` returns at once; the cancellation takes seconds. */
+export const campaignUpdates: Record<CampaignCommandName, UpdateDefinition<CampaignState, [Operator]>> = updatesOf(
+  campaignCommands,
+);
 
-/** Retries a parked phase; without a parked phase it changes nothing. */
-export const retryUpdate = defineUpdate<CampaignState, [Operator]>('retry');
-/** Continues the iteration without its parked phase; rejected where the iteration needs the phase (`isSkippable`). */
-export const skipUpdate = defineUpdate<CampaignState, [Operator]>('skip');
-
-/** Sent from campaign to iteration to the children of its phases. The counts are numbers of operator commands. */
-export type Control = { paused: boolean; resumes: number; stops: number; skips: number };
+/** Sent from campaign to iteration to the children of its phases. */
 export const controlSignal = defineSignal<[Control]>('control');
 
 /** Sent from iteration to campaign. */
@@ -38,12 +34,20 @@ export const jobProgressSignal = defineSignal<[{ role: string; line: string }]>(
 export const attemptProgressSignal = defineSignal<[AttemptProgress]>(attemptProgressSignalName);
 
 export const experimentStatusQuery = defineQuery<ExperimentState>('status');
-/** Starts no further cell; the running ones continue. */
-export const pauseExperimentUpdate = defineUpdate<ExperimentState, [Operator]>('pause');
-export const resumeExperimentUpdate = defineUpdate<ExperimentState, [Operator]>('resume');
+export const experimentUpdates: Record<
+  ExperimentCommandName,
+  UpdateDefinition<ExperimentState, [ExperimentOperator]>
+> = updatesOf(experimentCommands);
+
 /** Lets an experiment play on with more seeds, or with arms that an amendment added. */
 export const extendExperimentUpdate = defineUpdate<ExperimentState, [Pick<ExperimentState, 'arms' | 'seeds'>]>(
   'extend',
 );
-/** Ends an experiment, or one of its arms, after the running cells. */
-export const stopExperimentUpdate = defineUpdate<ExperimentState, [Operator & { arm?: string }]>('stop');
+
+function updatesOf<Name extends string, State, Input>(
+  commands: Record<Name, { message: string }>,
+): Record<Name, UpdateDefinition<State, [Input]>> {
+  const names = Object.keys(commands) as Name[];
+  const updates = names.map((name) => [name, defineUpdate<State, [Input]>(commands[name].message)]);
+  return Object.fromEntries(updates) as Record<Name, UpdateDefinition<State, [Input]>>;
+}

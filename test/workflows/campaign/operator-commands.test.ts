@@ -3,13 +3,14 @@ import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/cl
 import { ApplicationFailure } from '@temporalio/common';
 import * as fc from 'fast-check';
 import type { Activities } from '../../../src/activities';
+import { campaignCommands } from '../../../src/domain/campaign/operator-commands';
 import type { CampaignState } from '../../../src/domain/campaign/progress';
 import { isSkippable, phases, type Phase } from '../../../src/domain/campaign/phases';
 import { planOf } from '../../../src/specification/iteration-plan';
 import { resolveSpec } from '../../../src/specification/read-spec';
 import { until } from '../../support/stack';
 import { environment, nothingSpent, scriptedActivities, type Script } from '../scripted-activities';
-import { scriptedCampaigns, updates, type ScriptedCampaigns, type CommandName } from '../scripted-campaigns';
+import { scriptedCampaigns, type ScriptedCampaigns, type CommandName } from '../scripted-campaigns';
 
 let campaigns: ScriptedCampaigns;
 beforeAll(async () => {
@@ -17,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => campaigns?.remove());
 
-const commandNames = Object.keys(updates) as CommandName[];
+const commandNames = Object.keys(campaignCommands) as CommandName[];
 const recipe = 'coevolve'; // its agents and aims are used; the phases are set by each test
 const phaseFailed = (): ApplicationFailure =>
   ApplicationFailure.create({ message: 'phase failed', type: 'PhaseFailed', nonRetryable: true });

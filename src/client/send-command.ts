@@ -2,31 +2,13 @@ import { WorkflowFailedError, WorkflowNotFoundError, WorkflowUpdateFailedError }
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
+import { campaignCommands, type CampaignCommand, type CampaignCommandName } from '../domain/campaign/operator-commands';
 import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
-import {
-  abortUpdate,
-  pauseUpdate,
-  resumeUpdate,
-  retryUpdate,
-  skipUpdate,
-  statusQuery,
-  stopAfterIterationUpdate,
-} from '../workflows/temporal/messages';
+import { campaignUpdates, statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, problemError, requireRun, withTemporalDeadline } from './campaign-run';
 import { continuePausedWork, listPausedWork } from './paused-work';
 import { operatorName, type Connections } from './connections';
-
-const updates = {
-  pause: pauseUpdate,
-  resume: resumeUpdate,
-  retry: retryUpdate,
-  skip: skipUpdate,
-  stop: stopAfterIterationUpdate,
-  abort: abortUpdate,
-} as const;
-
-export type OperatorCommand = keyof typeof updates;
 
 type CommandOptions = {
   /** Recorded in the log of events. */
@@ -48,20 +30,22 @@ export type CommandResult = CampaignState | { name: string; status: 'aborted' };
 export async function sendOperatorCommand(
   connections: Connections,
   name: string,
-  command: OperatorCommand,
+  command: CampaignCommandName,
   { reason, actor = operatorName(), onProgress }: CommandOptions,
 ): Promise<CommandResult> {
+  const entry: CampaignCommand = campaignCommands[command];
   const row = await connections.store.campaigns.getByName(name);
-  if (command === 'abort' && row.status === 'aborted') return { name, status: 'aborted' };
+  if (entry.cancels && row.status === 'aborted') return { name, status: 'aborted' };
   requireNotEnded(row, command);
-  await requireCommandable(connections, row, command, onProgress);
+  if (entry.continuesPausedWork) await continueInTemporal(connections, row, onProgress);
+  else await requireRun(connections, row);
   const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name));
   const operator = { actor, ...(reason ? { reason } : {}) };
   try {
-    if (command === 'retry' && (await handle.query(statusQuery)).status !== 'parked')
-      onProgress(`${name}: no phase is parked`);
-    const state: CampaignState = await handle.executeUpdate(updates[command], { args: [operator] });
-    if (command !== 'abort') {
+    const notice = entry.notice?.(await handle.query(statusQuery));
+    if (notice) onProgress(`${name}: ${notice}`);
+    const state: CampaignState = await handle.executeUpdate(campaignUpdates[command], { args: [operator] });
+    if (!entry.cancels) {
       // The command has taken effect, whatever this request finds.
       const paused = await withTemporalDeadline(connections, () => listPausedWork(connections, name)).catch(() => []);
       for (const { what, next } of paused) onProgress(`${name}: ${what}; ${next}`);
@@ -79,17 +63,15 @@ export async function sendOperatorCommand(
 }
 
 /**
- * Checks that Temporal runs the campaign. Before a resume it continues what was paused in Temporal itself.
+ * Continues what was paused in Temporal itself.
  *
- * @throws DomainError `NotRunning`, `PausedInTemporal`
+ * @throws DomainError `NotRunning`
  */
-async function requireCommandable(
+async function continueInTemporal(
   connections: Connections,
   row: CampaignRow,
-  command: OperatorCommand,
   onProgress: CommandOptions['onProgress'],
 ): Promise<void> {
-  if (command !== 'resume') return requireRun(connections, row);
   await withTemporalDeadline(connections, async () => {
     const problem = await findRunProblem(connections, row);
     if (problem?.status === 'lost') throw problemError(row.name, problem);
@@ -99,7 +81,7 @@ async function requireCommandable(
 }
 
 /** @throws DomainError `CampaignEnded` */
-function requireNotEnded({ name, status }: CampaignRow, command: OperatorCommand): void {
+function requireNotEnded({ name, status }: CampaignRow, command: CampaignCommandName): void {
   if (hasEnded(status)) throw new DomainError('CampaignEnded', `${name} has ended (${status}): nothing to ${command}`);
 }
 
@@ -107,7 +89,7 @@ function requireNotEnded({ name, status }: CampaignRow, command: OperatorCommand
 async function throwReason(
   connections: Connections,
   name: string,
-  command: OperatorCommand,
+  command: CampaignCommandName,
   error: unknown,
 ): Promise<never> {
   if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure)
