@@ -2,7 +2,7 @@ import type { SpendingProgress } from '../../domain/campaign/progress';
 import { planOf } from '../../specification/iteration-plan';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../context/dependencies';
-import { phaseDuties, type Counts, type PhaseContext } from './phase-duties';
+import { phaseRecords, type Counts, type PhaseContext } from './phase-records';
 
 /** `note`: the counts as a readable line. */
 export type CommittedPhase = { note: string; spending: SpendingProgress };
@@ -32,7 +32,7 @@ export async function phaseContext(deps: Dependencies, key: PhaseKey): Promise<P
 
 async function verifiedCounts(context: PhaseContext): Promise<Counts> {
   const { deps, key } = context;
-  const { verify, count } = phaseDuties[key.phase];
+  const { verify, count } = phaseRecords[key.phase];
   const missing = await verify(context);
   if (missing !== null)
     throw await deps.store.phaseChecks.mismatchError(

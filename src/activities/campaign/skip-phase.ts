@@ -3,7 +3,7 @@ import { isSkippable } from '../../domain/campaign/phases';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../context/dependencies';
 import { phaseContext } from './commit-phase';
-import { phaseDuties } from './phase-duties';
+import { phaseRecords } from './phase-records';
 
 /**
  * Commits a phase that an operator skips, with the rows that it has stored so far. Later phases use only these rows.
@@ -21,7 +21,7 @@ export const skipPhase =
       );
     const { iterations } = deps.store;
     await iterations.beginPhase(key); // the phase may have failed before it began
-    await phaseDuties[phase].beforeSkip?.(await phaseContext(deps, key));
+    await phaseRecords[phase].beforeSkip?.(await phaseContext(deps, key));
     await iterations.commitPhase(key, { skipped: 1 });
     return 'skipped';
   };

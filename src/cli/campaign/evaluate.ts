@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { UsageError } from '../../errors/errors';
 import { runCheck } from '../../client/campaign-run';
-import { choosePolicy } from '../../client/evaluate-policy';
+import { choosePolicy } from '../../client/choose-policy';
 import { followCampaign } from '../../client/follow-campaign';
 import { withConnections, type Connections } from '../../client/connections';
 import { startCampaign } from '../../client/start-campaign';

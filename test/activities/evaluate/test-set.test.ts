@@ -174,7 +174,7 @@ test('an active policy without a score on test, as after a skipped phase, is sco
 
 /** Files that may read scores on test: they play, store, check, print or copy them, and choose nothing. */
 const readers = [
-  'src/activities/campaign/phase-duties.ts', // counts and missing attempts of the phase
+  'src/activities/campaign/phase-records.ts', // counts and missing attempts of the phase
   'src/activities/evaluate/test-set.ts', // the plan reads whether a policy has been scored, not how well
   'src/store/audit/compare.ts',
   'src/store/audit/evaluation-invariants.ts',

@@ -21,8 +21,8 @@ export type PhaseContext = {
 
 export type Counts = Record<string, number>;
 
-/** Duties of a phase before and after its work. The work is scheduled by src/workflows/iteration/iteration.ts. */
-type PhaseDuties = {
+/** Checks and counts of the rows of a phase. The work of the phase is scheduled by src/workflows/iteration/iteration.ts. */
+type PhaseRecords = {
   /** Returns the missing part of the phase's rows in words; null when the rows are complete. */
   verify(context: PhaseContext): Promise<string | null>;
   /** Returns the counts that are committed and shown to operators, and books the cost. */
@@ -31,7 +31,7 @@ type PhaseDuties = {
   beforeSkip?(context: PhaseContext): Promise<void>;
 };
 
-export const phaseDuties: Record<Phase, PhaseDuties> = {
+export const phaseRecords: Record<Phase, PhaseRecords> = {
   plan: {
     async verify({ deps: { store }, key }) {
       const isPlanned = key.iteration === 0 || (await store.tasks.countPlanned(key, 'train')) > 0;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
-import { choosePolicy, type PolicyChoice } from '../../src/client/evaluate-policy';
+import { choosePolicy, type PolicyChoice } from '../../src/client/choose-policy';
 import type { Connections } from '../../src/client/connections';
 import { taskCampaign, type TaskCampaign } from '../activities/context/task-campaign';
 import { addPolicy, hash } from '../store/support/new-campaign';
