@@ -1,5 +1,5 @@
 import { DomainError } from '../domain/errors';
-import { awaitsApproval } from '../domain/campaign/approval';
+import { parkedCode } from '../domain/campaign/parked-reasons';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import type { CampaignState } from '../domain/campaign/progress';
 import { campaignUpdates, statusQuery } from '../workflows/temporal/messages';
@@ -33,7 +33,7 @@ export async function approveCampaign(
   await requireRun(connections, row);
   const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name));
   const { status, progress } = await handle.query<CampaignState>(statusQuery);
-  if (progress.parked === null || !awaitsApproval(progress.parked))
+  if (parkedCode(progress) !== 'ApprovalNeeded')
     throw new DomainError(
       'NothingToApprove',
       `${name} is ${status} in phase ${progress.phase}: nothing waits for approval; see \`coevolve status ${name}\``,

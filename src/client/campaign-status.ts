@@ -1,6 +1,7 @@
 import { messageOf } from '../errors/errors';
 import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
+import { parkedCode, type ParkedCode } from '../domain/campaign/parked-reasons';
 import type { CampaignState } from '../domain/campaign/progress';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
@@ -40,6 +41,8 @@ export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> &
   Pick<CampaignDetails, 'status' | 'problem'> & {
     /** An activity was paused in Temporal itself; `status` names it. */
     hasPausedWork: boolean;
+    /** Why the campaign is parked (docs/parked.md). Is null while it is not, and after release 0.1.0 has parked it. */
+    parkedCode: ParkedCode | null;
   };
 
 /** `unchecked`: the reason why the statuses could not be compared with Temporal. */
@@ -103,7 +106,8 @@ async function readState(connections: Connections, row: CampaignRow, phases: rea
       const pausedWork = hasEnded(state.status)
         ? []
         : await withTemporalDeadline(connections, () => listPausedWork(connections, row.name));
-      return { ...state, problem, pausedWork };
+      const progress = { ...state.progress, parkedCode: parkedCode(state.progress) };
+      return { ...state, progress, problem, pausedWork };
     }
     return await stateOfRows(connections, row, phases, hasEnded(row.status) ? null : otherCampaign(row.name));
   } catch (error) {

@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { campaignWorkflowId, iterationWorkflowId } from '../domain/campaign/ids';
+import { parkedCode, repairedByReconcile } from '../domain/campaign/parked-reasons';
 import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
@@ -37,7 +38,7 @@ export async function reconcileAll(connections: Connections, force: boolean): Pr
  * Starts a campaign's workflow again from the database when Temporal does not run it. The committed phases of its
  * unfinished iteration are kept; attempts of the others whose tokens training cannot use are deleted. The other phases run
  * in a new epoch, which rejects writes of workers of the old epoch. A running campaign is not changed, unless it is parked
- * for a reason that names this command or `force` is set: then its workflow is terminated first. Of two concurrent calls
+ * for a reason that this command removes or `force` is set: then its workflow is terminated first. Of two concurrent calls
  * one waits and finds the campaign running.
  *
  * @param force also terminates a running workflow, and that of a campaign that the database does not have
@@ -104,11 +105,12 @@ async function runStateOf(handle: WorkflowHandle): Promise<RunState> {
 const unusableAttempts = ({ pool, artifacts }: Connections, id: number, iteration: number): Promise<Unusable> =>
   findUnusable(pool, id, iteration, policyVocabulary(artifacts.policyPath));
 
-/** Returns whether the campaign is parked because of its rows: by the reason, by an unusable attempt or by the open iteration. */
+/** Returns whether the campaign is parked because of its rows: by the code, by an unusable attempt or by the open iteration. */
 async function isParkedByRows(connections: Connections, id: number, handle: WorkflowHandle): Promise<boolean> {
   const { progress } = await handle.query<CampaignState>(statusQuery);
-  if (progress.parked === null) return false;
-  if (progress.parked.includes('coevolve reconcile')) return true;
+  const code = parkedCode(progress);
+  if (code === null) return false;
+  if (repairedByReconcile.includes(code)) return true;
   if ((await unusableAttempts(connections, id, progress.iteration)).ids.length > 0) return true;
   return (await rebuildState(connections.pool, id)).progress.iteration !== progress.iteration;
 }

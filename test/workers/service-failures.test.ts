@@ -1,4 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
+import { DatabaseError } from 'pg';
+import { DomainError } from '../../src/domain/errors';
+import { ConfigError } from '../../src/errors/errors';
 import { throwAsFailure } from '../../src/workers/service-failures';
 import { EnvironmentError } from '../../src/envs/contract/environment-error';
 import { ModelError } from '../../src/llm/model-error';
@@ -42,4 +45,13 @@ test.each([
 test('any other error is thrown unchanged', () => {
   const error = new Error('a bug');
   expect(thrown(error)).toBe(error);
+});
+
+test.each([
+  { error: new DomainError('BudgetReached', 'the budget is reached'), type: 'DomainError', details: ['BudgetReached'] },
+  { error: new ConfigError('DATABASE_URL', 'is no address'), type: 'ConfigError', details: ['ConfigError'] },
+  { error: new DatabaseError('shutting down', 13, 'error'), type: 'DatabaseError', details: ['Database'] },
+  { error: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }), type: 'Error', details: ['Database'] },
+])('$error keeps its type and gets the code $details', ({ error, ...expected }) => {
+  expect(thrown(error)).toMatchObject({ ...expected, message: error.message, nonRetryable: false });
 });

@@ -11,5 +11,5 @@ export const closeCampaign =
     await store.campaigns.setStatus(campaignId, status);
     await closeLeases(sessionHolder(campaignId)); // of attempts whose worker was lost
     await writeReport(campaignId); // shows the final status
-    await notifyOperators({ store, notify }, campaignId, status);
+    await notifyOperators({ store, notify }, campaignId, { status, code: null, reason: null });
   };

@@ -1,3 +1,4 @@
+import { parkedCode, type ParkedCode } from '../../domain/campaign/parked-reasons';
 import type { CampaignStatus } from '../../store/campaign/campaigns';
 import { notifyOperators, type Dependencies } from '../context/dependencies';
 
@@ -7,6 +8,8 @@ export type OperatorCommandEntry = {
   kind: string;
   actor: string;
   reason: string | null;
+  /** Code of the reason for which the campaign parked. */
+  code?: ParkedCode | null;
   /** Idempotency key in the campaign: a repeated key writes nothing. Absent in campaigns of older code. */
   key?: string;
   /** Phase and iteration that the command applies to. */
@@ -17,14 +20,16 @@ export type OperatorCommandEntry = {
 /** Stores an operator command with its actor, and the resulting status of the campaign. */
 export const recordOperatorCommand =
   ({ store, notify }: Pick<Dependencies, 'store' | 'notify'>) =>
-  async ({ campaignId, status, kind, actor, iteration, reason, phase, key }: OperatorCommandEntry): Promise<void> => {
+  async (entry: OperatorCommandEntry): Promise<void> => {
+    const { campaignId, status, kind, actor, iteration, reason, phase, key } = entry;
+    const code = kind === 'parked' ? parkedCode({ parked: reason, parkedCode: entry.code }) : null;
     await store.campaigns.setStatus(campaignId, status);
     await store.campaigns.recordEvent(campaignId, {
       kind,
       actor,
-      detail: { reason, ...(phase ? { phase } : {}) },
+      detail: { reason, ...(code ? { code } : {}), ...(phase ? { phase } : {}) },
       ...(iteration === undefined ? {} : { iteration }),
       ...(key ? { key } : {}),
     });
-    if (kind === 'parked') await notifyOperators({ store, notify }, campaignId, status, reason);
+    if (kind === 'parked') await notifyOperators({ store, notify }, campaignId, { status, code, reason });
   };

@@ -8,7 +8,7 @@ import { readStoredSpec } from '../../specification/read-spec';
 import type { AnalysisOutput } from '../../statistics/analysis-output';
 import type { AnalysisRequest } from '../../statistics/run-statistics';
 import type { Store } from '../../store';
-import { awaitsApproval } from '../../domain/campaign/approval';
+import type { ParkedCode } from '../../domain/campaign/parked-reasons';
 import type { CampaignRow, CampaignStatus } from '../../store/campaign/campaigns';
 import type { TrainingService } from '../../training/contract/training-backend';
 
@@ -40,7 +40,9 @@ export type CampaignNotification = {
   status: CampaignStatus;
   /** True if it parked until an operator approves its tasks or its policy. */
   waitsForApproval: boolean;
-  /** Why it parked; null at its end. */
+  /** Code of the reason why it parked (docs/parked.md). Is null at its end. */
+  code: ParkedCode | null;
+  /** The reason with the next command. Is null at its end. */
   reason: string | null;
 };
 
@@ -48,12 +50,11 @@ export type CampaignNotification = {
 export async function notifyOperators(
   { store, notify }: Pick<Dependencies, 'store' | 'notify'>,
   campaignId: number,
-  status: CampaignStatus,
-  reason: string | null = null,
+  event: Omit<CampaignNotification, 'waitsForApproval'>,
 ): Promise<void> {
   if (!notify) return;
   const { name } = await store.campaigns.get(campaignId);
-  await notify(name, { status, waitsForApproval: awaitsApproval(reason), reason });
+  await notify(name, { ...event, waitsForApproval: event.code === 'ApprovalNeeded' });
 }
 
 /** Returns a campaign with its spec, where keys of later releases have their defaults. */

@@ -30,8 +30,4 @@ const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
     text('forked from', forkOrigin),
   ]);
 
-function problemText({ name, problem, hasPausedWork }: ListedCampaign): string[] {
-  if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
-  if (!hasPausedWork) return [];
-  return [`${name} waits for an activity that was paused in Temporal; ${asCalled(`see \`coevolve status ${name}\``)}`];
-}
+function problemText({ name, problem, hasPausedWork, parkedCode }: ListedCampaign): string[] {

@@ -4,6 +4,7 @@ import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { withConnections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
+import { parkedCode, parkedReasons } from '../../domain/campaign/parked-reasons';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { PhaseRow } from '../../store/campaign/iterations';
@@ -74,7 +75,7 @@ function statusText({
       asCalled(next),
     ]),
     ...(progress.parked && !isEnd
-      ? [`needs attention: ${progress.parked}`, nextCommands({ name, progress })].map(asCalled)
+      ? [`needs attention: ${progress.parked}`, ...codeText(progress), nextCommands({ name, progress })].map(asCalled)
       : []),
     ...forkText(origin),
     ...nondeterminismText(nondeterminism),
@@ -90,6 +91,12 @@ function statusText({
     ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
   ].join('\n');
+}
+
+/** The code of the reason with the operator's next step, as in docs/parked.md. */
+function codeText(progress: CampaignDetails['progress']): string[] {
+  const code = parkedCode(progress);
+  return code === null ? [] : [`parked by ${code}: ${parkedReasons[code].next}`];
 }
 
 const forkText = (origin: ForkOrigin): string[] => {

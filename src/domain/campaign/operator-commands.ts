@@ -123,7 +123,11 @@ function skipRefusal(state: CampaignState): string | null {
 }
 
 /** Applied with the command, before the iteration confirms it: the next command then refers to the new state. */
-const unparked = ({ progress }: CampaignState): IterationProgress => ({ ...progress, parked: null });
+const unparked = ({ progress }: CampaignState): IterationProgress => ({
+  ...progress,
+  parked: null,
+  parkedCode: null,
+});
 
 const unparkedStatus = ({ status }: CampaignState): Partial<CampaignState> =>
   status === 'parked' ? { status: 'running' } : {};

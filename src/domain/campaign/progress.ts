@@ -1,3 +1,4 @@
+import type { ParkedCode } from './parked-reasons';
 import type { Phase } from './phases';
 
 /** A planned phase of an iteration. */
@@ -26,6 +27,8 @@ export type IterationProgress = {
   note: string | null;
   /** Reason why the phase needs an operator to continue; null while it needs none. */
   parked: string | null;
+  /** Code of this reason; null while the phase needs no operator. Release 0.1.0 stored none: read it by `parkedCode`. */
+  parkedCode?: ParkedCode | null;
   /** Success on dev of the active target policy, in [0, 1]; null before the first evaluation. */
   score: number | null;
   /** Interval of `score`; absent without one. */

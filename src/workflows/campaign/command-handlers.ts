@@ -17,6 +17,7 @@ import {
   type CampaignCommandName,
   type Control,
 } from '../../domain/campaign/operator-commands';
+import { parkedCode, type ParkedCode } from '../../domain/campaign/parked-reasons';
 import type { Phase } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { newestProgress, type AttemptProgress } from '../../domain/campaign/attempt-progress';
@@ -78,7 +79,9 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
     jobs.clear(); // they belong to the previous phase
     attempts = null;
     show();
-    if (hasParked) await record('parked', { actor: 'coevolve', reason: progress.parked! }).catch(logFailure);
+    if (!hasParked) return;
+    const entry = { actor: 'coevolve', reason: progress.parked!, code: parkedCode(progress) };
+    await record('parked', entry).catch(logFailure);
   });
   setHandler(jobProgressSignal, ({ role, line }) => {
     jobs.set(role, line);
@@ -116,7 +119,7 @@ function applyProgress(state: CampaignState, progress: IterationProgress): void 
   if (state.status === 'running' || state.status === 'parked') state.status = progress.parked ? 'parked' : 'running';
 }
 
-type Entry = Operator & { phase?: Phase; iteration?: number };
+type Entry = Operator & { phase?: Phase; iteration?: number; code?: ParkedCode | null };
 
 /**
  * Stores entries one by one, each with the status of its moment, so that the campaign's row ends with the newest status.

@@ -116,19 +116,16 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
   };
 }
 
-/** Characters of a reason that are carried and shown. The failed activity keeps the whole message. */
-const maxReasonLength = 2_000;
-
 /** Reports why the phase cannot continue, and waits for an operator's decision. */
 const parking =
   (progress: IterationProgress, control: ControlHandler, report: () => Promise<void>) =>
   async (error: unknown): Promise<Decision> => {
     const before = control.latest();
-    progress.parked = reasonOf(error).slice(0, maxReasonLength);
-    log.warn('parked', { phase: progress.phase, reason: progress.parked });
+    Object.assign(progress, reasonOf(error));
+    log.warn('parked', { phase: progress.phase, code: progress.parkedCode, reason: progress.parked });
     await report();
     await condition(() => decisionSince(before, control.latest()) !== null);
-    progress.parked = null;
+    Object.assign(progress, { parked: null, parkedCode: null });
     await report();
     return decisionSince(before, control.latest())!;
   };

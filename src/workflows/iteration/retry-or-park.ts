@@ -1,5 +1,6 @@
 import {
   ActivityFailure,
+  ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   ChildWorkflowFailure,
@@ -8,6 +9,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { Decision } from '../../domain/campaign/operator-commands';
+import { isParkedCode, type ParkedCode } from '../../domain/campaign/parked-reasons';
 
 /** Consecutive worker crashes after which a phase parks: it may be the phase that crashes its workers. */
 const maxCrashes = 5;
@@ -46,9 +48,23 @@ const isCrash = (error: unknown): boolean =>
     ? isCrash(error.cause)
     : error instanceof TimeoutFailure && error.timeoutType === 'HEARTBEAT';
 
-/** Returns the message of the failed activity, which names the next command; its root cause often comes from a library. */
-export function reasonOf(error: unknown): string {
+/** Characters of a reason that are carried and shown. The failed activity keeps the whole message. */
+const maxReasonLength = 2_000;
+
+/** Why a phase parks, as its progress shows it. */
+export type Parked = { parked: string; parkedCode: ParkedCode };
+
+/** Returns the code and the message of the failed activity, which names the next command; its root cause is a library's. */
+export function reasonOf(error: unknown): Parked {
   if ((error instanceof ActivityFailure || error instanceof ChildWorkflowFailure) && error.cause)
     return reasonOf(error.cause);
-  return (error instanceof Error && error.message) || (rootCause(error) ?? String(error));
+  const message = (error instanceof Error && error.message) || (rootCause(error) ?? String(error));
+  return { parked: message.slice(0, maxReasonLength), parkedCode: codeOf(error) };
+}
+
+/** Reads the code that the worker adds to a failure (src/workers/service-failures.ts). */
+function codeOf(error: unknown): ParkedCode {
+  if (error instanceof TimeoutFailure) return error.timeoutType === 'HEARTBEAT' ? 'WorkerCrashed' : 'Timeout';
+  if (!(error instanceof ApplicationFailure)) return 'Unexpected';
+  return [error.details?.[0], error.type].find(isParkedCode) ?? 'Unexpected';
 }

@@ -1,3 +1,4 @@
+import { parkedCode } from '../../domain/campaign/parked-reasons';
 import { isSkippable, phases } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { remainingTime } from '../../domain/campaign/remaining-time';
@@ -21,7 +22,7 @@ export function campaignDetails(
   return [
     `### ${name}: ${recipe} on ${asCode(environment)}`,
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**${etaText(state)}`,
-    ...(progress.parked ? [`> Needs attention: ${asCode(progress.parked)}`, nextCommands(state)] : []),
+    ...(progress.parked ? [attention(progress), nextCommands(state)] : []),
     ...phaseTable(progress),
     ...(attempts ? [`- rollout: ${attemptLine(attempts)}`] : []),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
@@ -32,7 +33,10 @@ export function campaignDetails(
 
 /** Renders the phases of an iteration as a Markdown table of finished, running and later phases. */
 export const iterationDetails = (progress: IterationProgress): string =>
-  [...(progress.parked ? [`> Needs attention: ${asCode(progress.parked)}`] : []), ...phaseTable(progress)].join('\n\n');
+  [...(progress.parked ? [attention(progress)] : []), ...phaseTable(progress)].join('\n\n');
+
+const attention = (progress: IterationProgress): string =>
+  `> Needs attention (${parkedCode(progress)}): ${asCode(progress.parked ?? '')}`;
 
 function phaseTable({ phases: planned = [], phase: current, note }: IterationProgress): string[] {
   if (planned.length === 0) return note ? [note] : [];

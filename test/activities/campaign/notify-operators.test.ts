@@ -2,6 +2,7 @@ import { closeCampaign } from '../../../src/activities/campaign/close-campaign';
 import { recordOperatorCommand } from '../../../src/activities/campaign/record-operator-command';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { tasksNeedApproval } from '../../../src/domain/campaign/approval';
+import type { ParkedCode } from '../../../src/domain/campaign/parked-reasons';
 import { webhookNotifier } from '../../../src/workers/notifier';
 import { newCampaign, type NewCampaign } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
@@ -26,34 +27,50 @@ async function setting(): Promise<Setting> {
   return { ...campaign, services, name: (await campaign.store.campaigns.get(campaign.campaignId)).name };
 }
 
-const park = ({ campaignId, services }: Setting, reason: string): Promise<void> =>
+const park = ({ campaignId, services }: Setting, reason: string, code?: ParkedCode): Promise<void> =>
   inActivity(() =>
-    recordOperatorCommand(services)({ campaignId, status: 'parked', kind: 'parked', actor: 'coevolve', reason }),
+    recordOperatorCommand(services)({
+      campaignId,
+      status: 'parked',
+      kind: 'parked',
+      actor: 'coevolve',
+      reason,
+      ...(code ? { code } : {}),
+    }),
   );
 
 test('a campaign that parks is reported with its reason, after its row has the status', async () => {
   const campaign = await setting();
-  await park(campaign, 'provider "main" does not answer');
+  await park(campaign, 'provider "main" does not answer', 'ModelError.unavailable');
   expect(webhook.requests.map(({ body }) => body)).toEqual([
     {
       campaign: campaign.name,
       status: 'parked',
       waitsForApproval: false,
+      code: 'ModelError.unavailable',
       reason: 'provider "main" does not answer',
       text: `campaign ${campaign.name} is parked: provider "main" does not answer`,
     },
   ]);
-  expect((await campaign.store.campaigns.get(campaign.campaignId)).status).toBe('parked');
-});
-
-test('a campaign that waits for approval is reported with the command that approves', async () => {
-  const campaign = await setting();
-  await park(campaign, tasksNeedApproval(campaign.name, 1, 3));
-  expect(webhook.requests[0]!.body).toMatchObject({
-    waitsForApproval: true,
-    text: expect.stringMatching(/waits for approval: .*coevolve approve/),
+  expect((await campaign.store.campaigns.list()).find(({ id }) => id === campaign.campaignId)).toMatchObject({
+    status: 'parked',
+    parkedCode: 'ModelError.unavailable',
   });
 });
+
+test.each(['ApprovalNeeded', undefined] as const)(
+  'a campaign that waits for approval is reported with the command that approves, with code %s',
+  async (code) => {
+    // A workflow of release 0.1.0 records no code.
+    const campaign = await setting();
+    await park(campaign, tasksNeedApproval(campaign.name, 1, 3), code);
+    expect(webhook.requests[0]!.body).toMatchObject({
+      waitsForApproval: true,
+      code: 'ApprovalNeeded',
+      text: expect.stringMatching(/waits for approval: .*coevolve approve/),
+    });
+  },
+);
 
 test('a campaign that ends is reported once its report is written, and other commands are not reported', async () => {
   const campaign = await setting();
@@ -67,6 +84,7 @@ test('a campaign that ends is reported once its report is written, and other com
       campaign: campaign.name,
       status: 'finished',
       waitsForApproval: false,
+      code: null,
       reason: null,
       text: `campaign ${campaign.name} is finished`,
     },

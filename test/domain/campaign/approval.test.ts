@@ -1,11 +1,10 @@
-import { awaitsApproval, promotionNeedsApproval, tasksNeedApproval } from '../../../src/domain/campaign/approval';
+import { promotionNeedsApproval, tasksNeedApproval } from '../../../src/domain/campaign/approval';
 
 test('the reason to wait for tasks contains the commands that show and admit them', () => {
   const reason = tasksNeedApproval('demo', 2, 7);
   expect(reason).toContain('7 tasks of iteration 2');
   expect(reason).toContain('`coevolve tasks demo --verdict candidate`');
   expect(reason).toContain('`coevolve approve demo`');
-  expect(awaitsApproval(reason)).toBe(true);
 });
 
 test('the reason to wait for a promotion contains the commands of both decisions', () => {
@@ -14,12 +13,4 @@ test('the reason to wait for a promotion contains the commands of both decisions
   expect(reason).toContain('(gain 0.02)');
   for (const command of ['report demo', 'approve demo', 'approve demo --keep'])
     expect(reason).toContain(`\`coevolve ${command}\``);
-  expect(awaitsApproval(reason)).toBe(true);
 });
-
-test.each([null, 'provider "scripted" does not answer', 'the budget of 1000 tokens is reached'])(
-  'a campaign cannot be approved if it is not parked or has another reason: %s',
-  (parked) => {
-    expect(awaitsApproval(parked)).toBe(false);
-  },
-);
