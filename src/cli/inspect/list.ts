@@ -31,3 +31,8 @@ const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
   ]);
 
 function problemText({ name, problem, hasPausedWork, parkedCode }: ListedCampaign): string[] {
+  if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
+  if (parkedCode) return [`${name} is parked by ${parkedCode}; ${asCalled(`see \`coevolve status ${name}\``)}`];
+  if (!hasPausedWork) return [];
+  return [`${name} waits for an activity that was paused in Temporal; ${asCalled(`see \`coevolve status ${name}\``)}`];
+}
