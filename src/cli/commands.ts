@@ -35,7 +35,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   hash: async () => (await import('./inspect/hash.js')).addHash,
   evaluate: async () => (await import('./campaign/evaluate.js')).addEvaluate,
   compare: async () => (await import('./inspect/compare.js')).addCompare,
-  experiment: async () => (await import('./experiment/experiment.js')).addExperiment,
+  experiment: async () => (await import('./experiment/group.js')).addExperiment,
   report: async () => (await import('./inspect/report.js')).addReport,
   export: async () => (await import('./data/export.js')).addExport,
   experts: async () => (await import('./data/experts.js')).addExperts,

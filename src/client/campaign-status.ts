@@ -23,7 +23,7 @@ export type ShownStatus = CampaignStatus | 'lost';
 export type CampaignDetails = Omit<CampaignState, 'status'> &
   Pick<CampaignRow, 'forkedFrom' | 'forkIteration' | 'nondeterminism'> & {
     status: ShownStatus;
-    /** null: Temporal runs the campaign, or the campaign has ended. */
+    /** Is null while Temporal runs the campaign, and after the campaign has ended. */
     problem: RunProblem | null;
     pausedWork: PausedWork[];
     phases: PhaseRow[];

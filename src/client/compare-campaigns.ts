@@ -20,7 +20,7 @@ export type Comparison = {
   matches: MatchedPair[];
   /** The evaluation set of the scores. */
   evaluationSet: string;
-  /** The compared policy of each campaign, its active target; null: it has none. */
+  /** The compared policy of each campaign, its active target. Is null for a campaign without one. */
   policies: (string | null)[];
   /** Meaning of the p values. */
   meaning: string;

@@ -34,7 +34,7 @@ export type CampaignUsage = {
 export type DiskUsage = {
   /** The file system of the artifacts. */
   disk: { folder: string; bytes: number; freeBytes: number };
-  /** Folders of the artifacts and of the home; null: not readable for this user. */
+  /** Folders of the artifacts and of the home. Is null when this user cannot read them. */
   folders: { path: string; bytes: number | null }[];
   /** `otherBytes`: tables without partitions, the system tables, and partitions without a campaign. */
   database: { bytes: number; campaignBytes: number; otherBytes: number } | null;

@@ -9,7 +9,7 @@ export type PausedWork = {
   /** The next command. */
   next: string;
   workflowId: string;
-  /** null: the workflow is paused. */
+  /** Is null when the workflow is paused. */
   activityId: string | null;
 };
 

@@ -19,9 +19,9 @@ export type IterationPlan = {
   training: readonly RecipeJob[];
   /** Purposes of synthesized candidates. */
   aims: readonly SynthesisAim[];
-  /** null: the recipe has no RL steps. */
+  /** Is null when the recipe has no RL steps. */
   rlJob: RlJob | null;
-  /** null: the environment's generator synthesizes the tasks, and there is no judge. */
+  /** Is null when the environment's generator synthesizes the tasks and there is no judge. */
   providers: ProviderByPurpose | null;
   /** Runs per explored context. */
   explorationRounds: number;

@@ -6,7 +6,7 @@ export type PhaseProgress = {
   phase: Phase;
   /** Counts of the committed phase as one readable line; null before. */
   note: string | null;
-  /** null: not committed yet, or paused, parked or repeated meanwhile, so that the time says nothing about the next one. */
+  /** Is null before the commit, and for a phase that was paused, parked or repeated: its time predicts no later one. */
   seconds: number | null;
 };
 

@@ -36,7 +36,7 @@ export const iterationDetails = (progress: IterationProgress): string =>
   [...(progress.parked ? [attention(progress)] : []), ...phaseTable(progress)].join('\n\n');
 
 const attention = (progress: IterationProgress): string =>
-  `> Needs attention (${parkedCode(progress)}): ${asCode(progress.parked ?? '')}`;
+  `> Needs attention: ${asCode(progress.parked ?? '')} (${parkedCode(progress)})`;
 
 function phaseTable({ phases: planned = [], phase: current, note }: IterationProgress): string[] {
   if (planned.length === 0) return note ? [note] : [];

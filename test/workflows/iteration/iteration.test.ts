@@ -52,7 +52,9 @@ test('a failed phase parks the campaign with the reason, and a resume retries on
   });
   await run('parks', start, script, async () => {
     for (const count of [1, 2]) {
-      expect(await parked('parks')).toMatchObject({ progress: { phase: 'evaluate', parked: 'evaluate failed' } });
+      expect(await parked('parks')).toMatchObject({
+        progress: { phase: 'evaluate', parked: 'evaluate failed', parkedCode: 'Unexpected' },
+      });
       await until(() => Promise.resolve(script.callsOf('recordOperatorCommand').filter(isParking).length === count));
       await resume('parks');
     }
