@@ -3,8 +3,7 @@ import { campaignCommands } from '../domain/campaign/operator-commands';
 
 type AddCommand = (program: Command) => void;
 
-const operatorCommands = async (): Promise<AddCommand> =>
-  (await import('./campaign/operate.js')).addOperatorCommands;
+const operatorCommands = async (): Promise<AddCommand> => (await import('./campaign/operate.js')).addOperatorCommands;
 
 /**
  * Loaders of all commands by name, in the order of the help. A call loads only its own command: this halves the start
