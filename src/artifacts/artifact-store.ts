@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
-import { rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash, randomUUID } from 'node:crypto';
+import { rm, stat, mkdir, rename } from 'node:fs/promises';
+import { join, dirname } from 'node:path';
 import { writeAtomically } from '../files/atomic-write';
-import { adoptPolicy } from './adopt-policy';
-import { requireFile, sha256OfFile } from './verify-policy';
+import { requireFile, sha256OfFile, findProblem } from './verify-policy';
+import { DomainError } from '../domain/errors';
 
 /**
  * Datasets and checkpoints on a file system that all workers share. Names are content hashes. Files are written to a
@@ -64,3 +64,34 @@ export const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+/**
+ * Verifies a policy and moves it to `target`, unless a valid one is there already. A damaged policy at the target is
+ * replaced.
+ *
+ * @throws DomainError `CorruptCheckpoint` when the manifest or a file does not have its hash
+ */
+async function adoptPolicy(path: string, target: string, hash: string): Promise<string> {
+  const isAdopted = async (): Promise<boolean> => (await findProblem(target, hash)) === undefined;
+  const targetExisted = await exists(target);
+  if (await isAdopted()) return hash;
+  const problem = await findProblem(path, hash);
+  if (problem) {
+    if (await isAdopted()) return hash; // another caller moved it during the verification
+    throw new DomainError('CorruptCheckpoint', `${path}: ${problem}, expected ${hash}`);
+  }
+  await mkdir(dirname(target), { recursive: true });
+  if (targetExisted) await removeDamaged(target, hash);
+  await rename(path, target).catch(async (error: unknown) => {
+    if (!(await isAdopted())) throw error;
+  });
+  return hash;
+}
+
+/** Removes a damaged policy. If another caller has replaced it since the verification, it is moved back. */
+async function removeDamaged(target: string, hash: string): Promise<void> {
+  const moved = `${target}.${randomUUID()}.damaged`;
+  await rename(target, moved).catch(() => undefined); // another caller removed it
+  if ((await findProblem(moved, hash)) === undefined) await rename(moved, target).catch(() => undefined);
+  await rm(moved, { recursive: true, force: true });
+}

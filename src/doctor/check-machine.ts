@@ -9,7 +9,9 @@ import { findPostgres } from '../stack/postgres-binaries';
 import { findTemporal } from '../stack/temporal-service';
 import { backends } from '../training/backends';
 import { check, type Check, CheckFailed } from './check';
-import { checkDevices } from './check-devices';
+import { devicesText, findDevices } from '../process/devices';
+import { leasesFolder, serverDevices } from '../process/server-devices';
+import { deviceLeases } from '../training/local/device-leases';
 
 const run = promisify(execFile);
 
@@ -118,4 +120,30 @@ async function checkJava(searchPath: string): Promise<Check> {
 
 function isOlder([major = 0, minor = 0]: readonly number[], [minMajor, minMinor]: readonly [number, number]): boolean {
   return major < minMajor || (major === minMajor && minor < minMinor);
+}
+
+/** Lists the devices of this installation and their holders; no line without devices and without a setting. */
+export function checkDevices(config: Config): Promise<Check>[] {
+  const next = 'correct COEVOLVE_DEVICES or COEVOLVE_VLLM_DEVICES';
+  const describe = async (): Promise<string> => {
+    const devices = findDevices(config.devices);
+    const memory = [...new Set(devices.map(({ memoryBytes }) => (memoryBytes / 1024 ** 3).toFixed(1)))].join(' or ');
+    const groups = serverDevices(config);
+    if (config.policyServer.kind === 'vllm' && groups.length === 0)
+      throw new CheckFailed(
+        `found ${devicesText(devices.length)}, expected at least ${config.policyServer.devicesPerProcess ?? 1}, those of one vLLM process`,
+      );
+    const leases = await deviceLeases(leasesFolder(config)).list();
+    const holders = leases.map(
+      ({ holder, devices: held, waiting }) => `${holder} ${waiting ?? `holds ${held.join(', ')}`}`,
+    );
+    const servers = groups.map((group) => `vLLM may use ${group.map(({ index }) => index).join(', ')}`);
+    return [`${devices.length} with ${memory} GiB`, ...servers, ...holders].join('; ');
+  };
+  try {
+    if (findDevices(config.devices).length === 0) return [];
+  } catch {
+    // an index that this machine lacks: the check reports it
+  }
+  return [check('devices', next, describe)];
 }

@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, existsSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
 import { messageOf } from '../errors/errors';
 import type { Config } from '../config';
@@ -10,7 +11,6 @@ import { searchAttributes } from '../stack/temporal-service';
 import { connectionOptions } from '../store/database/database-tls';
 import { withTemporal } from '../temporal/with-temporal';
 import { check, type Check, CheckFailed } from './check';
-import { checkDatabaseUser } from './check-database-user';
 import { checkWorker } from './check-workers';
 
 /**
@@ -98,4 +98,35 @@ async function checkSupervisor({ home }: Config): Promise<Check> {
     if (!running) throw new CheckFailed('crashed: crashed services are not restarted');
     return `restarts crashed services (pid ${running.pid})`;
   });
+}
+
+/** User ids that an environment server of root gives to its children: `USERS` of its processes/user_ids.py. */
+export const childUsers = { from: 60_706, to: 61_183 };
+
+/**
+ * Checks that no other program shares the user of the embedded cluster, since it could read and stop the database. Returns
+ * none without a cluster, and none for an ordinary user, to whom all processes of the stack belong.
+ */
+export function checkDatabaseUser({ config, state }: Stack): Check[] {
+  const directory = state.postgresDirectory ?? path.join(config.home, 'postgres');
+  if (process.getuid?.() !== 0 || !existsSync(directory)) return [];
+  const { uid } = statSync(directory);
+  const user = nameOf(uid);
+  const reason = sharedWith(uid, user);
+  const base = { name: 'postgres user', ok: true };
+  if (!reason) return [{ ...base, detail: `${user} (${uid})` }];
+  const own = user === 'nobody' ? 'useradd --system postgres' : `usermod --uid <another id> ${user}`;
+  const owner = user === 'nobody' ? 'postgres' : user;
+  const enter = directory.startsWith(config.home) ? ` && chgrp ${owner} ${config.home}` : '';
+  const next = `coevolve down && ${own} && chown -R ${owner}: ${directory}${enter} && coevolve up`;
+  return [{ ...base, warning: true, detail: `${user} (${uid}): ${reason}`, next }];
+}
+
+const nameOf = (uid: number): string =>
+  spawnSync('id', ['-nu', String(uid)], { encoding: 'utf8' }).stdout?.trim() || String(uid);
+
+function sharedWith(uid: number, user: string): string | null {
+  if (user === 'nobody') return 'other services of this machine may use the same user';
+  if (uid < childUsers.from || uid > childUsers.to) return null;
+  return `children of the environment server get the ids ${childUsers.from} to ${childUsers.to}`;
 }

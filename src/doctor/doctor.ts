@@ -1,9 +1,10 @@
 import type { Config } from '../config';
 import { readStackConfig, readState, withKeptFiles } from '../stack/stack-state';
-import type { Check } from './check';
-import { checkEnvironments } from './check-environments';
+import { type Check, check } from './check';
 import { checkMachine } from './check-machine';
 import { checkServices } from './check-services';
+import { createEnvironments } from '../envs/environments';
+import { listEnvironments, type EnvironmentListing } from '../envs/list-environments';
 
 /** Checks everything that a campaign needs. Changes nothing; a failed check is a result, not an error. */
 export async function doctor(config: Config): Promise<Check[]> {
@@ -12,4 +13,32 @@ export async function doctor(config: Config): Promise<Check[]> {
   const checks = Promise.all([...checkMachine(withKeptFiles(config, state)), ...checkServices(stack, config)]);
   const environments = checkEnvironments(stack.config);
   return [...(await checks), ...(await environments)];
+}
+
+/**
+ * Returns one check per environment. An environment that this machine cannot host is no failure, since it may not be
+ * wanted; a server that the operator configured must respond. Returns none while the project's environment server is
+ * unavailable, which another check reports.
+ */
+async function checkEnvironments(config: Config): Promise<Check[]> {
+  if (!config.environment.url) return [];
+  let listings: EnvironmentListing[];
+  try {
+    listings = await listEnvironments(createEnvironments(config));
+  } catch (error) {
+    if (error instanceof Error && error.name === 'EnvironmentError') return [];
+    return [await check('environments', 'correct the file, then run coevolve up', () => Promise.reject(error))];
+  }
+  return listings.map(checkOf);
+}
+
+function checkOf({ name, section, unavailable, sessions, capacity }: EnvironmentListing): Check {
+  const base = { name: `environment ${name}`, ok: unavailable === null || section === 'hosted' };
+  if (unavailable === null)
+    return { ...base, detail: `${sessions === null ? '' : `${sessions} of `}${capacity} sessions` };
+  return {
+    ...base,
+    detail: section === 'hosted' ? `not available: ${unavailable}` : unavailable,
+    ...(base.ok ? { absent: true } : { next: `start that server, or correct servers.${name}` }),
+  };
 }

@@ -1,9 +1,8 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { readShare } from '../input/read-variable';
-import { duplicateExecutions } from './duplicate-executions';
 import type { FailpointVariables } from './failpoint-variables';
 import { killAtFailpoints, type FailpointWrappers } from './kill-at-failpoints';
-import { killShare } from './kill-share';
+import { killShare, duplicateExecutions } from './random-faults';
 import { readFailpoints } from './read-failpoints';
 
 /** Wrappers and interceptors that inject faults into a worker. */

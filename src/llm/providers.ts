@@ -1,13 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { ConfigError, type Config } from '../config';
+import type { Config } from '../config';
 import { DomainError } from '../domain/errors';
 import { didYouMean } from '../input/did-you-mean';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { describeIssue } from '../input/describe-issue';
 import { readHeaders } from './provider-headers';
-import { parseYaml, withPosition } from '../input/parse-yaml';
+import { parseYaml } from '../input/parse-yaml';
+import { problemOfUrl, readSecretFile, readSettingsFile, readSettingsText } from '../input/settings-file';
 
 const count = z.number().int().min(1);
 const rate = z.number().positive();
@@ -49,6 +50,7 @@ export type Provider = Omit<z.output<typeof providerSchema>, 'keyFile' | 'header
 export type Providers = ReadonlyMap<string, Provider>;
 
 const variable = 'COEVOLVE_LLM_PROVIDERS';
+const content = 'providers';
 
 type NamesProviders = Pick<CampaignSpec, 'llm'> & Partial<Pick<CampaignSpec, 'policy'>>;
 
@@ -60,14 +62,12 @@ type NamesProviders = Pick<CampaignSpec, 'llm'> & Partial<Pick<CampaignSpec, 'po
  */
 export function readProviders({ providersFile: file }: Pick<Config, 'providersFile'>): Providers {
   if (!file) return new Map();
-  const parsed = parseYaml(readText(file));
-  if ('problems' in parsed) throw unusable(file, parsed.problems);
-  const entries = z.record(z.string(), z.unknown()).safeParse(parsed.value ?? {});
-  if (!entries.success) throw unusable(file, ['the whole file: expected names of providers with their settings']);
+  const { value, unusable } = readSettingsFile({ variable, file, content });
+  const entries = z.record(z.string(), z.unknown()).safeParse(value ?? {});
+  if (!entries.success) throw unusable(['the whole file: expected names of providers with their settings']);
   const read = Object.entries(entries.data).map(([name, settings]) => readProvider(file, name, settings));
   const problems = read.flatMap((provider) => ('problems' in provider ? provider.problems : []));
-  const lines = problems.map((problem) => withPosition(problem, parsed));
-  if (lines.length > 0) throw unusable(file, lines);
+  if (problems.length > 0) throw unusable(problems);
   return new Map(read.flatMap((provider) => ('problems' in provider ? [] : [[provider.name, provider]])));
 }
 
@@ -100,26 +100,12 @@ export function requireProviders({ llm }: NamesProviders, providers: Providers):
 /** Returns the paths of the providers' file and of the readable key files, which a worker reads when it starts. */
 export function providerFiles({ providersFile: file }: Pick<Config, 'providersFile'>): string[] {
   if (!file || !existsSync(file)) return [];
-  const parsed = parseYaml(readText(file));
+  const parsed = parseYaml(readSettingsText({ variable, file, content }));
   const providers = 'value' in parsed ? Object.values((parsed.value ?? {}) as Record<string, unknown>) : [];
   const keys = providers.map((provider) => (provider as { keyFile?: unknown } | null)?.keyFile);
   const named = keys.filter((key): key is string => typeof key === 'string');
   return [file, ...named.map((key) => path.resolve(path.dirname(file), key))];
 }
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigError(variable, `cannot read the providers: ${(error as Error).message}`);
-  }
-}
-
-const unusable = (file: string, problems: readonly string[]): ConfigError =>
-  new ConfigError(
-    variable,
-    `${file} is not a valid providers file:\n${problems.map((line) => `  ${line}`).join('\n')}`,
-  );
 
 const namePattern = /^[a-z0-9][a-z0-9-]{0,30}$/;
 
@@ -133,8 +119,8 @@ function readProvider(file: string, name: string, settings: unknown): Provider |
   }
   const { keyFile, headers: headerSettings, ...provider } = parsed.data;
   const headers = readHeaders(headerSettings);
-  const urlProblem = problemOfUrl(provider.url);
-  const key = keyFile === undefined ? undefined : readKey(path.resolve(path.dirname(file), keyFile));
+  const urlProblem = problemOfUrl(provider.url, 'key');
+  const key = keyFile === undefined ? undefined : readSecretFile(path.resolve(path.dirname(file), keyFile), 'key');
   const problems = [
     ...(urlProblem
       ? [`${name}.url: found ${urlProblem}, expected http://... or https://... and no more than a path`]
@@ -143,27 +129,6 @@ function readProvider(file: string, name: string, settings: unknown): Provider |
     ...headers.problems.map((problem) => `${name}.headers.${problem}`),
   ];
   if (problems.length > 0) return { problems };
-  const secret = key && 'key' in key ? key.key : undefined;
+  const secret = key && 'text' in key ? key.text : undefined;
   return { name, ...provider, url: provider.url.replace(/\/+$/, ''), key: () => secret, headers: () => headers.values };
-}
-
-/** Describes the problem of a URL without the URL itself, which may contain a password. */
-function problemOfUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return 'a text that is not a URL';
-  const { protocol, username, password, search, hash } = new URL(text);
-  if (username || password) return 'a URL with credentials (write the key to keyFile)';
-  if (search || hash) return 'a URL with a query';
-  return ['http:', 'https:'].includes(protocol) ? undefined : `a URL of ${protocol}`;
-}
-
-/** Messages do not contain the path, because it may be a key written there by mistake. */
-function readKey(file: string): { key: string } | { problem: string } {
-  const expected = 'expected the path of a file that contains only the key, relative to this file';
-  try {
-    const key = readFileSync(file, 'utf8').trim();
-    if (/^[\x21-\x7e]+$/.test(key)) return { key };
-    return { problem: `found a file ${key ? 'with more than a key' : 'without content'}, ${expected}` };
-  } catch (error) {
-    return { problem: `found no readable file (${(error as { code?: string }).code}), ${expected}` };
-  }
 }

@@ -1,9 +1,8 @@
 import { postgres } from './postgres-service';
 import { environmentServer, policyServer } from './python-services';
 import type { Service } from './service-definition';
-import { supervisor } from './supervisor-service';
+import { supervisor, workers } from './node-services';
 import { temporal } from './temporal-service';
-import { workers } from './worker-services';
 
 /** The services that the workers need, in display order; they start concurrently. */
 export const servers: readonly Service[] = [postgres, temporal, environmentServer, policyServer];

@@ -1,9 +1,9 @@
 export { workerRoles, type ServiceName, type WorkerRole } from './service-definition';
 export { stackDown, type DownOptions } from './stack-down';
-export { stackFolders } from './stack-folders';
+export { stackFolders } from './stack-state';
 export { readStackConfig } from './stack-state';
 export { stackStatus, type ServiceStatus } from './stack-status';
 export { stackUp, type UpOptions } from './stack-up';
-export type { StoppedProcess } from './stop-service';
+export type { StoppedProcess } from './stack-down';
 export { restartCrashed, runSupervisor, type SupervisorOptions } from './supervisor';
 export { searchAttributes } from './temporal-service';

@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process';
-import { chownSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { codeOf, StackError } from '../errors/errors';
 import { ensureSecret, secretFile } from '../process/home';
 import { findPostgres } from './postgres-binaries';
 import { locatePostgres, type PostgresLocation } from './postgres-location';
 import { portOf, type Service, type Stack } from './service-definition';
-import { clusterName, killBackends, removeStalePidFile } from './stale-postgres';
+import { sha256 } from '../files/sha256';
+import { listCommands } from '../process/list-processes';
+import { isAlive, sendSignal, startTimeOf } from '../process/processes';
 
 /** The embedded database server: Postgres 18 on loopback, with a generated password and without a Unix socket. */
 export const postgres: Service = {
@@ -122,4 +125,32 @@ async function withClient<T>(stack: Stack, database: string, run: (client: Clien
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/** Postgres writes this name into the title of each of its processes. */
+const clusterName = (home: string): string => `coevolve-${sha256(home).slice(0, 12)}`;
+
+/**
+ * Kills the backends of a killed server. Each backend has its own process group and, during a query, detects late that
+ * its server has exited; until then no new server can start on the same data.
+ */
+async function killBackends(home: string): Promise<void> {
+  const title = `postgres: ${clusterName(home)}: `;
+  const backends = listCommands()
+    .filter(({ command }) => command.startsWith(title))
+    .map(({ pid }) => ({ pid, startTime: startTimeOf(pid) ?? '' }));
+  for (const { pid } of backends) sendSignal(pid, 'SIGKILL');
+  for (const backend of backends) while (isAlive(backend)) await sleep(10);
+}
+
+/**
+ * Removes a stale pid file. Postgres does not start while any process has the pid in the file. After a crash that may be
+ * an unrelated process, or the exited server until its parent reaps it. Postgres' own check of shared memory stays.
+ */
+function removeStalePidFile(data: string): void {
+  const file = path.join(data, 'postmaster.pid');
+  if (!existsSync(file)) return;
+  const owner = Number(readFileSync(file, 'utf8').split('\n', 1)[0]);
+  const isServer = listCommands().some(({ pid, command }) => pid === owner && command.includes(data));
+  if (!isServer) rmSync(file);
 }

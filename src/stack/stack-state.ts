@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { writeAtomicallySync } from '../files/atomic-write';
@@ -76,4 +76,14 @@ function fillEndpoint(config: Config, endpoint: Endpoint, secret: SecretName, po
 function readSecret(home: string, name: SecretName): string | undefined {
   const file = secretFile(home, name);
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+}
+
+/** Lists the folders of the embedded stack: those of the home, and the database cluster if it is outside of it. */
+export function stackFolders(home: string): string[] {
+  if (!existsSync(home)) return [];
+  const inside = readdirSync(home, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => path.join(home, name));
+  const { postgresDirectory } = readState(home);
+  return [...new Set([...inside, ...(postgresDirectory ? [postgresDirectory] : [])])];
 }

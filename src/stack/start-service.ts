@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createServer } from 'node:net';
 import { StackError } from '../errors/errors';
-import { chooseFreePort, isPortFree } from '../process/ports';
 import {
   findProcess,
   isAlive,
@@ -130,4 +130,29 @@ function tailOf(file: string): string {
   readSync(log, buffer, 0, buffer.length, size - buffer.length);
   closeSync(log);
   return buffer.toString().trim().split('\n').slice(-8).join('\n');
+}
+
+/** The range lies below the ephemeral ports of Linux (from 32768) and macOS (from 49152). */
+const firstPort = 20_000;
+const portCount = 12_000;
+
+/**
+ * Returns a free loopback port that is not among the given ones.
+ *
+ * @throws StackError after 200 attempts
+ */
+async function chooseFreePort(taken: readonly number[]): Promise<number> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const port = firstPort + Math.floor(Math.random() * portCount);
+    if (!taken.includes(port) && (await isPortFree(port))) return port;
+  }
+  throw new StackError('no free port: 200 random ports are in use', 'coevolve doctor');
+}
+
+function isPortFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+  });
 }

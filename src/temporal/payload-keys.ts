@@ -1,10 +1,11 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import { statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { ConfigError } from '../config';
 import { describeIssue } from '../input/describe-issue';
 import { parseYaml } from '../input/parse-yaml';
+import { readSettingsText, unusableSettings, type SettingsSource } from '../input/settings-file';
+import { UsageError } from '../errors/errors';
 
 /** AES-256 key with its id in encrypted payloads. Its printed form does not contain the key. */
 export type PayloadKey = { readonly id: string; readonly key: KeyObject };
@@ -18,6 +19,8 @@ export type PayloadKeys = {
 
 export const keysVariable = 'COEVOLVE_PAYLOAD_KEYS';
 export const keyBytes = 32;
+
+const source = (file: string): SettingsSource => ({ variable: keysVariable, file, content: 'keys' });
 
 /**
  * Reads the payload keys from the file of COEVOLVE_PAYLOAD_KEYS. Messages contain no keys.
@@ -70,13 +73,16 @@ function readRing(file: string): Ring {
   const named = Object.entries(keys).map(([id, key]) => readKey(file, id, key.file));
   const ring = new Map(named.map((key) => [key.id, key]));
   const chosen = ring.get(current);
-  if (!chosen) throw unusable(file, [`current: found "${current}", expected one of ${[...ring.keys()].join(', ')}`]);
+  if (!chosen)
+    throw unusableSettings(source(file), [
+      `current: found "${current}", expected one of ${[...ring.keys()].join(', ')}`,
+    ]);
   return { current: chosen, keys: ring };
 }
 
 function parse(file: string): z.output<typeof keyringSchema> {
-  const parsed = parseYaml(readText(file));
-  if ('problems' in parsed) throw unusable(file, parsed.problems);
+  const parsed = parseYaml(readSettingsText(source(file)));
+  if ('problems' in parsed) throw unusableSettings(source(file), parsed.problems);
   const checked = keyringSchema.safeParse(parsed.value);
   if (checked.success) return checked.data;
   // Messages contain no value of an id or a path, because it may be a key.
@@ -85,24 +91,16 @@ function parse(file: string): z.output<typeof keyringSchema> {
       ? describeIssue(issue, keyringSchema, parsed.value).join('; ')
       : `${issue.path.join('.') || 'the whole file'}: expected ${expected}`,
   );
-  throw unusable(file, problems);
+  throw unusableSettings(source(file), problems);
 }
 
 const expected = '{ current: <id>, keys: { <id>: { file: <path of the key> } } }';
 
 function readKey(file: string, id: string, keyFile: string): PayloadKey {
-  const bytes = Buffer.from(readText(path.resolve(path.dirname(file), keyFile)).trim(), 'base64');
+  const bytes = Buffer.from(readSettingsText(source(path.resolve(path.dirname(file), keyFile))).trim(), 'base64');
   if (bytes.length === keyBytes) return { id, key: createSecretKey(bytes) };
   const remedy = `expected ${keyBytes} bytes as base64; \`coevolve codec key\` creates such a file`;
-  throw unusable(file, [`keys.${id}.file: found ${bytes.length} bytes in it, ${remedy}`]);
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigError(keysVariable, `cannot read the keys: ${(error as Error).message}`);
-  }
+  throw unusableSettings(source(file), [`keys.${id}.file: found ${bytes.length} bytes in it, ${remedy}`]);
 }
 
 /** Returns a text that changes when the file is written or replaced. */
@@ -111,8 +109,21 @@ function versionOf(file: string): string {
   return found ? `${found.ino} ${found.mtimeMs} ${found.size}` : 'none';
 }
 
-const unusable = (file: string, problems: readonly string[]): ConfigError =>
-  new ConfigError(
-    keysVariable,
-    `${file} is not a valid keyring file:\n${problems.map((line) => `  ${line}`).join('\n')}`,
-  );
+/**
+ * Writes a new payload key to a file with mode 0600: 32 random bytes as base64.
+ *
+ * @throws UsageError when the file exists: a replaced key would make histories unreadable
+ */
+export function makePayloadKey(file: string): void {
+  try {
+    writeFileSync(file, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw new UsageError(
+      `${file} exists: keys are never replaced; choose another file, and keep the old key for existing histories`,
+      {
+        cause: error,
+      },
+    );
+  }
+}

@@ -13,7 +13,7 @@ import { createStore } from '../store';
 import { createPool } from '../store/database/pool';
 import { backends } from '../training/backends';
 import type { BackendServices } from '../training/contract/backend-module';
-import { trainerVersion } from '../training/local/trainer-version';
+import { trainerVersion } from '../training/local/trainer-command';
 import { serverVersion } from './server-version';
 import { webhookNotifier } from './notifier';
 import type { FailpointHooks } from '../failpoints/failpoint-hooks';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { sha256 } from '../files/sha256';
 import type { Config } from '../config';
 import { readState } from '../stack/stack-state';
-import { trainerVersion } from '../training/local/trainer-version';
+import { trainerVersion } from '../training/local/trainer-command';
 
 /** Code of the servers that the version of the trainer does not cover. */
 const folders = ['environments/src', 'trainer/src/coevolve_policy_server', 'requirements'];

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { checkDevices } from '../../src/client/check-devices';
 import { readConfig } from '../../src/config';
-import { checkDevices as doctorLines } from '../../src/doctor/check-devices';
+import { checkDevices as doctorLines } from '../../src/doctor/check-machine';
 import { readSpec } from '../../src/specification/read-spec';
 import { deviceLeases } from '../../src/training/local/device-leases';
 import { importSizes, modelSizes } from '../support/models/imported-sizes';

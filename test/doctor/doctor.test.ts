@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import path from 'node:path';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { asCalled } from '../../src/cli/output/called-name';
-import { checkDatabaseUser, childUsers } from '../../src/doctor/check-database-user';
+import { checkDatabaseUser, childUsers } from '../../src/doctor/check-services';
 import { doctor } from '../../src/doctor/doctor';
 import { stackDown, stackUp } from '../../src/stack';
 import { until } from '../support/stack';

@@ -7,7 +7,7 @@ import { findStackProcesses } from '../../src/process/list-processes';
 import { findProcess, startTimeOf } from '../../src/process/processes';
 import type { Service } from '../../src/stack/service-definition';
 import { startService } from '../../src/stack/start-service';
-import { stopService } from '../../src/stack/stop-service';
+import { stopService } from '../../src/stack/stack-down';
 import { removeHome, temporaryHome } from './temporary-home';
 
 const config = temporaryHome();

@@ -3,8 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { startCodecServer, type CodecServer } from '../../src/temporal/codec-server';
-import { makePayloadKey } from '../../src/temporal/make-payload-key';
-import { readPayloadKeys } from '../../src/temporal/payload-keys';
+import { readPayloadKeys, makePayloadKey } from '../../src/temporal/payload-keys';
 import { payloadSeal } from '../../src/temporal/payload-seal';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-codec-server-'));

@@ -16,7 +16,7 @@ import type { Service, Stack } from '../../src/stack/service-definition';
 import { servers } from '../../src/stack/all-services';
 import { startService } from '../../src/stack/start-service';
 import { readState, type StackState } from '../../src/stack/stack-state';
-import { workersWithNumber } from '../../src/stack/worker-services';
+import { workersWithNumber } from '../../src/stack/node-services';
 import { createStore } from '../../src/store';
 import { migrate } from '../../src/store/database/migrate';
 import { createPool } from '../../src/store/database/pool';

@@ -13,7 +13,7 @@ import { bringUpChaosStack, type ChaosStack } from './chaos-stack';
 import type { Fault, FaultName } from './fault-plan';
 import { injectFault, type Kill } from './inject-fault';
 import { takeNextFault } from './next-fault';
-import { killShareLog } from '../../src/failpoints/kill-share';
+import { killShareLog } from '../../src/failpoints/random-faults';
 import { isCorrect, verifyCampaign, type Check } from './verify-campaign';
 import type { Watched } from './recovery';
 import { wastedWork, type Work } from './wasted-work';

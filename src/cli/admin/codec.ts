@@ -1,11 +1,10 @@
-import { UsageError } from '../../errors/errors';
 import { once } from 'node:events';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { UsageError } from '../../errors/errors';
 import { required, type Config } from '../../config';
 import { startCodecServer } from '../../temporal/codec-server';
-import { makePayloadKey } from '../../temporal/make-payload-key';
-import { keysVariable, readPayloadKeys } from '../../temporal/payload-keys';
+import { keysVariable, readPayloadKeys, makePayloadKey } from '../../temporal/payload-keys';
 import { payloadSeal } from '../../temporal/payload-seal';
 import { printResult, printMessage } from '../output/output';
 import { currentConfig } from '../../client/connections';

@@ -6,9 +6,11 @@ import type { Progress } from '../contract/environment-error';
 import { drawUntilDone } from '../server/draw-until-done';
 import { bestConstant, constantEpisodes, type ConstantAnswer } from './constant-answers';
 import { equalOpenings, type EqualOpenings } from '../episode/equal-openings';
-import { corruptedEpisodes, nonsenseEpisodes } from './corrupted-episodes';
 import { measureLeak, type Leak } from './leaked-sessions';
 import { playEpisodes, type PlannedEpisode, type PlayedEpisode } from './play-episodes';
+import { corruptActions, type CorruptionKind } from '../../domain/evaluation/corrupt-actions';
+import { createRandom } from '../../domain/random/seeded-random';
+import { deriveSeed } from '../../domain/random/seed-tree';
 
 export type CheckSettings = {
   environment: string;
@@ -158,4 +160,37 @@ function withVerdict(report: Omit<CheckReport, 'verdict'>): CheckReport {
     (leaked.sessions ?? 0) === 0 &&
     (gold !== null || openings.pairs.length === 0 || !openings.identifying);
   return { ...report, verdict: !passed ? 'failed' : gold ? 'passed' : 'unverified' };
+}
+
+const nonsense = 'colourless green ideas sleep furiously';
+const minActions = 3; // also for tasks without reference actions
+
+/** Plans an episode per task whose actions mean nothing in any environment: none may be solved. */
+const nonsenseEpisodes = (tasks: readonly TaskRecord[]): PlannedEpisode[] =>
+  tasks.map((task) => ({
+    task,
+    actions: Array.from({ length: Math.max(minActions, task.reference_actions.length) }, () => nonsense),
+  }));
+
+/** Corruptions that matter in every environment; a single omitted action may have been an inspection without effect. */
+const decisiveKinds: readonly CorruptionKind[] = ['other-task', 'truncated'];
+
+/**
+ * Plans an episode per task with reference actions, which plays the reference actions of another task, or its own without
+ * their end. Some of them are solved by chance, or because the end repeats earlier actions; most must not be.
+ */
+function corruptedEpisodes(tasks: readonly TaskRecord[], seed: number): PlannedEpisode[] {
+  return tasks.flatMap((task, index) => {
+    const random = createRandom(deriveSeed(seed, 'broken', index));
+    const others = random.sample(tasks, 20).filter(({ content_key: key }) => key !== task.content_key);
+    const corrupted = corruptActions(
+      task.reference_actions,
+      others.map(({ reference_actions: actions }) => actions),
+      random,
+    );
+    return corrupted
+      .filter(({ kind }) => decisiveKinds.includes(kind))
+      .slice(0, 1)
+      .map(({ actions }) => ({ task, actions }));
+  });
 }

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { ConfigError, type Config } from '../../config';
+import type { Config } from '../../config';
 import { describeIssue } from '../../input/describe-issue';
-import { parseYaml, withPosition } from '../../input/parse-yaml';
+import { problemOfUrl, readSecretFile, readSettingsFile } from '../../input/settings-file';
 import type { EnvironmentEndpoint } from '../server/endpoint';
 
 const count = z.number().int().min(1);
@@ -74,36 +73,16 @@ const variable = 'COEVOLVE_ENVIRONMENTS_FILE';
  */
 export function readThirdPartyServers({ environmentsFile: file }: Pick<Config, 'environmentsFile'>): ThirdPartyServers {
   if (!file) return new Map();
-  const parsed = parseYaml(readText(file));
-  if ('problems' in parsed) throw unusable(file, parsed.problems);
-  const value = parsed.value ?? {};
+  const { value: found, unusable } = readSettingsFile({ variable, file, content: 'environments' });
+  const value = found ?? {};
   const read = fileSchema.safeParse(value, { reportInput: true });
-  if (!read.success)
-    throw unusable(
-      file,
-      read.error.issues.flatMap((issue) => problemsOf(issue, value)).map((problem) => withPosition(problem, parsed)),
-    );
+  if (!read.success) throw unusable(read.error.issues.flatMap((issue) => problemsOf(issue, value)));
   const { hosted, servers } = read.data;
-  const found = Object.entries(servers ?? {}).map(([name, server]) => toServer(file, name, server, hosted ?? {}));
-  const problems = found.flatMap((server) => ('problems' in server ? server.problems : []));
-  const lines = problems.map((problem) => withPosition(problem, parsed));
-  if (lines.length > 0) throw unusable(file, lines);
-  return new Map(found.flatMap((server) => ('problems' in server ? [] : [[server.name, server]])));
+  const named = Object.entries(servers ?? {}).map(([name, server]) => toServer(file, name, server, hosted ?? {}));
+  const problems = named.flatMap((server) => ('problems' in server ? server.problems : []));
+  if (problems.length > 0) throw unusable(problems);
+  return new Map(named.flatMap((server) => ('problems' in server ? [] : [[server.name, server]])));
 }
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigError(variable, `cannot read the environments: ${(error as Error).message}`);
-  }
-}
-
-const unusable = (file: string, problems: readonly string[]): ConfigError =>
-  new ConfigError(
-    variable,
-    `${file} is not a valid environments file:\n${problems.map((line) => `  ${line}`).join('\n')}`,
-  );
 
 /** Describes problems below a server's name with the server's schema. */
 function problemsOf(issue: z.core.$ZodIssue, value: unknown): string[] {
@@ -123,8 +102,9 @@ function toServer(
   hosted: Record<string, unknown>,
 ): ThirdPartyServer | { problems: string[] } {
   const field = (key: string): string => `servers.${name}${key}`;
-  const urlProblem = problemOfUrl(url);
-  const token = tokenFile === undefined ? undefined : readToken(path.resolve(path.dirname(file), tokenFile));
+  const urlProblem = problemOfUrl(url, 'token');
+  const token =
+    tokenFile === undefined ? undefined : readSecretFile(path.resolve(path.dirname(file), tokenFile), 'token');
   const problems = [
     ...(namePattern.test(name) ? [] : [`${field('')}: found this name, expected lower-case letters, digits, - and _`]),
     ...(name in hosted ? [`${field('')}: found a name of the section hosted, expected a different name`] : []),
@@ -135,26 +115,6 @@ function toServer(
   ];
   if (problems.length > 0) return { problems };
   const remedy = `start it, or correct ${field('.url')} in ${file}`;
-  const credentials = token && 'token' in token ? { token: token.token } : {};
+  const credentials = token && 'text' in token ? { token: token.text } : {};
   return { name, ...server, endpoint: { url: url.replace(/\/+$/, ''), remedy, ...credentials } };
-}
-
-/** Describes the problem of a URL without the URL itself, which may contain a password. */
-function problemOfUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return 'a text that is not a URL';
-  const { protocol, username, password, search, hash } = new URL(text);
-  if (username || password) return 'a URL with credentials in it (write the token to tokenFile)';
-  if (search || hash) return 'a URL with a query';
-  return ['http:', 'https:'].includes(protocol) ? undefined : `a URL of ${protocol}`;
-}
-
-function readToken(file: string): { token: string } | { problem: string } {
-  const expected = 'expected the path of a file that contains only the token, relative to this file';
-  try {
-    const token = readFileSync(file, 'utf8').trim();
-    if (/^[\x21-\x7e]+$/.test(token)) return { token };
-    return { problem: `found a file ${token ? 'with more than a token' : 'without content'}, ${expected}` };
-  } catch (error) {
-    return { problem: `found no readable file (${(error as { code?: string }).code}), ${expected}` };
-  }
 }

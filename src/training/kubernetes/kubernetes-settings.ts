@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { DomainError } from '../../domain/errors';
-import { ConfigError } from '../../errors/errors';
 import { describeIssue } from '../../input/describe-issue';
-import { parseYaml, withPosition } from '../../input/parse-yaml';
+import { readSettingsFile } from '../../input/settings-file';
 
 const text = z.string().min(1);
 const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|[kKMGTP]i?)?$/, 'a Kubernetes quantity, such as 500m or 16Gi');
@@ -56,16 +54,10 @@ export function readKubernetesSettings({
   projectRoot: string;
 }): KubernetesSettings | undefined {
   if (!file) return undefined;
-  const parsed = parseYaml(readText(file));
-  if ('problems' in parsed) throw invalid(file, parsed.problems);
-  const settings = settingsSchema.safeParse(parsed.value, { reportInput: true });
+  const { value, unusable } = readSettingsFile({ variable, file, content: 'Kubernetes settings' });
+  const settings = settingsSchema.safeParse(value, { reportInput: true });
   if (!settings.success)
-    throw invalid(
-      file,
-      settings.error.issues
-        .flatMap((issue) => describeIssue(issue, settingsSchema, parsed.value))
-        .map((problem) => withPosition(problem, parsed)),
-    );
+    throw unusable(settings.error.issues.flatMap((issue) => describeIssue(issue, settingsSchema, value)));
   const beside = (name: string): string => path.resolve(path.dirname(file), name);
   const { template, kubeconfig, ...others } = settings.data;
   return {
@@ -88,17 +80,3 @@ export function requireKubernetesSettings(config: Parameters<typeof readKubernet
     `compute.backend: found kubernetes, but ${variable} names no file; set it (example: .env.example), run \`coevolve up\` again, then start or \`coevolve resume\` the campaign`,
   );
 }
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigError(variable, `the settings cannot be read: ${(error as Error).message}`);
-  }
-}
-
-const invalid = (file: string, problems: readonly string[]): ConfigError =>
-  new ConfigError(
-    variable,
-    `${file}: invalid settings for training on Kubernetes:\n${problems.map((line) => `  ${line}`).join('\n')}`,
-  );

@@ -15,7 +15,7 @@ import { listReferences } from '../../../src/store/backup/artifacts';
 import { deleteCampaign } from '../../../src/store/campaign/delete-campaign';
 import { effortOf } from '../../../src/store/experiment/effort';
 import { localBackend } from '../../../src/training/local/local-backend';
-import { trainerVersion } from '../../../src/training/local/trainer-version';
+import { trainerVersion } from '../../../src/training/local/trainer-command';
 import { attempt, raiseEpoch, step, task } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { inActivity } from '../context/in-activity';

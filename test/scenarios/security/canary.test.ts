@@ -26,7 +26,7 @@ import { secretFile } from '../../../src/process/home';
 import { listCommands } from '../../../src/process/list-processes';
 import { readState } from '../../../src/stack/stack-state';
 import { connectClient, dataConverterOf } from '../../../src/temporal/connect';
-import { makePayloadKey } from '../../../src/temporal/make-payload-key';
+import { makePayloadKey } from '../../../src/temporal/payload-keys';
 import { startScriptedModel, type ScriptedModel } from '../../support/models/scripted-model';
 import { historiesOf, type RecordedRun } from '../../support/histories';
 import { hangTimeoutMs, until } from '../../support/stack';

@@ -1,7 +1,7 @@
 import { asyncLocalStorage, Context, type Info } from '@temporalio/activity';
 import { noopMetricMeter } from '@temporalio/common';
 import { DefaultLogger } from '@temporalio/worker';
-import { duplicateExecutions } from '../../src/failpoints/duplicate-executions';
+import { duplicateExecutions } from '../../src/failpoints/random-faults';
 
 /** Executes an activity with this interceptor; `work` receives the number of its execution, from 1. */
 async function execute(share: number, activityId: string, work: (execution: number) => unknown) {
