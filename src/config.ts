@@ -27,15 +27,15 @@ export type Config = {
   readonly policyServer: PolicyServerConfig;
   /** GPUs for jobs and policy servers on this machine (src/process/devices.ts). */
   readonly devices: string;
-  /** Keyring file for encrypted payloads (src/temporal/payload-keys.ts); absent: plain payloads. */
+  /** Keyring file for encrypted payloads (src/temporal/payload-keys.ts). Without it payloads are plain. */
   readonly payloadKeysFile?: string;
   /** Profile of the timeouts that detect crashed workers, for campaigns started here and for workers that run here. */
   readonly recovery: RecoveryProfile;
   /** `pinned`: an iteration keeps the workflow code of its start, even if workers with newer code are deployed. */
   readonly versioning: 'off' | 'pinned';
-  /** Webhook for campaigns that park or end; absent: none. */
+  /** Webhook that is called when a campaign parks or ends. */
   readonly notifyUrl?: string;
-  /** IP address and port of a worker's Prometheus metrics; absent: no metrics. */
+  /** IP address and port where a worker serves Prometheus metrics. Without it there are no metrics. */
   readonly metricsAddress?: string;
 } & { readonly [Name in SettingsFile]?: string };
 
@@ -53,11 +53,11 @@ export const settingsFiles: Readonly<Record<SettingsFile, string>> = {
 export type SettingsFile = 'environmentsFile' | 'providersFile' | BackendFile;
 
 export type TemporalConfig = {
-  /** `host:port`; absent: the embedded server. */
+  /** `host:port`. Without it the embedded server is used. */
   readonly address?: string;
   readonly namespace: string;
   readonly uiUrl?: string;
-  /** The `temporal` program of the embedded server; absent: search for it. */
+  /** The `temporal` program of the embedded server. Without it the program is searched for. */
   readonly binary?: string;
   /** TLS, API key and gRPC metadata, to spread into `Connection.connect` and `NativeConnection.connect`. */
   readonly connection: TemporalCredentials;
@@ -76,7 +76,7 @@ export type PolicyServerConfig = {
   readonly vllmPython: string;
   /** Additional arguments of vLLM, quoted as in a shell. */
   readonly vllmArguments?: string;
-  /** Max count of vLLM processes, and the GPUs of each; absent: src/process/server-devices.ts. */
+  /** Max count of vLLM processes, and the GPUs of each. The defaults are in src/process/server-devices.ts. */
   readonly processes?: number;
   readonly devicesPerProcess?: number;
 };

@@ -2,8 +2,8 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Removes the checkpoints of a job whose policy is stored, except pinned ones (`coevolve_trainer pin`): those of a model of
- * 7 B take 84 GB each. Without them a later repetition of the job, after damage to its policy, starts over.
+ * Removes the checkpoints of a job whose policy is stored, except pinned ones (`coevolve_trainer pin`): a model of 7 B has
+ * checkpoints of 84 GB. Without them a later repetition of the job, after damage to its policy, starts over.
  */
 export async function removeCheckpoints(jobFolder: string): Promise<void> {
   const checkpoints = join(jobFolder, 'checkpoints');

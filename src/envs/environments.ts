@@ -9,7 +9,7 @@ import { openEnvClient } from './openenv/client';
 import type { EnvironmentEndpoint } from './server/endpoint';
 import { serverHealth, type ServerHealth } from './server/health';
 
-/** All available environments: those of our server and of third-party servers, with the same interfaces. */
+/** All environments that our server and third-party servers host, with the same interfaces. */
 export type Environments = {
   open: OpenEnvironment;
   data: EnvironmentData;

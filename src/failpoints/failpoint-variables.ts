@@ -5,7 +5,7 @@ const names = ['COEVOLVE_FAILPOINT', 'COEVOLVE_DUPLICATE_SHARE', 'COEVOLVE_KILL_
 export type FailpointVariables = Partial<Record<(typeof names)[number], string>>;
 
 /**
- * Returns those of the variables that are set and not empty. Only tests and tools/chaos set them, and only their
+ * Returns the variables that are set and not empty. Only tests and tools/chaos set them, and only their
  * presence makes a worker load `failpoint-hooks.ts`:
  *
  * - COEVOLVE_FAILPOINT: where workers kill themselves, see `readFailpoints`

@@ -6,7 +6,7 @@ const sliceMs = 20;
 
 /**
  * Reads a JSON object whose lists may be long: each element is parsed and converted alone, with pauses, so that 64 MiB do
- * not block the event loop. Of the object's lists only those of `convert` remain; other values are parsed as usual.
+ * not block the event loop. The results of `convert` replace the elements; other values are parsed as usual.
  *
  * @param convert is called with every element of a list that is a value of the object
  * @throws UnboundedJson a list has more than `maxLength` elements, or one element exceeds the bounds of an answer

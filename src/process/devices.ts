@@ -8,8 +8,8 @@ const gib = 1024 ** 3;
 const variable = 'COEVOLVE_DEVICES';
 
 /**
- * Returns the devices that jobs and policy servers of this installation may use: those that nvidia-smi lists (`auto`),
- * those of these indices (`2,3`), declared ones (`8x80GiB`), or none (`none`).
+ * Returns the devices that jobs and policy servers of this installation may use: all that nvidia-smi lists (`auto`),
+ * the ones with these indices (`2,3`), declared ones (`8x80GiB`), or no device (`none`).
  *
  * @param setting a text that the configuration has checked
  * @throws ConfigError for an index that nvidia-smi does not list

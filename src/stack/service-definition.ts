@@ -24,7 +24,7 @@ export type Service = {
   readonly ports: readonly PortName[];
   /** Returns the address of an external server that the configuration names instead; the service is then not started. */
   externalAddress: (config: Config) => string | undefined;
-  /** Creates required files and removes those of a killed predecessor; called only while the service does not run. */
+  /** Creates required files and removes a killed predecessor's; called only while the service does not run. */
   prepare: (stack: Stack) => void | Promise<void>;
   /** Returns the program to run. A running service whose launch has changed is restarted. */
   launch: (stack: Stack) => Launch;

@@ -42,7 +42,7 @@ export function readStackConfig(config: Config): Config {
   });
 }
 
-/** Fills the settings files that the configuration does not name with those of the last `up`. */
+/** Adds the settings files of the last `up` that the configuration does not name. */
 export const withKeptFiles = (config: Config, { files }: StackState): Config => Object.freeze({ ...files, ...config });
 
 /** @throws StackError when stack.json exists but is not a state that `up` wrote */
@@ -78,7 +78,7 @@ function readSecret(home: string, name: SecretName): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
 }
 
-/** Lists the folders of the embedded stack: those of the home, and the database cluster if it is outside of it. */
+/** Lists the folders in the home of the embedded stack, and the database cluster if it is outside of it. */
 export function stackFolders(home: string): string[] {
   if (!existsSync(home)) return [];
   const inside = readdirSync(home, { withFileTypes: true })

@@ -30,7 +30,7 @@ export async function runSupervisor(config: Config, options: SupervisorOptions):
  * Checks these services four times a second and restarts the crashed ones until the signal. A service that was stopped
  * on purpose, was never started or is external by the configuration is not started. While another process changes the
  * stack of this home, nothing is started. Repeated crashes before a service is ready are retried with exponential
- * backoff. The ports are those of the home; everything else follows the caller's configuration.
+ * backoff. The ports come from the home's state; everything else follows the caller's configuration.
  *
  * @returns after the signal; a failure of a service does not end the supervision
  * @throws Error when the home no longer exists

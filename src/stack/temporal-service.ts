@@ -99,7 +99,7 @@ async function keepClosedCampaigns({ workflowService }: Connection, namespace: s
   await workflowService.updateNamespace({ namespace, config: retention });
 }
 
-/** The server ignores its flag for search attributes when the namespace exists; this adds those of a later version. */
+/** The server ignores its flag for search attributes when the namespace exists; this adds the attributes of a later version. */
 async function addSearchAttributes({ operatorService }: Connection, namespace: string): Promise<void> {
   const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
   const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));

@@ -10,8 +10,8 @@ const folders = ['environments/src', 'trainer/src/coevolve_policy_server', 'requ
 
 /**
  * Returns a function that gives the sha256 of everything of the environment and policy servers that can change an attempt:
- * their code, packages and CPU. The first call computes it; servers and workers start again together. null: a server was
- * not started by this stack, so its code is unknown.
+ * their code, packages and CPU. The first call computes it; servers and workers start again together. It
+ * gives null when a server was not started by this stack, because its code is unknown.
  */
 export function serverVersion(config: Config): () => Promise<string | null> {
   let version: Promise<string> | undefined;

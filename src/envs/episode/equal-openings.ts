@@ -1,7 +1,7 @@
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 
 export type EqualOpenings = {
-  /** Number of held-out tasks whose opening was compared with those of all train tasks. */
+  /** Number of held-out tasks whose opening was compared with every train task's. */
   compared: number;
   /** Held-out tasks with the opening of a train task: perhaps the same world. */
   pairs: { heldOut: string; train: string }[];
@@ -12,7 +12,7 @@ export type EqualOpenings = {
 /** A task and its first observation; null if it could not be opened. */
 export type Opened = { taskId: string; split: TaskSplit; opening: string | null };
 
-/** Compares the first observations of held-out tasks with those of train tasks. Tasks without one are ignored. */
+/** Compares the first observations of held-out tasks and of train tasks. Tasks without one are ignored. */
 export function equalOpenings(opened: readonly Opened[]): EqualOpenings {
   const known = opened.filter((task): task is Opened & { opening: string } => task.opening !== null);
   const train = known.filter(({ split }) => split === 'train');

@@ -27,7 +27,7 @@ export class ReplayMismatch extends CoevolveError {
 
 /**
  * Plays recorded turns in a session that was just reset, and checks each answer. The policy continues from the recorded
- * observations, so its next prompt equals that of an uninterrupted episode.
+ * observations, so its next prompt is the same as in an uninterrupted episode.
  *
  * @param opened answer to the reset
  * @throws ReplayMismatch; EnvironmentError when the session breaks

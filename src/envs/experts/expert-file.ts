@@ -14,7 +14,7 @@ const expertRow = z.object({
   replayed: z.boolean(),
 });
 
-/** Actions of an expert at one task. `reward` is that of the replay, or the claimed one if there was no replay. */
+/** Actions of an expert at one task. `reward` was measured by the replay, or is the claimed one if there was no replay. */
 export type ImportedExpert = z.infer<typeof expertRow>;
 
 /** Stores experts under the hash of their lines; a spec names them by it as `environment.experts`. */

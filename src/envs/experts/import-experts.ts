@@ -30,7 +30,7 @@ type Candidate = { taskId: string; expert: ImportedExpert & MeasuredTrajectory }
  * Finds the task of each conversation and plays the expert's actions there, so that rewards are measured and not claimed.
  * Of several experts for one task the best is kept, and the first of equally good ones.
  *
- * @param open null: nothing is played, and the rewards are those that the file claims
+ * @param open if it is null, nothing is played, and the file's claims are the rewards
  * @throws EnvironmentError when the server remains unreachable or full, or rejects a request
  */
 export async function importExperts(

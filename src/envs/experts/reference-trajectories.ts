@@ -25,8 +25,10 @@ const trajectory = z.object({
   function_characters: z.number(),
 });
 
-/** A played episode of reference actions: `reward` is in [0, 1], `characters` is the sum over all messages, `function_characters` that of
- * the functions that the episode offers. */
+/**
+ * A played episode of reference actions. `reward` is in [0, 1]; `characters` counts all messages, and `function_characters`
+ * the functions that the episode offers.
+ */
 export type ReferenceTrajectory = z.infer<typeof trajectory>;
 
 export type PlayOptions = Pick<DrawOptions, 'signal' | 'limits'> & {

@@ -106,7 +106,7 @@ function unfinishedError(path: string, body: unknown): EnvironmentError {
 /** The server drains, or its processes are busy. */
 const retryableStatuses: ReadonlySet<number> = new Set([503, 504]);
 
-/** `text` is that of an error; `body` is JSON, or undefined. */
+/** `text` is the body of an error; `body` is JSON, or undefined. */
 type ServerAnswer = { status: number; text: string; body: unknown };
 
 const callTimeoutMs = 120_000;

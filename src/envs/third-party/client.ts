@@ -25,7 +25,7 @@ export type ThirdPartySession = EnvironmentSession & {
  * with the reason: it is a mistake of the policy and counts as a turn.
  *
  * In an episode of a composed task the server's rewards are dropped, because they are about another task. It ends with
- * `finish[...]` or when the server ends it, and its reward is 1 if the world's state is that of the reference actions.
+ * `finish[...]` or when the server ends it, and its reward is 1 if the world is in the state that the reference actions leave.
  */
 export function thirdPartyClient(
   server: ThirdPartyServer,

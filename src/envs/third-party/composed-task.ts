@@ -8,7 +8,7 @@ import type { ThirdPartyServer } from './read-servers';
 
 const composedSchema = z.object({
   query: z.string(),
-  /** sha256 of the world's state after the reference actions; null: the judge grades attempts. */
+  /** sha256 of the world's state after the reference actions. Is null when the judge grades attempts. */
   endState: z.string().nullable(),
 });
 

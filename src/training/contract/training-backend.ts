@@ -14,13 +14,13 @@ export type TrainingJob = {
   method: TrainingMethod;
   /** The policy that training starts from. */
   base: { hash: string; path: string } | null;
-  /** The frozen reference policy of the loss; null: the base. */
+  /** The frozen reference policy of the loss. Is null when the base is the reference. */
   reference: { hash: string; path: string } | null;
   /** null for grpo and ppo, which get a dataset per step. */
   dataset: Dataset | null;
   /** Count of updates of a grpo or ppo job, one per submitted step. */
   steps?: number;
-  /** Optimizer state of an earlier grpo or ppo job; null: a new optimizer. */
+  /** Optimizer state of an earlier grpo or ppo job. Is null for a new optimizer. */
   trainerState: TrainerState | null;
   seed: number;
   settings: Record<string, unknown>;
@@ -39,7 +39,7 @@ export type Truncation = {
 
 export type TrainingFailure = { type: string; message: string };
 
-/** Policy after one update; `metrics` are those of the update's batch, including the loss. */
+/** Policy after one update; `metrics` describe the update's batch and include the loss. */
 export type TrainedPolicy = { step: number; policyHash: string; policyPath: string; metrics: Record<string, number> };
 
 /**
@@ -50,7 +50,7 @@ export type TrainedPolicy = { step: number; policyHash: string; policyPath: stri
 export type TrainingProgress = Readonly<Record<string, number>>;
 
 /**
- * `absent`: never submitted, or ended without a result: submitting it resumes it from its last checkpoint. `damaged`
+ * A job is `absent` when it was never submitted or ended without a result; a submit resumes it from its last checkpoint. `damaged`
  * names its unreadable file.
  */
 export type TrainingStatus =

@@ -24,7 +24,7 @@ export type ExportRequest = {
   campaign: string;
   format: ExportFormat;
   role: AgentRole;
-  /** null: all of them. */
+  /** Is null for all iterations. */
   iteration: number | null;
   /** Path of the file, which is replaced if it exists. */
   output: string;

@@ -131,14 +131,14 @@ function toStatus(status: StatusFile, isRunning: boolean, folder: string, progre
         : null,
       truncation: status.truncation,
     };
-  // The stored failure can be that of an earlier trainer while the next one is starting.
+  // While a trainer is starting, the stored failure can come from the one before it.
   if (isRunning) return { state: 'running', step: status.step, totalSteps: status.total_steps, policies, progress };
   if (status.state === 'failed' && status.failure && !resumable.has(status.failure.type))
     return { state: 'failed', failure: status.failure, progress };
   return { state: 'absent' };
 }
 
-/** Merges the metrics of the newest update with those of the status file, which are never older and take precedence. */
+/** Merges the metrics of the newest update with the status file's, which are never older and take precedence. */
 function progressOf(status: StatusFile, newest: TrainingProgress): TrainingProgress {
   const { pid: _pid, start_time: _startTime, ...numbers } = { ...newest, ...numbersOf(status) };
   return numbers;

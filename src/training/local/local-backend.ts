@@ -22,7 +22,7 @@ const logTailBytes = 4_000;
 /**
  * Trains in one or several detached processes on this machine. They outlive the worker that submitted the job, and
  * other workers find them by their job folder. Concurrent submits of one job are serialized: a second trainer would
- * exit immediately, because the first has locked the folder, but its pid file would replace that of the first.
+ * exit immediately, because the first has locked the folder, but its pid file would replace the first one's.
  *
  * On a machine with devices every process has one of its own. A job that waits for devices counts as running.
  */

@@ -19,7 +19,7 @@ export function devicesOf(settings: Record<string, unknown>): number {
 
 /**
  * Returns the arguments and the environment of Python for the job of a folder. Several processes are started by torch's
- * launcher, which assigns ranks and ends all processes when one fails. It restarts none: a failed job is submitted
+ * launcher, which assigns ranks and ends all processes when one fails. It never restarts them: a failed job is submitted
  * again.
  *
  * @param settings of the job, with the trainer's names `processes` and `threads` (torch threads per process)
