@@ -90,6 +90,7 @@ function activityFiles(): string[] {
   const found = new Set(['src/activities/index.ts', 'src/workers/create-dependencies.ts']);
   for (const file of found)
     for (const [, name] of textOf(file).matchAll(/^(?:import|export) (?!type )[^;]*?from '(\.[^']+)';/gm)) {
+      if (name!.endsWith('.json')) continue;
       const target = path.join(path.dirname(file), name!);
       found.add(isFile(`${target}.ts`) ? `${target}.ts` : path.join(target, 'index.ts'));
     }
