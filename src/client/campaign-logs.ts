@@ -4,7 +4,7 @@ import type { Config } from '../config';
 import { entryOf, type LogEntry, type LoggedCampaign, type LogSource } from './log-entry';
 
 export type LogFilter = {
-  /** Time from which entries are read; absent: all. */
+  /** Time from which entries are read, by default from the first. */
   since?: Date;
   iteration?: number;
   /** A training job: `<iteration>/<role>`; entries of other sources are left out. */
@@ -13,7 +13,7 @@ export type LogFilter = {
 
 /**
  * Returns the entries of a campaign that were logged since the last call with the same `read`, in the order of their
- * times: those of this machine's processes and of the training jobs in the artifacts' folder.
+ * times. It reads the logs of this machine's processes and of the training jobs in the artifacts' folder.
  *
  * @param isLast also returns a last line without a line break
  */

@@ -70,7 +70,7 @@ export async function listCampaigns(connections: Connections): Promise<CampaignL
 
 /**
  * Returns a campaign's state from its workflow, with its phases, running training jobs and costs from the database. When
- * Temporal does not continue the campaign, the state is that of the database.
+ * Temporal does not continue the campaign, the state comes from the database.
  *
  * @throws DomainError `UnknownCampaign`
  */

@@ -29,7 +29,7 @@ const problems: Readonly<Record<string, string>> = {
     'compute.sharding: found deepspeed, which is not installed, expected fsdp; or run `.venv/bin/pip install deepspeed`',
 };
 
-/** Returns those of the packages that Python does not find, without importing any. */
+/** Returns the packages that Python does not find, without importing any. */
 async function missingPackages(python: string, packages: readonly string[]): Promise<string[]> {
   const probe = 'import sys, importlib.util as u; print(*(n for n in sys.argv[1:] if u.find_spec(n) is None))';
   const { stdout } = await promisify(execFile)(python, ['-c', probe, ...packages], { timeout: 30_000 });

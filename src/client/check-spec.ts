@@ -36,7 +36,7 @@ export type SpecCheck = {
 };
 
 export type CheckOptions = {
-  /** For the settings that name another campaign; absent: these are not checked. */
+  /** Needed to check settings that name another campaign. */
   store?: Store | undefined;
   /** False for a campaign that does not draw tasks from its environment, such as a fork. */
   drawsTasks: boolean;

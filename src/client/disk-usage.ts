@@ -109,7 +109,7 @@ function usageOf(
   };
 }
 
-/** Measures the folders of the artifacts, and those of the stack that do not contain the artifacts. */
+/** Measures the folders of the artifacts, and the folders of the stack that do not contain them. */
 async function measureFolders(
   root: string,
   home: string,

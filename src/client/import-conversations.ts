@@ -93,7 +93,7 @@ export async function importConversations(
 
 type Draw = TaskRequest & { environment: string };
 
-/** Returns the tasks to draw: those that the spec's campaign will draw, or those of the request. */
+/** Returns the draw of the spec's campaign or, without a spec, the draw that the request describes. */
 async function drawOf({ environment, spec: file, count, seed, options }: ConversationImport): Promise<Draw> {
   if (file !== undefined) {
     const spec = await readSpecFile(file);

@@ -2,7 +2,7 @@ import { jobProgress, progressLine } from '../domain/training/job-progress';
 
 /** An entry of a log, or a line of a process's output. */
 export type LogEntry = {
-  /** ISO 8601, UTC. A line without a time has that of the line before, otherwise that of its file. */
+  /** ISO 8601, UTC. A line without a timestamp gets the previous line's; the first one gets the file's. */
   time: string;
   /** Process, or training job, such as `train 1/target`. */
   source: string;

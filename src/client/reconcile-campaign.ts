@@ -41,7 +41,7 @@ export async function reconcileAll(connections: Connections, force: boolean): Pr
  * for a reason that this command removes or `force` is set: then its workflow is terminated first. Of two concurrent calls
  * one waits and finds the campaign running.
  *
- * @param force also terminates a running workflow, and that of a campaign that the database does not have
+ * @param force also terminates a running workflow, even if the database does not have its campaign
  * @throws DomainError `UnknownCampaign`
  */
 export async function reconcileCampaign(connections: Connections, name: string, force: boolean): Promise<Reconciled> {

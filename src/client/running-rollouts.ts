@@ -5,7 +5,7 @@ import type { CampaignRow } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
 import type { Connections } from './connections';
 
-/** Counts the stored and the planned attempts of the running phase, by purpose; in reinforcement learning those of the newest step. */
+/** Counts the stored and the planned attempts of the running phase, by purpose; in reinforcement learning only of the newest step. */
 export async function listRunningRollouts(
   { store }: Pick<Connections, 'store'>,
   { id: campaignId, spec: stored }: Pick<CampaignRow, 'id' | 'spec'>,

@@ -41,7 +41,7 @@ export type Completion = z.infer<typeof completion>;
  * policy's vocabulary, and one log-probability per sampled id, a 32-bit float of at most 0. Only an action without text may
  * have no token: our servers return its end token, others may leave it out.
  *
- * @param vocabulary undefined: the size is not known, and ids must fit into their column
+ * @param vocabulary the size; if it is not known, ids must only fit into their column
  */
 export function answerProblem(answer: Completion, vocabulary: number | undefined): string | undefined {
   const { token_ids: tokenIds } = answer.choices[0];

@@ -4,8 +4,8 @@ import { withChange, type SpecChange } from '../specification/spec-layers';
 import { caseDraw, caseEnvironment } from './cases';
 
 /**
- * Returns the spec under which the cases are played: its defaults are those of a campaign, with fewer runs, and one model
- * has every purpose.
+ * Returns the spec under which the cases are played. It has a campaign's defaults, with fewer runs, and one model has
+ * every purpose.
  *
  * @throws DomainError `InvalidSpec` for an unusable change
  */

@@ -6,7 +6,7 @@ import { notSeen } from '../activities/synthesize/compose-candidate';
 import type { PlayedCandidate } from './play-case';
 
 /**
- * - `parsed`: usable answers of those of all purposes;
+ * - `parsed`: fraction of model answers, over all purposes, that could be parsed;
  * - `written`: candidates of those that the abstractor may write;
  * - `grounded`: each action was executed in a run;
  * - `executed`: the environment plays the actions in a fresh instance and makes a task of them;

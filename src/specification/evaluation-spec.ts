@@ -8,10 +8,10 @@ export type EvaluationRequest = {
   policyId: string;
   /** Settings of the campaign that the policy belongs to; null for an imported model. */
   source: CampaignSpec | null;
-  /** Environment to play; null: that of the source, with its evaluation sets. */
+  /** Environment to play. Is null for the source's environment with its evaluation sets. */
   environment: string | null;
   options: Record<string, unknown>;
-  /** Tasks to play; null: those of the source's sets, or 200. */
+  /** Number of tasks to play. If it is null, the source's sets determine it, or it is 200. */
   tasks: number | null;
   seed: number | null;
   name: string | null;

@@ -13,8 +13,8 @@ const typical = {
 const supervisedEpochs = 3;
 
 /**
- * Merges a spec over the defaults of an imported model. The general defaults are those of the embedded policy: its rates are a
- * hundred times those of a pretrained model, whose knowledge they would overwrite.
+ * Merges a spec over the defaults of an imported model. The general defaults suit the embedded policy: its rates are a
+ * hundred times higher, and would overwrite the knowledge of a pretrained model.
  */
 export function withModelDefaults(input: unknown): unknown {
   const policy = isSection(input) ? input['policy'] : undefined;

@@ -24,7 +24,7 @@ export function newSpecText(request: NewSpec, heading: readonly string[]): strin
   return `${comment}${sections.join('')}`;
 }
 
-/** Sizes and rates that suit the embedded policy; the defaults of reinforcement learning are those of the paper. */
+/** Sizes and rates that suit the embedded policy; the defaults of reinforcement learning come from the paper. */
 function keysOf({ name, recipe, environment }: NewSpec): Record<string, unknown> {
   const required = { name, seed: 7, environment: { name: environment }, recipe };
   if (!isReinforcement(recipes[recipe])) return required;

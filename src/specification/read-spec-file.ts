@@ -10,7 +10,7 @@ import type { SpecChange, SpecLayer } from './spec-layers';
 type Additions = {
   /** Files that are merged over the spec, in this order. */
   overlays?: readonly string[] | undefined;
-  /** Values that replace those of the files. */
+  /** Values that replace values of the files. */
   changes?: readonly SpecChange[] | undefined;
 };
 
@@ -33,7 +33,7 @@ export async function readSpecFile(
 export const specLayers = (file: string): Promise<SpecLayer[]> => layersOf(file, []);
 
 /**
- * Returns the layers of a file: first those of the files that it extends, then its own.
+ * Returns the layers of a file: first the files that it extends, then the file itself.
  *
  * @param above files that extend this one, from the highest
  */

@@ -16,7 +16,7 @@ import { withoutIdleEpochs, withRecipeDefaults } from './recipe-defaults';
 /**
  * Reads a spec from YAML (or JSON) text and fills in every default.
  *
- * @param changes values that replace those of the text
+ * @param changes values that replace values of the text
  * @throws DomainError `InvalidSpec`: one line per mistake, with its position, the field, the value found and the value
  * expected
  */
@@ -132,7 +132,7 @@ const withIterations = (spec: z.output<typeof campaignSpecSchema>): CampaignSpec
 /** SHA-256 of the canonical JSON: independent of the order of keys. */
 export const specHash = (spec: CampaignSpec): string => sha256(canonicalJson(spec));
 
-/** Returns the hash under which a spec is stored: that of an equal stored one, to which an upgrade may have added keys. */
+/** Returns the hash under which a spec is stored. An equal stored spec keeps its hash when an upgrade adds keys. */
 export function hashAsStored(spec: CampaignSpec, stored: { spec: unknown; specHash: string } | undefined): string {
   const hash = specHash(spec);
   const older = stored && findStoredSpec(stored.spec);

@@ -1,7 +1,7 @@
 import { merge, isSection } from '../input/merge';
 import { fieldOf, type ParsedYaml, withPosition } from '../input/parse-yaml';
 
-/** A file of a spec, parsed. Its values replace those of the layers below it. */
+/** A file of a spec, parsed. Its values replace values of the layers below it. */
 export type SpecLayer = ParsedYaml & { file: string };
 
 /** A value that replaces the one at its path in the spec, or is added to it. */

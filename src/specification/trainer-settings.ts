@@ -3,15 +3,15 @@ import type { CampaignSpec } from './campaign-spec';
 export type TrainerMethod = keyof CampaignSpec['training'];
 
 /**
- * Returns all settings of a `method` job in the trainer's snake case: the method's in this iteration, and those of policy
- * and compute.
+ * Returns all settings of a `method` job in the trainer's snake case: the method's in this iteration, then policy and
+ * compute.
  */
 export function trainerSettings(spec: CampaignSpec, method: TrainerMethod, iteration: number): Record<string, unknown> {
   const settings = inSnakeCase(withoutUnsetLength(settingsOf(spec.training[method], iteration)));
   return method === 'init' ? settings : { ...settings, ...lengthOf(spec, method), ...computeOf(spec) };
 }
 
-/** Removes settings of the length of a job that are null: they determine nothing, and the job keeps its hash without them. */
+/** Removes settings of the length of a job that are null. They determine nothing, and the job keeps its hash without them. */
 const withoutUnsetLength = (settings: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(settings).filter(
@@ -19,7 +19,7 @@ const withoutUnsetLength = (settings: Record<string, unknown>): Record<string, u
     ),
   );
 
-/** The trainer reads the positions of an imported policy; those of a policy from scratch are settings. */
+/** The trainer reads the positions of an imported policy. For a policy from scratch they are settings. */
 function lengthOf(
   { policy, training }: CampaignSpec,
   method: Exclude<TrainerMethod, 'init'>,

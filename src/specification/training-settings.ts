@@ -61,7 +61,7 @@ const shape = {
   initializerRange: 'Standard deviation of the initial weights.',
 };
 
-/** Settings that stay those of the method in every iteration: they determine the data, on which estimates are based. */
+/** Settings that stay the same in every iteration: they determine the data, on which estimates are based. */
 const constant = ['epochs', 'updates', 'stopAtLoss', 'miniBatches', 'batchSize', 'maxLength'] as const;
 
 type Setting = z.ZodDefault<z.ZodType>;

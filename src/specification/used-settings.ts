@@ -53,7 +53,7 @@ function usedRollouts({ recipe, rollouts }: CampaignSpec): Partial<CampaignSpec[
   return evaluated;
 }
 
-/** Keeps the methods of the recipe's jobs, and those of the start. */
+/** Keeps the methods of the recipe's jobs and of the start. */
 function usedTraining({ recipe, training, policy, start }: CampaignSpec): Partial<CampaignSpec['training']> {
   const methods = new Set<string>([
     ...(policy.source === 'scratch' ? ['init'] : []),

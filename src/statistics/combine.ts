@@ -52,7 +52,7 @@ export type CombinedExperiment = {
 export type CombinedExperiments = { experiments: readonly CombinedExperiment[]; arms: readonly CombinedArm[] };
 
 /**
- * Measures arms over several environments (docs/statistics.md). Intervals are those of a bootstrap that draws the seeds of
+ * Measures arms over several environments (docs/statistics.md). Intervals come from a bootstrap that draws the seeds of
  * each environment again.
  *
  * @throws DomainError `InvalidAnalysis`; StackError if the Python packages are not installed

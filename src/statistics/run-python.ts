@@ -13,7 +13,7 @@ const maxOutputBytes = 256 * 2 ** 20;
  * Runs `python -m coevolve_statistics` with a JSON value as its input, and returns its output.
  *
  * @throws DomainError `InvalidAnalysis` with the field, the value found and the value expected
- * @throws StackError  if the Python packages are not installed, or are those of another version
+ * @throws StackError  if the Python packages are not installed, or have another version
  */
 export async function runPython<Output>(
   { python }: Pick<Config, 'python'>,

@@ -1,6 +1,6 @@
 """Simulated experiments with known effects: the verdicts are right at the promised rates.
 
-Seeds are fixed, so a rate is always the same number; the bounds are those of the promise. Tests of the means
+Seeds are fixed, so a rate is always the same number; the bounds are the promised ones. Tests of the means
 are counted over a thousand experiments; whole analyses, with a JSON row per task, over a few dozen.
 """
 

@@ -31,7 +31,7 @@ export type Dependencies = {
   writeReport(campaignId: number): Promise<void>;
   /** Analyses the long table of an experiment, or returns the stored analysis of the same input. */
   analyze(request: AnalysisRequest): Promise<{ output: AnalysisOutput }>;
-  /** Notifies the operators of a campaign; never fails. Absent: none is configured. */
+  /** Notifies the operators of a campaign, if a webhook is configured. It never fails. */
   notify?: ((campaign: string, notification: CampaignNotification) => Promise<void>) | undefined;
 };
 

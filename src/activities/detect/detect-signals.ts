@@ -7,8 +7,8 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
- * Detects the feedback signals of an iteration from its stored attempts, and compares them with those of an unchanged
- * policy. A retry gives the same signals.
+ * Detects the feedback signals of an iteration from its stored attempts, and compares them with the signals of an
+ * unchanged policy. A retry gives the same signals.
  */
 export const detectSignals =
   (deps: Dependencies) =>

@@ -12,7 +12,8 @@ type Deps = Pick<Dependencies, 'environmentData' | 'openEnvironment'>;
 
 /**
  * Draws held-out tasks. Two seeds of a third-party server may be one world, and their content keys differ. So held-out
- * seeds whose first observation is that of a train seed are replaced by others, if first observations identify a world.
+ * seeds that share their first observation with a train seed are replaced by others, if first observations identify a
+ * world.
  */
 export async function drawHeldOut(
   { environmentData: data, openEnvironment: open }: Deps,

@@ -7,7 +7,7 @@ import type { Dependencies } from '../context/dependencies';
 
 export type EndedJobs = {
   campaignId: number;
-  /** Absent: all iterations. */
+  /** By default the jobs of all iterations end. */
   iteration?: number;
 };
 

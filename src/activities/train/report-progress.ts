@@ -25,12 +25,12 @@ type Memory = {
   step: number;
   /** Time of the first status with this step, from `Date.now()`. */
   movedAt: number;
-  /** The last twelfth that was signalled; null: all earlier twelfths count as signalled. */
+  /** The last twelfth that was signalled. If it is null, all earlier twelfths count as signalled. */
   twelfth: number | null;
   stalls: number;
   stalled: boolean;
   waits: boolean;
-  /** Cost of crashed processes beyond the checkpoint that the next process resumed from; null: not known yet. */
+  /** Cost of crashed processes beyond the checkpoint that the next process resumed from. Is null until it is known. */
   lost: Cost | null;
   /** Detection of a crash whose next process has not reported yet. */
   crashedAt: number | null;

@@ -54,7 +54,7 @@ export function addEvaluate(program: Command): void {
     );
 }
 
-/** Returns the spec of the evaluation, and the set whose scores are printed; null: all sets. */
+/** Returns the spec of the evaluation, and the set whose scores are printed, or null for all sets. */
 async function readRequest(connections: Connections, subject: string, options: Options) {
   const { on, option, tasks, iteration, role, seed, name } = options;
   const { policyId, source, origin } = await choosePolicy(connections, subject, { iteration, role });

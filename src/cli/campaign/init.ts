@@ -15,7 +15,7 @@ import { printMessage, printResult } from '../output/output';
 
 type Options = { recipe: RecipeName; environment: string; json?: boolean };
 
-/** `coevolve init <file>`: writes a spec with every setting of its recipe; the name is that of the file. */
+/** `coevolve init <file>`: writes a spec with every setting of its recipe, named as the file. */
 export function addInit(program: Command): void {
   program
     .command('init <file>')

@@ -10,7 +10,7 @@ import type { SpeedOfMany } from '../../store/training/measured-speeds';
 import { withConnections } from '../connections';
 import { probeTraining } from './probe-training';
 
-/** Least spread of a median: equal jobs differ with the load of the machine. That of a probe of some seconds. */
+/** Least spread of a median and of a probe of some seconds: equal jobs differ with the load of the machine. */
 const spread = { median: 1.2, probe: 1.5 };
 
 /**

@@ -34,7 +34,7 @@ const charactersPerToken = 1.75;
  * Times the first updates of a real job with the settings of a spec, in a folder of its own that is deleted at once. Ends
  * within 20 s.
  *
- * @param policy    to start from; null: one from scratch
+ * @param policy    to start from, or null for one from scratch
  * @param rowTokens mean length of a row
  */
 export async function probeTraining(

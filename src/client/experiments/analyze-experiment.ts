@@ -9,7 +9,7 @@ import type { Connections } from '../connections';
 import { defaultLook, requireLook } from './analyze-table';
 
 export type LookRequest = {
-  /** Number of seeds; null: the largest complete look. */
+  /** Number of seeds, or null for the largest complete look. */
   at: number | null;
   /** Also a look that is incomplete or was not declared: without differences. */
   exploratory: boolean;

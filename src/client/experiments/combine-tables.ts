@@ -12,9 +12,9 @@ const leastEnvironments = 3;
 
 /**
  * Shows the arms that exported tables of several experiments share: one experiment per environment, with equal metrics and
- * numbers of seeds. Describes and tests nothing; the verdicts are those of the experiments.
+ * numbers of seeds. It describes and tests nothing; the experiments keep their verdicts.
  *
- * @param at a look that all experiments declare; null: the largest complete one of each
+ * @param at a look that all experiments declare, or null for the largest complete one of each
  * @throws UsageError with the table, the value found and the value expected
  */
 export async function combineTables(

@@ -21,7 +21,7 @@ export async function isExperimentOpen(connections: Connections, name: string): 
 type CommandOptions = {
   /** Shown beside the status. */
   reason?: string | undefined;
-  /** The arm to stop; absent: all of them. */
+  /** The arm to stop, by default all arms. */
   arm?: string | undefined;
 };
 

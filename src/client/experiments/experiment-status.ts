@@ -26,7 +26,7 @@ export type ExperimentDetails = Pick<
   status: ExperimentRow['status'] | 'lost';
   problem: string | null;
   cells: ShownCell[];
-  /** Estimated wall time until the last cell that it plays ends; null: unknown, or none. */
+  /** Estimated wall time until the last cell that it plays ends, if it plays one and the time is known. */
   secondsLeft: number | null;
   /** Looks with their cells; a look is complete when every cell is finished. */
   looks: { seeds: number; finished: number; cells: number }[];

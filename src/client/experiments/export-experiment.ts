@@ -11,7 +11,7 @@ import { analyzeExperiment } from './analyze-experiment';
 
 export type ExportRequest = {
   formats: readonly ExportFormat[];
-  /** Names of cells, as `signals-s3`; null: all. */
+  /** Names of cells, as `signals-s3`, or null for all cells. */
   cells: readonly string[] | null;
   folder: string;
 };

@@ -9,7 +9,7 @@ export type ImportedCells = {
   present: string[];
   skipped: string[];
   scores: number;
-  /** Commit of the file's experiment if the one here was frozen with another; null: the same, or not recorded. */
+  /** Commit of the file's experiment, if it is recorded and differs from the commit of the experiment here. */
   otherCommit: string | null;
 };
 

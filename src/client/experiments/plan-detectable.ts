@@ -12,11 +12,11 @@ const priorDiscordance = 0.24;
 /** The contrast of an earlier experiment, and the deviation of its differences. */
 export type MeasuredNoise = { experiment: string; contrast: string; metric: string; sd: number; seeds: number };
 
-/** Differences of the primary contrast that are found with 80 % power; null: the number of seeds finds none. */
+/** Differences of the primary contrast that are found with 80 % power. A number of seeds that finds none has null. */
 export type Detectable = { deviation: number; differences: { seeds: number; difference: number | null }[] };
 
 export type PlannedPower = {
-  /** null: a prior of the deviation of runs. Otherwise the deviation is that of differences. */
+  /** The measured deviation of differences, or null for a prior of the deviation of runs. */
   measured: MeasuredNoise | null;
   /** By deviation: the likely one first, then the bounds of a range. */
   detectable: Detectable[];
@@ -57,7 +57,7 @@ export async function planDetectable(
 }
 
 /**
- * Returns the deviation that an exported experiment measured: that of the contrast of this name, else of its primary one.
+ * Returns the deviation that an exported experiment measured, for the contrast of this name or else its primary one.
  *
  * @throws UsageError if the contrast is invalid or has no deviation
  */

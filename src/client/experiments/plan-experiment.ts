@@ -20,11 +20,14 @@ export type ExperimentPlan = {
   cells: number;
   testTasks: number;
   arms: PlannedArm[];
-  /** Rules of `match` that the estimates of the arms of a contrast break; `found` null: the pool of one arm lengthens its jobs. */
+  /**
+   * Rules of `match` that the estimates of the arms of a contrast break. `found` is null if the pool of one arm lengthens
+   * its jobs.
+   */
   unmatched: { contrast: string; measure: EffortMeasure; found: number | null; allowed: number }[];
-  /** null: one seed, or a metric that the prior of the noise does not know. */
+  /** Is null for one seed, and for a metric that the prior of the noise does not cover. */
   power: PlannedPower | null;
-  /** Sum over all cells, nothing shared. Cells that run at the same time share the two cores; null: unknown. */
+  /** Sum over all cells, if it is known. Nothing is shared between cells but the two cores. */
   hours: number | null;
   /** Hours at the highest and at the lowest likely speeds. */
   range: { low: number; high: number } | null;
@@ -115,7 +118,7 @@ function unmatchedRules({ match, analysis }: Experiment, arms: ExperimentPlan['a
   );
 }
 
-/** Returns the difference relative to the larger amount; null: unknown. */
+/** Returns the difference relative to the larger amount, if both are known. */
 function differenceOf(measure: EffortMeasure, plus: PlannedArm, minus: PlannedArm): number | null {
   if (lengthened.includes(measure) && plus.lengthens !== minus.lengthens) return null;
   const [one, other] = [plus.effort[measure] ?? 0, minus.effort[measure] ?? 0];

@@ -15,7 +15,7 @@ export type CheckedRerun = RerunCell & {
   equal: boolean;
   /** Scores of the cell in the long table that differ from the rerun's; an imported table need not belong to its hash. */
   differingScores: number;
-  /** Parts of the content hash that differ; null: the manifest of the cell has no parts. */
+  /** Parts of the content hash that differ. Is null if the manifest of the cell has no parts. */
   differing: string[] | null;
   /** Both began with the same policy, which was trained anew. */
   equalStart: boolean;
@@ -26,7 +26,7 @@ export type CheckedRerun = RerunCell & {
  * again. Repeated while the rerun has not ended, it joins it.
  *
  * @param campaign the campaign of the cell, `<experiment>-<arm>-s<seed>`
- * @throws DomainError `UnknownCell`, `CellNotFinished`, and those of `startCampaign`
+ * @throws DomainError `UnknownCell`, `CellNotFinished`, and the errors of `startCampaign`
  */
 export async function rerunCell(connections: Connections, campaign: string): Promise<RerunCell> {
   const cell = await connections.store.experimentCells.findByCampaign(campaign);
@@ -47,7 +47,7 @@ export async function rerunCell(connections: Connections, campaign: string): Pro
   return { campaign, rerun, expected: cell.contentHash };
 }
 
-/** Waits for the end of a rerun and compares its content hash and its scores with those of the cell. */
+/** Waits for the end of a rerun and compares its content hash and its scores with the cell. */
 export async function checkRerun(
   connections: Connections,
   rerun: RerunCell,

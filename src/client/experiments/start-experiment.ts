@@ -22,7 +22,7 @@ export type StartedExperiment = {
 };
 
 type StartOptions = {
-  /** Seeds of each arm; absent: those of the last start, or of the last look. */
+  /** Seeds of each arm, by default as many as in the last start or, without one, in the last look. */
   seeds?: number | undefined;
   /** Called with every setting that could not be checked. */
   onUnchecked?: ((line: string) => void) | undefined;
@@ -37,7 +37,7 @@ export type CheckedArms = ReadonlyMap<string, readonly string[]>;
  * Starts a frozen experiment, or joins it when it runs. One that has ended incomplete, or whose workflow is gone, goes on:
  * finished cells are found and never played again. Every check comes before the first write.
  *
- * @throws DomainError `UnknownExperiment`, `UnknownLook`, `CampaignExists`, `Stopping`, and those of `requireStartable`
+ * @throws DomainError `UnknownExperiment`, `UnknownLook`, `CampaignExists`, `Stopping`, and the errors of `requireStartable`
  */
 export async function startExperiment(
   connections: Connections,
@@ -63,7 +63,7 @@ export async function startExperiment(
 /**
  * Joins a running experiment. It plays on if more seeds are asked for than it plays, or if an amendment has added arms.
  *
- * @throws DomainError `Stopping`, and those of `checkCells`
+ * @throws DomainError `Stopping`, and the errors of `checkCells`
  */
 async function joinOrExtend(
   connections: Connections,
@@ -174,7 +174,7 @@ async function isPlayed({ store }: Connections, { id, resolved }: ExperimentRow,
 /**
  * Checks that the names of all cells are free or taken by the same spec, and that the first cell of every arm can run here.
  *
- * @throws DomainError `CampaignExists`, and those of `requireStartable`
+ * @throws DomainError `CampaignExists`, and the errors of `requireStartable`
  */
 export async function checkCells(
   connections: Connections,

@@ -8,7 +8,7 @@ type Options = { seeds?: number | undefined; amend?: boolean; onUnchecked: (line
 /**
  * Freezes the experiment of a file and starts it. The first cell of every arm is checked before anything is written.
  *
- * @throws DomainError those of `checkCells`, `freezeExperiment` and `startExperiment`
+ * @throws DomainError the errors of `checkCells`, `freezeExperiment` and `startExperiment`
  */
 export async function startFile(
   connections: Connections,

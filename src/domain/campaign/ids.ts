@@ -34,7 +34,7 @@ export type RolloutShardName = {
   player: AgentRole | 'reference';
   /** RL step, from 1; 0 without RL. */
   step: number;
-  /** Of the candidates that are validated; 0 for those of the first synthesis. */
+  /** Number of the refill whose candidates are validated; 0 for the first synthesis. */
   refill?: number;
   number: number;
 };

@@ -1,8 +1,8 @@
 import { deriveSeed } from '../random/seed-tree';
 
 /**
- * Returns the seed at a path below an iteration. Those of the supervised start are the same for all replicas of a campaign,
- * as are its tasks and the seeds of evaluations; every later seed differs.
+ * Returns the seed at a path below an iteration. Seeds of the supervised start are the same for all replicas of a
+ * campaign, as are its tasks and the seeds of evaluations; every later seed differs.
  */
 export function iterationSeed(
   { seed, replica }: { seed: number; replica: number },

@@ -27,7 +27,7 @@ export type IterationProgress = {
   note: string | null;
   /** Reason why the phase needs an operator to continue; null while it needs none. */
   parked: string | null;
-  /** Code of this reason; null while the phase needs no operator. Release 0.1.0 stored none: read it by `parkedCode`. */
+  /** Code of this reason; null while the phase needs no operator. Release 0.1.0 stored no code, so read it by `parkedCode`. */
   parkedCode?: ParkedCode | null;
   /** Success on dev of the active target policy, in [0, 1]; null before the first evaluation. */
   score: number | null;

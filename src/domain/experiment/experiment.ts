@@ -18,13 +18,13 @@ export type EffortMeasure = (typeof effortMeasures)[number];
 /** An arm: a way to train, as the differences of one campaign spec from the base. */
 export type Arm = {
   name: string;
-  /** The arm that this one repeats with other seeds (A/A); null: the only one of its spec. */
+  /** The arm that this one repeats with other seeds (A/A), if any. */
   replicaOf: string | null;
   /** Resolved campaign spec without `name` and `seed`. */
   spec: Record<string, unknown>;
-  /** Keys whose values differ from those of the base, for tables. */
+  /** Keys whose values differ from the base, for tables. */
   differences: readonly { key: string; base: unknown; arm: unknown }[];
-  /** The arm of the same seed whose admitted tasks this one must equal in number; null: none. */
+  /** The arm of the same seed whose admitted tasks this one must equal in number, if any. */
   matches: string | null;
 };
 
@@ -58,7 +58,7 @@ export type Experiment = {
     /** Level of the primary contrast, and of the family of the secondary ones. */
     alpha: number;
     secondary: readonly Contrast[];
-    /** Arms that the question expects in ascending order; null: no order is claimed. */
+    /** Arms that the question expects in ascending order, if it claims an order. */
     ordering: readonly string[] | null;
     /** The smallest difference of the metric that matters. */
     margin: number;
@@ -75,6 +75,6 @@ export type CellName = { arm: string; seed: number };
 /** Returns the name of the campaign of a cell. */
 export const cellCampaign = (experiment: string, { arm, seed }: CellName): string => `${experiment}-${arm}-s${seed}`;
 
-/** Returns the cells of the first `seeds` seeds in order: all arms of seed 1, then those of seed 2. */
+/** Returns the cells of the first `seeds` seeds in order: all arms of seed 1, then all arms of seed 2. */
 export const cellsOf = (arms: readonly Pick<Arm, 'name'>[], seeds: number): CellName[] =>
   Array.from({ length: seeds }, (_, i) => i + 1).flatMap((seed) => arms.map(({ name }) => ({ arm: name, seed })));

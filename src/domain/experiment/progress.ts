@@ -24,7 +24,7 @@ export type ExperimentState = {
   stopped: string[];
   /** No further cell starts. */
   stopping: boolean;
-  /** Why it is paused or stopped; null: it is neither. */
+  /** Reason of the pause or the stop, if there is one. */
   reason: string | null;
   /** Number of the last stored change of status, stopped arms and reason. */
   revision: number;
@@ -81,7 +81,7 @@ export function nextCell(state: Cells & Pick<ExperimentState, 'concurrency'>): C
 export const futilityLook = ({ looks, stopping }: Pick<Experiment, 'looks' | 'stopping'>): number | null =>
   stopping.futility !== null && looks.length === 2 ? looks[0]! : null;
 
-/** Returns whether every cell of every arm has ended, also those of stopped arms. */
+/** Returns whether every cell of every arm has ended, stopped arms included. */
 export const isComplete = (state: Cells): boolean =>
   cellsOf(state.arms, state.seeds).every((cell) => includes(state.closed, cell));
 
@@ -97,8 +97,8 @@ export type CellTimes = {
 };
 
 /**
- * Estimates the seconds until the last cell ends, from the mean of the finished ones; null: there is nothing to estimate
- * from, or nothing to wait for. The first cells of a seed take longer where later ones find their start.
+ * Estimates the seconds until the last cell ends, from the mean of the finished ones. Returns null if there is nothing to
+ * estimate from, or nothing to wait for. The first cells of a seed take longer where later ones find their start.
  */
 export function secondsLeft({ finished, running, waiting, concurrency }: CellTimes): number | null {
   if (finished.length === 0 || running.length + waiting === 0) return null;

@@ -75,7 +75,7 @@ export function completenessOf({ experiment, cells }: ExperimentRecord, look: nu
   return { expected: expected.length, finished: expected.length - missing.length, missing };
 }
 
-/** Returns the largest declared look whose cells have all finished; null: none. */
+/** Returns the largest declared look whose cells have all finished, if any. */
 export const completeLook = (record: ExperimentRecord): number | null =>
   record.experiment.looks.findLast((look) => completenessOf(record, look).missing.length === 0) ?? null;
 

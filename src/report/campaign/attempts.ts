@@ -101,7 +101,7 @@ export type Message = { role: string; content: string };
 /** An attempt with its actions and observations. */
 export type ShownAttempt = {
   trajectoryId: string;
-  policyId: string | null; // null: the task's own reference actions
+  policyId: string | null; // null for the task's reference actions
   role: string | null;
   iteration: number;
   reward: number;

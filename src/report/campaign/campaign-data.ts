@@ -35,7 +35,7 @@ export type CampaignHeader = ForkOrigin & {
   status: string;
   createdAt: Date;
   finishedAt: Date | null;
-  nondeterminism: string[] | null; // reasons why another run may give other rows; null: not recorded
+  nondeterminism: string[] | null; // reasons why another run may give other rows, if recorded
   iterations: number; // the supervised start, which is iteration 0, included
   confidence: number; // level of the evaluations' intervals, in (0, 1)
   hardNegativeReward: number; // a failure of at least this reward is a hard negative
@@ -72,8 +72,8 @@ export type Evaluation = HeldOutScore & {
 
 /** The campaign's result: its final policy against the supervised start. */
 export type Outcome = {
-  start: Evaluation | null; // null: no evaluation yet
-  final: Evaluation | null; // null: no evaluation after the start
+  start: Evaluation | null; // null before the first evaluation
+  final: Evaluation | null; // null before the first evaluation after the start
   evaluationSet: 'dev' | 'test'; // of the scores and the comparison: test if both have played it
   isFinalActive: boolean; // false: no candidate was promoted, and `final` is the newest candidate
   pairedTasks: number; // tasks of the set that both attempted

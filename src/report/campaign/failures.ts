@@ -139,7 +139,7 @@ export type RoleAttempts = {
   failures: number; // reward below 1
   hardNegatives: number;
   meanReward: number;
-  meanFailureReward: number | null; // null: no failure
+  meanFailureReward: number | null; // null without a failure
   histogram: number[]; // shape [histogramBins]: failures by reward
 };
 

@@ -59,7 +59,7 @@ export type JudgeCalibration = {
   falseNegatives: number;
   unusable: number; // no usable answer
   dropped: number; // reference items that failed, and corrupted items that still succeeded
-  agreement: number | null; // share of usable verdicts; null: none
+  agreement: number | null; // share of usable verdicts, if there are any
   agreementLow: number;
   agreementHigh: number;
   precision: number | null;

@@ -46,7 +46,7 @@ export type Lineage = {
   jobKey: string;
   method: string;
   ordinal: number; // index in the training data
-  pairId: string | null; // null: the run was trained on trajectories, not on pairs
+  pairId: string | null; // null if the run was trained on trajectories, not on pairs
   pairKind: string | null;
   chosenId: string; // the trajectory itself if there is no pair
   chosenReward: number;

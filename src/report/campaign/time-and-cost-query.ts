@@ -5,7 +5,7 @@ export type Phase = {
   iteration: number;
   phase: string;
   startedAt: Date;
-  finishedAt: Date | null; // null: running or interrupted
+  finishedAt: Date | null; // null while it runs or after an interruption
   result: Record<string, unknown> | null; // counts
 };
 
@@ -83,7 +83,7 @@ export async function listLedgerGroups(client: pg.ClientBase, campaignId: number
 }
 
 export type FaultGroup = {
-  iteration: number | null; // null: the attempt was not finished
+  iteration: number | null; // null if the attempt was not finished
   outcome: string;
   replaced: boolean; // true: the attempt was rolled out again
   faults: number;

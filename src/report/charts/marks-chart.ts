@@ -80,7 +80,7 @@ export const segment = (
   style: { colour: string; width?: number; dashed?: boolean },
 ): Mark => ({ kind: 'line', points: [from, to], ...style });
 
-/** A point of a line with the bounds of its interval; null: it has none. */
+/** A point of a line with the bounds of its interval, if it has one. */
 export type BoundedPoint = { x: number; y: number; low: number | null; high: number | null };
 
 /** A line on the band between its bounds. A point without bounds gives the band no height. */

@@ -26,7 +26,7 @@ export async function readFlips(
   }));
 }
 
-/** Returns `<campaign>/<trajectory>` of the first attempt for each; null: the campaign is not in this database. */
+/** Returns `<campaign>/<trajectory>` of the first attempt for each, or null if the campaign is not in this database. */
 async function findAttempts(pool: Pool, sought: readonly Sought[]): Promise<(string | null)[]> {
   const { rows } = await pool.query<{ attempt: string | null }>(
     `select (select c.name || '/' || r.id

@@ -68,7 +68,7 @@ function composition({ arm, counts, categories, iterations }: ArmPool): Chart {
   });
 }
 
-/** The tasks of an arm's cells together, by iteration and category. Categories and iterations are those of all arms. */
+/** The tasks of an arm's cells together, by iteration and category. It has the categories and iterations of all arms. */
 type ArmPool = {
   arm: string;
   counts: readonly Omit<PoolCount, 'feature'>[];

@@ -9,7 +9,7 @@ export type Unusable = { ids: string[]; batches: { jobKey: string; step: number 
  * beyond the vocabulary. Attempts of a committed phase, or in the batch of a training job, stay, unless the trainer has
  * refused that batch as bad input.
  *
- * @param vocabularyOf returns the number of token ids of a policy; undefined: not known
+ * @param vocabularyOf returns the number of token ids of a policy, if it is known
  */
 export async function findUnusable(
   pool: Pool,

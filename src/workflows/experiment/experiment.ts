@@ -36,7 +36,7 @@ const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
 const cellsPerRun = 50;
 
 /**
- * Plays the cells of an experiment, all arms of the first seeds before those of later ones. A cell is a campaign, which a
+ * Plays the cells of an experiment, all arms of the first seeds before any arm of later ones. A cell is a campaign, which a
  * stopped, cancelled or terminated experiment leaves running. Every step finds the rows of an earlier one.
  */
 export async function experiment(state: ExperimentState): Promise<ExperimentState> {

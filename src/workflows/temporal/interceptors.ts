@@ -48,10 +48,10 @@ const heartbeatTimeouts = {
   fast: { store: '1s', other: '2s' },
 } as const;
 
-/** Delay of the retry after a worker crash; undefined: the initial interval of the activity's profile. */
+/** Delay of the retry after a worker crash, by default the initial interval of the activity's profile. */
 const delayAfterCrash = { default: undefined, fast: '200ms' } as const;
 
-/** Time after which the workflow task of a crashed worker is given to another; absent: the server's 10 seconds. */
+/** Time after which the workflow task of a crashed worker is given to another, by default the server's 10 seconds. */
 const workflowTaskTimeouts: Record<RecoveryProfile, { workflowTaskTimeout?: '2s' }> = {
   default: {},
   fast: { workflowTaskTimeout: '2s' },

@@ -13,7 +13,7 @@ import type { Operator } from '../../domain/operator-command';
 import { trainingProgressSignalName, type JobProgress } from '../../domain/training/job-progress';
 
 export const statusQuery = defineQuery<CampaignState>('status');
-/** The update of each operator command of a campaign. That of `abort` returns at once; the cancellation takes seconds. */
+/** The update of each operator command of a campaign. `abort` returns at once; the cancellation takes seconds. */
 export const campaignUpdates: Record<CampaignCommandName, UpdateDefinition<CampaignState, [Operator]>> = updatesOf(
   campaignCommands,
 );

@@ -1,6 +1,6 @@
 """Arms over several environments: the shapes of input and output are declared in src/statistics/combine.ts.
 
-The measures are those of Agarwal et al. (2021, arXiv:2108.13264, section 4). A run is a seed in an
+The measures come from Agarwal et al. (2021, arXiv:2108.13264, section 4). A run is a seed in an
 environment, and every environment has as many seeds, so that it counts as much as any other.
 """
 

@@ -15,7 +15,7 @@ LEVEL = 0.05
 
 
 def arm_rows(experiment: Experiment) -> list[Json]:
-    """An area is taken over the effort that all arms share; in a contrast, over that of its two arms."""
+    """An area is taken over the effort that all arms share, or the two arms of a contrast."""
     keys = [(arm, seed) for arm in experiment.arms for seed in experiment.seeds]
     values = values_of(experiment, keys)
     return [

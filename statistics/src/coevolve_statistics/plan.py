@@ -14,7 +14,7 @@ def plan_power(value: object) -> Json:
 
 
 def _difference_sds(noise: Json) -> list[float]:
-    """Deviations of a seed's difference: from those of runs, or a measured one and its 95 % interval."""
+    """Deviations of a seed's difference: from deviations of runs, or a measured one and its 95 % interval."""
     if noise["kind"] == "measured":
         return [noise["sd"], *sd_interval(noise["sd"], noise["seeds"])]
     return [difference_sd(run_sd, noise["discordance"], noise["tasks"]) for run_sd in noise["runSds"]]

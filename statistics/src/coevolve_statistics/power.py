@@ -11,7 +11,7 @@ from .sums import mean
 
 #: Chance to detect a difference, in every "detectable" and "needed".
 TARGET = 0.8
-#: More seeds than this are reported as none: no experiment is that large.
+#: A larger number of seeds is reported as `None`, since no experiment is that large.
 MOST_SEEDS = 10_000
 DRAWS = 20_000
 

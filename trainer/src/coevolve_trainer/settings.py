@@ -54,7 +54,7 @@ class ComputeSettings:
     adapter: str = setting("none", choices=("none", "lora"))
     """Train all weights, or a low-rank adapter over frozen weights. A base that is an adapter remains one."""
     lora_rank: int = setting(16, 1, 1024)
-    """Used with `adapter: lora`, as the next three; must equal those of a base that is an adapter."""
+    """Used with `adapter: lora`, as the next three. A base that is an adapter must have equal ones."""
     lora_alpha: float = setting(32.0, 1e-3, 1e6)
     """The adapter's product is scaled by alpha / rank."""
     lora_dropout: float = setting(0.0, 0.0, 0.9)
@@ -64,7 +64,7 @@ class ComputeSettings:
     """Type of matrix products and activations; `auto`: bfloat16 on CUDA, float32 on a CPU. Trained weights
     are float32 in every case."""
     kernels: str = setting("auto", choices=("auto", "cpu", "transformers"))
-    """Passes through the model: this package's for CPUs, or those of transformers' own modules. `auto`: cpu
+    """Passes through the model: this package's for CPUs, or transformers' modules. `auto`: cpu
     on a CPU for the families of block_attention.py, transformers otherwise."""
     compile: str = setting("off", choices=("off", "on"))
     """Compiles every decoder layer with torch.compile; needs `kernels: transformers`."""
@@ -166,7 +166,7 @@ class TargetSettings(DpoSettings):
 
 @dataclass(frozen=True)
 class RlSettings(ComputeSettings):
-    """Settings common to grpo and ppo: one policy per batch of rollouts. "Table 9" is that of CoEvolve."""
+    """Settings common to grpo and ppo: one policy per batch of rollouts. "Table 9" is in CoEvolve."""
 
     epochs: int = setting(1, 1, 100)
     """Passes over each batch of rollouts. With one update every ratio is 1, and nothing is clipped."""

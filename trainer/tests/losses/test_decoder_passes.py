@@ -1,4 +1,4 @@
-"""The passes of transformers' modules, which a GPU uses, equal those of the kernels for CPUs."""
+"""The passes of transformers' modules, which a GPU uses, equal the kernels for CPUs."""
 
 from functools import partial
 from typing import Any

@@ -1,6 +1,6 @@
 """The losses of a softmax table over a small action tree, compared with the equations in plain Python.
 
-Eq. 5, 7 and 9 are those of "Co-Evolving Agents" (arXiv:2511.22254), Eq. 1 that of "CoEvolve" (2604.15840).
+Eq. 5, 7 and 9 are in "Co-Evolving Agents" (arXiv:2511.22254), Eq. 1 is in "CoEvolve" (2604.15840).
 """
 
 import math

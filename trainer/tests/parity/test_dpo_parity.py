@@ -1,4 +1,4 @@
-"""DPO over action tokens: losses, gradients and weights equal those of TRL's DPOTrainer to 1e-5."""
+"""DPO over action tokens: losses, gradients and weights equal TRL's DPOTrainer to 1e-5."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""LoRA: losses, gradients and weights of an adapter equal those of TRL with peft to 1e-5."""
+"""LoRA: losses, gradients and weights of an adapter equal TRL with peft to 1e-5."""
 
 from pathlib import Path
 

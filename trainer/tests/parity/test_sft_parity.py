@@ -1,4 +1,4 @@
-"""SFT: losses, gradients and weights equal those of TRL's SFTTrainer to 1e-5."""
+"""SFT: losses, gradients and weights equal TRL's SFTTrainer to 1e-5."""
 
 from pathlib import Path
 

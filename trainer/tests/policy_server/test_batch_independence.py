@@ -85,7 +85,7 @@ def test_mix_slot_and_prefix_cache_do_not_change_a_completion(policy: Policy) ->
 def test_a_machine_without_equal_rows_computes_each_slot_alone(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kernels whose rows differ by their index, as stand-in for those of another processor."""
+    """Kernels whose rows differ by their index, as stand-in for kernels of another processor."""
     monkeypatch.setattr(batch_sizes, "_found", {})
     logits = Decoder.logits
 

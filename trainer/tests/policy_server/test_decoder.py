@@ -1,4 +1,4 @@
-"""The decoder's logits are those of transformers, and bit-identical in any slot with any other requests."""
+"""The decoder's logits equal transformers', and are bit-identical in any slot with any other requests."""
 
 from collections.abc import Callable
 from functools import cache

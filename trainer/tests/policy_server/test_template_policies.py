@@ -1,6 +1,7 @@
 """Policies with their own template, of no verified family, are imported, trained, served and trained again.
 
-The conversations are those of the service: a system message, a task, and tool results after the actions.
+The conversations have the form that the service sends: a system message, a task, and tool results after the
+actions.
 """
 
 from collections.abc import Callable, Iterator, Sequence

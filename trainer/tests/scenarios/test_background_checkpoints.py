@@ -55,7 +55,7 @@ def job(tmp_path: Path, datasets: Path, trained: Path) -> JobFolder:
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory, datasets: Path, trained: Path) -> JobFolder:
-    """The job whose updates wait for its checkpoints, as those of a job with a small policy do."""
+    """The job whose updates wait for its checkpoints, as in a job with a small policy."""
     job = create_job(tmp_path_factory.mktemp("uninterrupted") / "job", datasets, trained)
     assert job.run() == 0
     return job

@@ -44,7 +44,7 @@ class Setup:
         return [path for path in paths if path != "/v1/completions"]
 
     def policy(self, family: str, seed: int = 0) -> str:
-        """Creates a policy; those of other seeds have the same architecture and another hash."""
+        """Creates a policy. Policies of other seeds have the same architecture and another hash."""
         folder, _ = random_policy(self.store, family)
         return with_tokenizer(folder, {"method": "import", "seed": str(seed)})
 

@@ -1,4 +1,4 @@
-"""The losses and gradients of micro-batches add up to those of the batch, for every split."""
+"""The losses and gradients of micro-batches add up to the whole batch, for every split."""
 
 import math
 from pathlib import Path

@@ -49,7 +49,7 @@ def test_a_long_job_demands_what_its_checkpoints_and_its_policy_take(
 def test_a_job_that_ends_before_its_first_checkpoint_demands_room_for_one(
     tmp_path: Path, datasets: Path, base: Path
 ) -> None:
-    """The checkpoint is that of a stop; four more of them, as of a long job, are not needed."""
+    """The checkpoint is written at a stop; four more of them, as of a long job, are not needed."""
     dataset = datasets / "experts.jsonl"
     job = JobFolder(tmp_path / "job", method="sft", base=base, dataset=dataset, settings=LORA | {"epochs": 1})
     assert job.run() == 0, job.failure

@@ -1,7 +1,7 @@
 """Chat formats by name: templates of this package, for families whose own templates change a conversation.
 
 Qwen3's own template removes the thinking of earlier turns, and adds an empty one to a last message without
-any. Llama's trim an assistant's message, and that of 3.2 inserts the current date. With them a prompt would
+any. Llama's trim an assistant's message, and Llama 3.2's inserts the current date. With them a prompt would
 not extend the previous prompt, and the training tokens would differ from the sampled ones. Ours keep an
 assistant's message as it was sampled, and date every conversation 26 Jul 2024, as Llama 3.1's do. Tests
 compare all other tokens with the vendors' templates.

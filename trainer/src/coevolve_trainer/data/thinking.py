@@ -59,7 +59,7 @@ def action_mask(turn: RecordedTurn, decode: Decode) -> list[int]:
 def mask_thinking(segment: Segment, decode: Decode, actions: Sequence[str | None]) -> Segment:
     """Returns the row of a conversation with mask 0 on the thinking of every answer; its tokens stay.
 
-    `actions` are those of its answers. Answers that follow each other without a header are one run of tokens,
+    `actions` belong to its answers. Answers that follow each other without a header are one run of tokens,
     whose action is then found as in an old row.
     """
     runs = [list(run) for _, run in groupby(range(len(segment.input_ids)), segment.action_mask.__getitem__)]

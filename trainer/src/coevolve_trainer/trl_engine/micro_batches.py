@@ -28,7 +28,7 @@ class Plan:
     updates: list[list[int]]
     """The examples of each update, in the order of the builtin engine."""
     micro_batches: list[list[tuple[int, ...]]]
-    """Those of each update, for all processes."""
+    """The micro-batches of each update, for all processes."""
     per_epoch: int
     passes: int
     """Forward passes per process and update."""
