@@ -150,8 +150,8 @@ export const parkedReasons = {
     next: '`coevolve model import` of the same source, then resume',
   },
   NoCluster: {
-    cause: 'a worker has no cluster for the backend `kubernetes`',
-    next: 'set `COEVOLVE_KUBERNETES_CONFIG`, then `coevolve up`',
+    cause: "a worker has no cluster for the campaign's training backend",
+    next: 'set the variable that the reason names, then `coevolve up`',
   },
   UnknownBackend: {
     cause: 'a training job began on a backend that this release does not have',
