@@ -14,7 +14,7 @@ const bundles = {
 for (const [name, converters] of Object.entries(bundles)) {
   const { code } = await bundleWorkflowCode({
     workflowsPath: fileOf('workflows/index.js'),
-    workflowInterceptorModules: [fileOf('workflows/base/interceptors.js')],
+    workflowInterceptorModules: [fileOf('workflows/temporal/interceptors.js')],
     logger: new DefaultLogger('WARN'),
     ...converters,
   });
