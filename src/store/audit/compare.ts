@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { trainedTasks } from '../training/trained-tasks';
-import { raw, sql } from '../database/sql';
+import { sql } from '../database/sql';
 
 /** Work of one iteration: candidates, attempts, updates and model calls. */
 export type IterationEffort = {
@@ -49,7 +49,7 @@ export type ActiveRewards = { policyId: string | null; rewards: TaskReward[] };
 /** Returns the scores of a campaign's active target policy on an evaluation set, by content of the tasks. */
 export async function listActiveRewards(pool: Pool, campaignId: number, evaluationSet: string): Promise<ActiveRewards> {
   const { rows } = await pool.query<ActiveRewards>(sql`
-    with trained as (${raw(trainedTasks)})
+    with trained as (${trainedTasks(campaignId)})
     select h.policy_id as "policyId",
       coalesce((select jsonb_agg(jsonb_build_object('contentKey', r.content_key, 'reward', r.reward, 'trained',
       r.trained) order by r.content_key collate "C")

@@ -1,20 +1,41 @@
 /** A statement with its values in the order of their placeholders, as `pg` takes it. */
-export type Statement = { text: string; values: unknown[] };
+export class Statement {
+  constructor(
+    readonly text: string,
+    readonly values: unknown[],
+  ) {}
+}
 
 /** A part of a statement that is SQL, not a value. It never contains input of a user. */
 class Fragment {
   constructor(readonly text: string) {}
 }
 
-/** Inserts trusted SQL, for example a list of columns, into a statement. */
-export const raw = (text: string | number): Fragment => new Fragment(String(text));
+/**
+ * Inserts trusted SQL, for example a list of columns, into a statement.
+ *
+ * @throws TypeError the text has placeholders, which would refer to values of the whole statement
+ */
+export function raw(text: string | number): Fragment {
+  if (/\$\d/.test(String(text))) throw new TypeError(`found placeholders, expected a nested statement: ${text}`);
+  return new Fragment(String(text));
+}
 
-/** Builds a statement in which every value stands where it is used and is bound as a parameter. */
-export function sql(texts: TemplateStringsArray, ...parts: unknown[]): Statement {
+/**
+ * Builds a statement in which every value stands where it is used and is bound as a parameter. A statement among the
+ * parts becomes a part of the text, with its values.
+ */
+export function sql(texts: TemplateStringsArray, ...parts: readonly unknown[]): Statement {
   const values: unknown[] = [];
-  const text = texts.reduce((before, after, i) => {
-    const part = parts[i - 1];
-    return before + (part instanceof Fragment ? part.text : `$${values.push(part)}`) + after;
-  });
-  return { text, values };
+  const textOf = (part: unknown): string => {
+    if (part instanceof Fragment) return part.text;
+    if (!(part instanceof Statement)) return `$${values.push(part)}`;
+    const before = values.length;
+    values.push(...part.values);
+    return part.text.replaceAll(/\$(\d+)/g, (_, number: string) => `$${before + Number(number)}`);
+  };
+  return new Statement(
+    texts.reduce((before, after, i) => before + textOf(parts[i - 1]) + after),
+    values,
+  );
 }

@@ -35,7 +35,7 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
       select policy_id, evaluation_set, min(iteration) as iteration from evaluations
         where campaign_id = ${campaignId}::int
        group by policy_id, evaluation_set),
-    trained as (${raw(trainedTasks)}),
+    trained as (${trainedTasks(campaignId)}),
     rewards as (
       select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward,
              (e.policy_id, k.environment, k.content_key) in (select * from trained) as trained
