@@ -66,8 +66,8 @@ export const policyStore = (pool: Pool) => ({
   },
 
   /**
-   * Makes `next` the active policy of a role if `expected` still is; null stands for no active policy. Setting the policy that is already
-   * active succeeds, so a retry after a lost response is safe.
+   * Makes `next` the active policy of a role if `expected` still is; null stands for no active policy. Setting the
+   * policy that is already active succeeds, so a retry after a lost response is safe.
    *
    * @throws DomainError `ActivePolicyChanged` when another policy has become active, `StaleEpoch` when a later run owns the
    *   iteration
