@@ -18,7 +18,8 @@ export async function findMissingLogs(
   const { rows } = await pool.query<{ jobKey: string; backend: string }>(
     `select job_key as "jobKey", backend from training_runs r
      where campaign_id = $1::integer and iteration > $2::integer and method <> 'import' and found_from is null
-       and (status <> 'submitted' or exists (select from training_progress p where p.job_key = r.job_key))
+       and (status = 'succeeded' or failure ->> 'type' <> 'ended'
+         or exists (select from training_progress p where p.job_key = r.job_key))
      order by iteration desc, job_key`,
     [id, forkIteration ?? -1],
   );

@@ -128,6 +128,10 @@ test('logs that are elsewhere are named with the next command: of other workers,
     await database.pool.query(`update training_runs set status = 'submitted' where iteration = 1`);
     await database.pool.query(`delete from training_progress`); // the job has done nothing
     expect(await missing(null)).toMatchObject([{ what: expect.stringMatching(/^1 of 1 training jobs/) }]);
+    await database.pool.query(
+      `update training_runs set status = 'failed', failure = '{"type": "ended"}' where iteration = 1`,
+    );
+    expect(await missing(null)).toMatchObject([{ what: expect.stringMatching(/^1 of 1 training jobs/) }]); // an abort ended it
     expect(await missing(1)).toEqual([]); // a fork has no folders of the jobs that it copied
     await database.pool.query(`update training_runs set backend = 'kubernetes' where campaign_id = $1::integer`, [id]);
     const inPods = {
