@@ -105,7 +105,7 @@ test('budget prints the committed amounts with their limits, the spending by pur
       'tokens  215 of 20,000',
       'usd     $0.0210 of no limit',
       '',
-      'iteration  purpose    provider  model          calls  tokens  usd      time',
+      'iteration  purpose    provider  model          calls  tokens      usd   time',
       '        1  reflector  scripted  scripted-chat      1      15  $0.0010  0.5 s',
       'possibly charged without an answer (upper bound; --json lists the requests): 1 call, 100 tokens, $0.0100',
       '',
