@@ -2,7 +2,7 @@ import { DomainError } from '../domain/errors';
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
 import { compareRewards, type PairedComparison, type RewardsByTask } from '../domain/evaluation/compare-rewards';
 import { groupBy } from '../domain/group-by';
-import { differencesOf } from '../specification/differences';
+import { differencesOf } from '../input/differences';
 import { listActiveRewards, listEffort, type ActiveRewards, type IterationEffort } from '../store/audit/compare';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { listMatches, type Match } from '../store/tasks/matches';

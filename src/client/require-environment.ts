@@ -3,7 +3,7 @@ import { didYouMean } from '../input/did-you-mean';
 import type { Environments } from '../envs/environments';
 import type { Capabilities } from '../envs/server/environment-data';
 import type { CampaignSpec } from '../specification/campaign-spec';
-import { synthesizes } from '../specification/iteration-plan';
+import { synthesizes } from '../domain/campaign/recipe';
 
 /**
  * Checks that the environment exists, is available on its server, and has the capabilities that the recipe needs.

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { defaultPromotionSettings } from '../domain/evaluation/promotion';
-import { recipeNames, recipes } from '../domain/campaign/recipe';
+import {
+  growsPool,
+  isReinforcement,
+  playsAttempts,
+  recipeNames,
+  recipes,
+  synthesizes,
+} from '../domain/campaign/recipe';
 import { backendNames } from '../training/backends';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { actionForms } from '../domain/rollout/action-form';
@@ -16,7 +23,17 @@ import {
   synthesisSettingsSchema,
 } from './synthesis-settings';
 import { trainingSettingsSchema } from './training-settings';
+import { hasPhase, keyRules, type Deciders, type KeyRule } from './key-rules';
 import { choice, count, flag, integer, number, unit } from './key-types';
+
+const withoutAttempts = ({ recipe }: Deciders): boolean => !playsAttempts(recipes[recipe]);
+
+const stepsRule = (key: keyof Deciders['rollouts']): KeyRule => ({
+  expects: ({ recipe, rollouts }) =>
+    isReinforcement(recipes[recipe])
+      ? rollouts[key] === null && `a number: ${recipe} trains in RL steps`
+      : rollouts[key] !== null && `nothing: ${recipe} has no RL steps`,
+});
 
 /**
  * A campaign. Unknown keys are errors. `name`, `seed`, `environment.name` and `recipe` are required; all other keys have
@@ -36,7 +53,11 @@ export const campaignSpecSchema = z
       .default(0)
       .describe(
         'Number of a repetition with the same tasks and start, and other seeds after the start. 0: the original.',
-      ),
+      )
+      .register(keyRules, {
+        unreadIf: ({ replica }) => replica === 0,
+        idleIf: ({ iterations }) => iterations === 0 && 'nothing is sampled after the start',
+      }),
     weight: z
       .number()
       .positive()
@@ -79,11 +100,21 @@ export const campaignSpecSchema = z
     ),
     iterations: integer(0, 1000)
       .optional()
-      .describe('Iterations after the supervised start; the default depends on the recipe.'),
+      .describe('Iterations after the supervised start; the default depends on the recipe.')
+      .register(keyRules, {
+        expects: ({ policy, iterations }) =>
+          policy.source === 'stored' && iterations > 0 && '0: a stored policy is only evaluated',
+      }),
     rollouts: z
       .strictObject({
-        attempts: integer(1, 64).default(4).describe('Attempts per task and agent in an iteration or an RL step (K).'),
-        temperature: number(0, 5).default(0.9).describe('Sampling temperature of training attempts.'),
+        attempts: integer(1, 64)
+          .default(4)
+          .describe('Attempts per task and agent in an iteration or an RL step (K).')
+          .register(keyRules, { unreadIf: withoutAttempts }),
+        temperature: number(0, 5)
+          .default(0.9)
+          .describe('Sampling temperature of training attempts.')
+          .register(keyRules, { unreadIf: withoutAttempts }),
         maxTokens: integer(1, 4096).default(64).describe('Maximum tokens per action, also in evaluations.'),
         maxMinutes: number(0.01, 100)
           .default(15)
@@ -94,31 +125,59 @@ export const campaignSpecSchema = z
         tasksPerIteration: count
           .nullable()
           .default(null)
-          .describe('Maximum tasks per iteration, drawn from the pool; null plays the whole pool.'),
+          .describe('Maximum tasks per iteration, drawn from the pool; null plays the whole pool.')
+          .register(keyRules, {
+            unreadIf: withoutAttempts,
+            idleIf: ({ recipe }) =>
+              isReinforcement(recipes[recipe]) && `${recipe} draws rollouts.tasksPerStep tasks in each step`,
+          }),
         tasksPerStep: integer(1, 4096)
           .nullable()
           .default(null)
-          .describe('Tasks per RL step, each played K times; null for recipes without RL.'),
+          .describe('Tasks per RL step, each played K times; null for recipes without RL.')
+          .register(keyRules, stepsRule('tasksPerStep')),
         stepsPerIteration: integer(1, 1000)
           .nullable()
           .default(null)
-          .describe('RL steps between two rounds of synthesis (F); null for recipes without RL.'),
+          .describe('RL steps between two rounds of synthesis (F); null for recipes without RL.')
+          .register(keyRules, stepsRule('stepsPerIteration')),
       })
       .prefault({})
       .describe('Attempts of the agents: number, temperature, tokens per action.'),
-    signals: signalSettingsSchema.prefault({}).describe('Feedback signals that flag tasks.'),
+    signals: signalSettingsSchema
+      .prefault({})
+      .describe('Feedback signals that flag tasks.')
+      .register(keyRules, { unreadIf: (spec) => !hasPhase(spec, 'detect') }),
     llm: modelSettingsSchema
       .nullable()
       .default(null)
-      .describe("Language models; null: the environment's own generator synthesizes tasks, and there is no judge."),
+      .describe("Language models; null: the environment's own generator synthesizes tasks, and there is no judge.")
+      .register(keyRules, { idleIf: (spec) => !synthesizes(spec) && `${spec.recipe} synthesizes no tasks` }),
     budget: budgetSettingsSchema
       .prefault({})
       .describe('Limits on the spending; at a limit the campaign parks until `coevolve budget raise`.'),
-    synthesis: synthesisSettingsSchema.prefault({}).describe('New tasks from the flagged ones.'),
-    admission: admissionSettingsSchema.prefault({}).describe('Checks of new tasks: duplicates, leaks, diversity.'),
-    judge: judgeSettingsSchema.prefault({}).describe('Calibration of the judge.'),
-    pool: poolSettingsSchema.prefault({}).describe('How tasks are drawn and retired.'),
-    pairs: pairSettingsSchema.prefault({}).describe('Preference pairs.'),
+    synthesis: synthesisSettingsSchema
+      .prefault({})
+      .describe('New tasks from the flagged ones.')
+      .register(keyRules, {
+        unreadIf: ({ recipe, synthesis }) => !growsPool(recipes[recipe]) && synthesis.initialTasks === null,
+      }),
+    admission: admissionSettingsSchema
+      .prefault({})
+      .describe('Checks of new tasks: duplicates, leaks, diversity.')
+      .register(keyRules, { unreadIf: (spec) => !synthesizes(spec) }),
+    judge: judgeSettingsSchema
+      .prefault({})
+      .describe('Calibration of the judge.')
+      .register(keyRules, { unreadIf: ({ llm }) => llm === null }),
+    pool: poolSettingsSchema
+      .prefault({})
+      .describe('How tasks are drawn and retired.')
+      .register(keyRules, { unreadIf: ({ iterations }) => iterations === 0 }),
+    pairs: pairSettingsSchema
+      .prefault({})
+      .describe('Preference pairs.')
+      .register(keyRules, { unreadIf: (spec) => !hasPhase(spec, 'pair') }),
     policy: policySettingsSchema
       .prefault({})
       .describe('The model to train: from scratch, or one of `coevolve model list`.'),
@@ -126,7 +185,12 @@ export const campaignSpecSchema = z
       .default('sft')
       .describe(
         'First policies of the agents: fine-tuned on reference trajectories (sft), or the unchanged model (base).',
-      ),
+      )
+      .register(keyRules, {
+        expects: ({ start, policy: { source } }) =>
+          (source === 'scratch' && start === 'base' && 'sft: a policy from scratch is untrained') ||
+          (source === 'stored' && start === 'sft' && 'base: a stored policy is only evaluated'),
+      }),
     compute: computeSettingsSchema
       .prefault({})
       .describe(`Where training runs: ${backendNames.join(' or ')}, cpu or cuda.`),
@@ -149,7 +213,8 @@ export const campaignSpecSchema = z
         approval: flag.default(false).describe('Whether an operator approves promotions, by `coevolve approve`.'),
       })
       .prefault({})
-      .describe('When a trained policy becomes the active one.'),
+      .describe('When a trained policy becomes the active one.')
+      .register(keyRules, { unreadIf: ({ iterations }) => iterations === 0 }),
   })
   .refine(({ recipe, iterations = 0 }) => iterations === 0 || recipes[recipe].phases.length > 0, {
     path: ['iterations'],

@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/errors';
 import { recipeNames, recipes, type RecipeName } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
-import { differencesOf } from './differences';
+import { differencesOf } from '../input/differences';
 import { readChange } from './read-change';
 import { resolveSpec } from './read-spec';
 

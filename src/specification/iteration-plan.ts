@@ -69,10 +69,6 @@ export function plannedSize(spec: CampaignSpec, iteration: number): ExplorationS
 export const timesOf = ({ iterations, synthesis: { when, match } }: CampaignSpec): number =>
   when === 'first' && match !== null ? iterations : 1;
 
-/** True if the campaign synthesizes tasks in any iteration. */
-export const synthesizes = ({ recipe, synthesis }: Pick<CampaignSpec, 'recipe' | 'synthesis'>): boolean =>
-  synthesis.initialTasks !== null || (growsPool(recipes[recipe]) && synthesis.aims !== 'none');
-
 function startPhases({ synthesis }: CampaignSpec): readonly Phase[] {
   return synthesis.initialTasks === null
     ? ['plan', 'rollout', 'train', 'evaluate', 'report']

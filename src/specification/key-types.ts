@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keyRules, type KeyRule } from './key-rules';
 import contract from './trainer-contract.json';
 
 type Declared = typeof contract.settings;
@@ -26,11 +27,13 @@ export type TrainerKeys<Method extends keyof Declared, Described> = {
 export const trainerKeys = <Method extends keyof Declared, Described extends Texts<Method>>(
   method: Method,
   descriptions: Described & Record<Exclude<keyof Described, keyof Declared[Method]>, never>,
+  rules: { [Name in keyof Described]?: KeyRule } = {},
 ) =>
   Object.fromEntries(
     Object.entries(descriptions).map(([name, text]) => {
       const setting = (contract.settings[method] as Record<string, DeclaredSetting>)[name]!;
-      return [name, schemaOf(setting).default(setting.default).describe(text)];
+      const schema = schemaOf(setting).default(setting.default).describe(text);
+      return [name, schema.register(keyRules, (rules as Record<string, KeyRule>)[name] ?? {})];
     }),
   ) as TrainerKeys<Method, Described>;
 

@@ -10,10 +10,15 @@ import {
   pairKinds,
   type PairKind,
 } from '../domain/pairs/pair-settings';
+import { keyRules, type Deciders } from './key-rules';
 import { choice, flag, unit } from './key-types';
 
 const quota = z.number().int().min(1).nullable();
 const weight = z.number().min(0);
+
+const whyUnweighted = ({ recipe }: Deciders): string | false =>
+  recipes[recipe].training.some(({ role, method }) => role === 'target' && method === 'dpo') &&
+  `${recipe} trains only by DPO`;
 
 /** A range with an absent end is open there: every rejected reward is at least 0 and below 1. */
 const rewardRange = z
@@ -31,8 +36,10 @@ const kind = z
     reward: rewardRange,
     maxPairs: quota.describe('Maximum pairs of one training set; the excess is dropped at random with the seed.'),
     maxPairsPerTask: quota.describe('Maximum pairs of one task.'),
-    lambdaDpo: weight.describe("Weight of the pair's DPO term."),
-    lambdaSft: weight.describe("Weight of the chosen trajectory's likelihood."),
+    lambdaDpo: weight.describe("Weight of the pair's DPO term.").register(keyRules, { idleIf: whyUnweighted }),
+    lambdaSft: weight
+      .describe("Weight of the chosen trajectory's likelihood.")
+      .register(keyRules, { idleIf: whyUnweighted }),
   })
   .partial();
 

@@ -5,9 +5,9 @@ import { DomainError } from '../domain/errors';
 import { recipes } from '../domain/campaign/recipe';
 import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue, shown } from '../input/describe-issue';
-import { differencesOf } from './differences';
+import { differencesOf } from '../input/differences';
 import { secretOptions } from './secret-options';
-import { unusedKeys } from './unused-keys';
+import { checkRules } from './check-rules';
 import { fieldOf, parseYaml, strangeValues } from '../input/parse-yaml';
 import { mergeLayers, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
 import { withModelDefaults } from './learning-rates';
@@ -69,7 +69,7 @@ const withDefaults = (input: unknown): unknown => withModelDefaults(withRecipeDe
 export function resolve(input: unknown): CampaignSpec | Problems {
   const parsed = campaignSpecSchema.safeParse(withDefaults(input), { reportInput: true });
   const idle = parsed.success
-    ? [...secretsIn(parsed.data), ...unusedKeys(parsed.data)]
+    ? [...secretsIn(parsed.data), ...checkRules(withIterations(parsed.data))]
     : unusedIntactKeys(input, parsed.error.issues);
   const wrong = parsed.success
     ? []
@@ -108,7 +108,7 @@ function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): 
   const intact = Object.fromEntries(Object.entries(input).filter(([key]) => !broken.has(key)));
   const required = { name: 'unknown', seed: 0, environment: { name: 'unknown' } };
   const parsed = campaignSpecSchema.safeParse(withDefaults({ ...required, ...intact }));
-  return parsed.success ? unusedKeys(parsed.data, broken) : [];
+  return parsed.success ? checkRules(withIterations(parsed.data), broken) : [];
 }
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { patternExtractors } from '../domain/signals/action-pattern';
 import { defaultFeedbackSettings } from '../domain/signals/detect-signals';
+import { keyRules } from './key-rules';
 import { choice, count, flag, unit } from './key-types';
 
 const { forgetting, boundary, rare } = defaultFeedbackSettings;
@@ -27,10 +28,16 @@ export const signalSettingsSchema = z.strictObject({
         .positive()
         .max(1)
         .default(forgetting.maxP)
-        .describe('For drop: largest probability of such a drop if nothing had changed.'),
+        .describe('For drop: largest probability of such a drop if nothing had changed.')
+        .register(keyRules, {
+          idleIf: ({ signals }) => signals.forgetting.score !== 'drop' && 'only score drop tests',
+        }),
       history: choice(['before-current-iteration', 'running'])
         .default(forgetting.history)
-        .describe('Whether earlier attempts of the same iteration belong to the history (running).'),
+        .describe('Whether earlier attempts of the same iteration belong to the history (running).')
+        .register(keyRules, {
+          idleIf: ({ signals }) => signals.forgetting.score === 'drop' && 'score drop compares iterations',
+        }),
       scope: choice(['task', 'task-type']).default(forgetting.scope).describe('History of the task, or of its type.'),
       threshold: unit.default(forgetting.threshold).describe('Reward from which an attempt is a success here.'),
     })

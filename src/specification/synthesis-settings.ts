@@ -1,8 +1,15 @@
 import { z } from 'zod';
-import { aimChoices } from '../domain/campaign/recipe';
+import { aimChoices, growsPool, recipes } from '../domain/campaign/recipe';
+import { keyRules, type Deciders } from './key-rules';
 import { choice, count, flag, integer, number, unit } from './key-types';
 
-export const defaultRefills = 3;
+const whyPoolIsFixed = ({ recipe, synthesis }: Deciders): string | false =>
+  growsPool(recipes[recipe])
+    ? synthesis.aims === 'none' && 'with aims none the pool does not grow'
+    : `the pool of ${recipe} does not grow`;
+
+const whyModelsAreFree = ({ llm }: Deciders): string | false =>
+  llm === null && 'without an llm section no model costs money';
 
 /** Re-exploration, abstraction and validation (arXiv:2604.15840, sections 3.2 and 3.3). */
 export const synthesisSettingsSchema = z.strictObject({
@@ -14,10 +21,14 @@ export const synthesisSettingsSchema = z.strictObject({
     .default('signals')
     .describe(
       'What candidates are aimed at: flagged tasks (signals), as many tasks that no signal flags (shuffled), any task (random), or none.',
-    ),
+    )
+    .register(keyRules, {
+      idleIf: ({ recipe }) => !growsPool(recipes[recipe]) && `the pool of ${recipe} does not grow`,
+    }),
   when: choice(['every', 'first'])
     .default('every')
-    .describe('Iterations in which the pool grows: every one, or only the first after the start.'),
+    .describe('Iterations in which the pool grows: every one, or only the first after the start.')
+    .register(keyRules, { idleIf: whyPoolIsFixed }),
   candidatesPerSignal: integer(0, 10_000)
     .default(100)
     .describe('Maximum candidates per signal and iteration; without signals, as many as the signals would get.'),
@@ -30,10 +41,17 @@ export const synthesisSettingsSchema = z.strictObject({
     .min(1)
     .nullable()
     .default(null)
-    .describe('Name of a campaign whose number of admitted tasks per iteration this one copies.'),
+    .describe('Name of a campaign whose number of admitted tasks per iteration this one copies.')
+    .register(keyRules, {
+      expects: ({ name, synthesis }) => synthesis.match === name && 'the name of another campaign',
+      idleIf: whyPoolIsFixed,
+    }),
   refills: integer(0, 20)
-    .default(defaultRefills)
-    .describe('Further syntheses per iteration until as many tasks are admitted as `match` requires.'),
+    .default(3)
+    .describe('Further syntheses per iteration until as many tasks are admitted as `match` requires.')
+    .register(keyRules, {
+      idleIf: ({ synthesis }) => synthesis.match === null && 'without match no iteration is refilled',
+    }),
   quotaPerSignal: count
     .nullable()
     .default(null)
@@ -60,15 +78,30 @@ export const synthesisSettingsSchema = z.strictObject({
     .default('by-author')
     .describe(
       'Votes that accept a candidate: a replay with reward 1 (strict), also the judge (agreed) or the solver (solvable); a replay with a reward above 0 (paper); by the author of its query (by-author).',
-    ),
+    )
+    .register(keyRules, {
+      expects: ({ synthesis: { rule }, llm }) =>
+        (rule === 'agreed' || rule === 'solvable') &&
+        !llm &&
+        'by-author, paper or strict: without an llm section there is no model',
+    }),
   solverAttempts: integer(0, 16)
     .default(0)
-    .describe('Attempts of `llm.models.solver` at each candidate of a model, whose query alone it sees; 0 plays none.'),
+    .describe('Attempts of `llm.models.solver` at each candidate of a model, whose query alone it sees; 0 plays none.')
+    .register(keyRules, {
+      expects: ({ synthesis: { rule, solverAttempts } }) =>
+        rule === 'solvable' && solverAttempts === 0 && 'at least 1: rule solvable accepts what an attempt solves',
+      idleIf: ({ synthesis: { rule, validation }, llm }) =>
+        (!llm && 'without an llm section there is no solver') ||
+        (validation === 'off' && 'synthesis.validation is off') ||
+        (rule !== 'solvable' && rule !== 'by-author' && `rule ${rule} does not read them`),
+    }),
   grader: choice(['environment', 'judge'])
     .default('environment')
     .describe(
       "Source of rewards for synthesized tasks: the environment's checker if the task has one, or always the judge.",
-    ),
+    )
+    .register(keyRules, { idleIf: ({ llm }) => !llm && 'without an llm section there is no judge' }),
   approval: flag
     .default(false)
     .describe('Whether an operator approves tasks before they are admitted, by `coevolve approve`.'),
@@ -128,7 +161,10 @@ export const poolSettingsSchema = z.strictObject({
     .default(null)
     .describe(
       'Mean rewards outside of which a task has weight 0; null: that of the strategy (RODS 0.20 to 0.85, Agent0 0.3 to 0.8).',
-    ),
+    )
+    .register(keyRules, {
+      idleIf: ({ pool }) => pool.strategy === 'uniform' && 'uniform draws all tasks with equal probability',
+    }),
   sharpness: number(0, 1000)
     .default(8)
     .describe('Sharpness of `genenv`: the weight is exp(-sharpness (r - 0.5)^2) for a mean reward r.'),
@@ -138,7 +174,12 @@ export const poolSettingsSchema = z.strictObject({
     .strictObject({
       above: unit.describe('Mean reward above which a task retires (RODS: 0.95).'),
       below: unit.describe('Mean reward below which a task retires after `patience` iterations.'),
-      patience: integer(1, 1000).describe('Iterations with attempts at a task before it retires for a low reward.'),
+      patience: integer(1, 1000)
+        .describe('Iterations with attempts at a task before it retires for a low reward.')
+        .register(keyRules, {
+          expects: ({ pool: { retirement, window } }) =>
+            (retirement?.patience ?? 0) > window && `at most ${window}, the value of pool.window`,
+        }),
     })
     .nullable()
     .default(null)
@@ -153,7 +194,14 @@ export const poolSettingsSchema = z.strictObject({
 export const judgeSettingsSchema = z.strictObject({
   calibrationTasks: integer(0, 1000)
     .default(20)
-    .describe('Reference trajectories per calibration, and as many corrupted ones; 0 disables calibration.'),
+    .describe('Reference trajectories per calibration, and as many corrupted ones; 0 disables calibration.')
+    .register(keyRules, {
+      expects: ({ synthesis, llm, judge }) =>
+        llm !== null &&
+        synthesis.grader === 'judge' &&
+        judge.calibrationTasks === 0 &&
+        'at least 1: a judge must be calibrated before it grades attempts',
+    }),
   calibrateEvery: integer(1, 1000).default(1).describe('Iterations between calibrations.'),
   minimumAgreement: unit
     .default(0.7)
@@ -167,11 +215,13 @@ export const budgetSettingsSchema = z.strictObject({
     .min(0)
     .nullable()
     .default(null)
-    .describe('Limit on the tokens of all model calls, prompts and answers; null: no limit.'),
+    .describe('Limit on the tokens of all model calls, prompts and answers; null: no limit.')
+    .register(keyRules, { idleIf: whyModelsAreFree }),
   usd: z
     .number()
     .min(0)
     .nullable()
     .default(null)
-    .describe('Limit on the cost of model calls and priced training jobs in US dollars; null: no limit.'),
+    .describe('Limit on the cost of model calls and priced training jobs in US dollars; null: no limit.')
+    .register(keyRules, { idleIf: (spec) => spec.compute.pricePerGpuHour === 0 && whyModelsAreFree(spec) }),
 });

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { recipes, type RecipeJob } from '../domain/campaign/recipe';
+import { keyRules, type KeyRule } from './key-rules';
 import { trainerKeys } from './key-types';
 
 /** Settings of all methods. */
@@ -92,28 +94,37 @@ function withSchedule<Settings extends Record<string, Setting>>(settings: Settin
   };
 }
 
+/** A method trains at the start or in the jobs of the recipe. */
+const unlessTrained = (method: RecipeJob['method']): KeyRule => ({
+  unreadIf: ({ recipe, start }) => method !== start && !recipes[recipe].training.some((job) => job.method === method),
+});
+
 /** Settings of the trainer by method. Mistakes are found at the start of the campaign, not hours later in a job. */
 export const trainingSettingsSchema = z.strictObject({
   init: z
     .strictObject(trainerKeys('init', shape))
     .refine(({ heads, kvHeads }) => heads % kvHeads === 0, { path: ['kvHeads'], error: 'a divisor of heads' })
     .prefault({})
-    .describe('Shape of the `scratch` policy.'),
+    .describe('Shape of the `scratch` policy.')
+    .register(keyRules, { unreadIf: ({ policy }) => policy.source !== 'scratch' }),
   sft: z
     .strictObject(trainerKeys('sft', supervised))
     .prefault({})
-    .describe('Supervised start on reference trajectories.'),
+    .describe('Supervised start on reference trajectories.')
+    .register(keyRules, unlessTrained('sft')),
   rft: z
     .strictObject({
       ...withSchedule(trainerKeys('rft', supervised)),
       ...trainerKeys('rft', { successReward: 'Minimum reward of an attempt that is used for training.' }),
     })
     .prefault({})
-    .describe('Recipe `rft`: fine-tuning on successful attempts.'),
+    .describe('Recipe `rft`: fine-tuning on successful attempts.')
+    .register(keyRules, unlessTrained('rft')),
   dpo: z
     .strictObject(withSchedule(trainerKeys('dpo', preference)))
     .prefault({})
-    .describe('DPO of recipe `eto` and of every second agent.'),
+    .describe('DPO of recipe `eto` and of every second agent.')
+    .register(keyRules, unlessTrained('dpo')),
   target: z
     .strictObject({
       ...withSchedule(trainerKeys('target', preference)),
@@ -123,11 +134,13 @@ export const trainingSettingsSchema = z.strictObject({
       }),
     })
     .prefault({})
-    .describe('Training of the target in recipes with two agents.'),
+    .describe('Training of the target in recipes with two agents.')
+    .register(keyRules, unlessTrained('target')),
   grpo: z
     .strictObject(withSchedule(trainerKeys('grpo', reinforcement)))
     .prefault({})
-    .describe('Reinforcement learning by GRPO.'),
+    .describe('Reinforcement learning by GRPO.')
+    .register(keyRules, unlessTrained('grpo')),
   ppo: z
     .strictObject({
       ...withSchedule(trainerKeys('ppo', reinforcement)),
@@ -140,7 +153,8 @@ export const trainingSettingsSchema = z.strictObject({
       }),
     })
     .prefault({})
-    .describe('Reinforcement learning by PPO.'),
+    .describe('Reinforcement learning by PPO.')
+    .register(keyRules, unlessTrained('ppo')),
 });
 
 /** Returns one line per method that has both a number of passes and one of updates, or neither. */
@@ -156,3 +170,13 @@ export function unclearLengths(training: z.output<typeof trainingSettingsSchema>
         ];
   });
 }
+
+/** Returns one line per method whose `byIteration` has more entries than the campaign has iterations. */
+export const longSchedules = (training: z.output<typeof trainingSettingsSchema>, iterations: number): string[] =>
+  Object.entries(training).flatMap(([method, settings]) =>
+    'byIteration' in settings && settings.byIteration.length > iterations
+      ? [
+          `training.${method}.byIteration: found ${settings.byIteration.length} entries, expected at most ${iterations}, the value of iterations`,
+        ]
+      : [],
+  );

@@ -1,19 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isSection } from '../input/merge';
-import { growsPool, playsAttempts, recipes, type Recipe } from '../domain/campaign/recipe';
-import type { CampaignSpec } from './campaign-spec';
-import { synthesizes } from './iteration-plan';
+import type { z } from 'zod';
+import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
+import { rulesOf, schemasOf } from './key-rules';
 import { resolveSpec } from './read-spec';
 
 /**
- * Returns the settings of a spec that its recipe reads, without nulls that are defaults. They resolve to the same spec
- * unless the spec sets keys that the recipe does not read.
+ * Returns the settings of a spec that its campaign reads, without nulls that are defaults. They resolve to the same spec
+ * unless the spec sets keys that the campaign does not read.
  */
 export function usedSettings(spec: CampaignSpec): Record<string, unknown> {
-  const unread = unreadSections(spec);
-  const read = Object.fromEntries(Object.entries(spec).filter(([section]) => !unread.has(section)));
-  const used = { ...read, rollouts: usedRollouts(spec), training: usedTraining(spec) };
+  const used = readKeys(campaignSpecSchema, spec, spec);
   return withoutNulls(used, defaultsOf(spec)) as Record<string, unknown>;
+}
+
+/** Removes the keys of a section that nothing reads. */
+function readKeys(schema: z.core.$ZodType, value: unknown, spec: CampaignSpec): unknown {
+  const schemas = schemasOf(schema);
+  if (!isSection(value) || Object.keys(schemas).length === 0) return value;
+  const read = Object.entries(value).filter(([key]) => !(schemas[key] && rulesOf(schemas[key]).unreadIf?.(spec)));
+  return Object.fromEntries(read.map(([key, item]) => [key, schemas[key] ? readKeys(schemas[key], item, spec) : item]));
 }
 
 /** Returns the path of each setting that a spec changes and nothing of its campaign reads, such as `pairs.failureAgent.enabled`. */
@@ -30,37 +36,6 @@ function unreadPaths(value: unknown, defaults: unknown, used: unknown): string[]
 
 function defaultsOf({ name, seed, environment, recipe, policy }: CampaignSpec): CampaignSpec {
   return resolveSpec({ name, seed, environment: { name: environment.name }, recipe, policy }, 'the defaults');
-}
-
-function unreadSections(spec: CampaignSpec): Set<string> {
-  const recipe: Recipe = recipes[spec.recipe];
-  const reads: Record<string, boolean> = {
-    signals: recipe.phases.includes('detect'),
-    pairs: recipe.phases.includes('pair'),
-    synthesis: growsPool(recipe) || spec.synthesis.initialTasks !== null,
-    admission: synthesizes(spec),
-    judge: spec.llm !== null,
-    pool: spec.iterations > 0,
-    promotion: spec.iterations > 0,
-    replica: spec.replica > 0,
-  };
-  return new Set(Object.keys(reads).filter((section) => !reads[section]));
-}
-
-function usedRollouts({ recipe, rollouts }: CampaignSpec): Partial<CampaignSpec['rollouts']> {
-  if (playsAttempts(recipes[recipe])) return rollouts;
-  const { attempts: _attempts, temperature: _temperature, tasksPerIteration: _tasks, ...evaluated } = rollouts;
-  return evaluated;
-}
-
-/** Keeps the methods of the recipe's jobs and of the start. */
-function usedTraining({ recipe, training, policy, start }: CampaignSpec): Partial<CampaignSpec['training']> {
-  const methods = new Set<string>([
-    ...(policy.source === 'scratch' ? ['init'] : []),
-    ...(start === 'sft' ? ['sft'] : []),
-    ...recipes[recipe].training.map(({ method }) => method),
-  ]);
-  return Object.fromEntries(Object.entries(training).filter(([method]) => methods.has(method)));
 }
 
 /** Removes nulls that are defaults, and sections that are empty. */

@@ -50,7 +50,7 @@ test('equal requests have equal names, and other requests other names', () => {
 });
 
 test.each([
-  [{ start: 'sft' }, 'start: found sft, expected base'],
+  [{ start: 'sft' }, 'start: found "sft", expected base'],
   [{ recipe: 'eto' }, 'iterations: found 2, expected 0'],
   [{ policy: { source: 'stored' } }, 'policy.id: found nothing'],
   [{ policy: { id: policyId } }, 'policy.id: found "'],

@@ -323,7 +323,7 @@ const wrongValues = [
   more(
     'functions of a template that a policy from scratch does not have',
     'policy: { functions: template }',
-    'policy.functions: found template, expected text: a policy from scratch has no template of its own',
+    'policy.functions: found "template", expected text: a policy from scratch has no template of its own',
   ),
   more(
     'an unknown policy source',
@@ -417,7 +417,7 @@ const wrongValues = [
   more(
     'a band that no strategy reads',
     'pool: { band: { low: 0.2, high: 0.8 } }',
-    'pool.band: found a band, expected nothing: uniform draws all tasks with equal probability',
+    'pool.band: found a section, expected nothing: uniform draws all tasks with equal probability',
   ),
   whole(
     'an RL recipe without RL steps',
@@ -437,12 +437,12 @@ const wrongValues = [
   whole(
     'aims of a recipe whose pool does not grow',
     `${complete.replace('combined', 'eto')}synthesis: { aims: random }\n`,
-    'synthesis.aims: found "random", expected nothing: the pool of eto does not grow',
+    'synthesis.aims: found "random", expected signals: the pool of eto does not grow',
   ),
   more(
     'refills without a match',
     'synthesis: { refills: 5 }',
-    'synthesis.refills: found 5, expected nothing: without match no iteration is refilled',
+    'synthesis.refills: found 5, expected 3: without match no iteration is refilled',
   ),
   more(
     'an unknown aim',
@@ -472,22 +472,22 @@ const wrongValues = [
   whole(
     'the engine trl in an RL recipe',
     `${complete.replace('combined', 'grpo')}rollouts: { tasksPerStep: 2, stepsPerIteration: 2 }\ncompute: { engine: trl }\n`,
-    "compute.engine: found trl, expected auto or builtin: grpo trains in RL steps, which TRL's trainers do not",
+    'compute.engine: found "trl", expected auto or builtin: grpo trains in RL steps, which TRL\'s trainers do not',
   ),
   more(
     'DeepSpeed without the engine trl',
     'compute: { engine: builtin, processes: 2, sharding: deepspeed }',
-    'compute.sharding: found deepspeed, expected fsdp or ddp: only engine trl has DeepSpeed, on CUDA, without RL',
+    'compute.sharding: found "deepspeed", expected fsdp or ddp: only engine trl has DeepSpeed, on CUDA, without RL',
   ),
   whole(
     'DeepSpeed in an RL recipe',
     `${complete.replace('combined', 'grpo')}rollouts: { tasksPerStep: 2, stepsPerIteration: 2 }\ncompute: { processes: 2, sharding: deepspeed }\n`,
-    'compute.sharding: found deepspeed, expected fsdp or ddp: only engine trl has DeepSpeed, on CUDA, without RL',
+    'compute.sharding: found "deepspeed", expected fsdp or ddp: only engine trl has DeepSpeed, on CUDA, without RL',
   ),
   more(
     'a model sharded by the engine trl on a CPU',
     'compute: { engine: trl, device: cpu, processes: 2, sharding: fsdp }',
-    'compute.sharding: found fsdp, expected ddp: on a CPU accelerate does not shard; or set compute.engine: builtin',
+    'compute.sharding: found "fsdp", expected ddp: on a CPU accelerate does not shard; or set compute.engine: builtin',
   ),
   whole(
     'iterations of a recipe that has none',

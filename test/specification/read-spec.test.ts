@@ -79,7 +79,7 @@ test('a wrong section causes no further problems in sections that depend on it',
     `${fourLines}llm: { models: {} }\nbudget: { llmTokens: 5 }\npool: { band: { low: 0, high: 1 } }\n`,
   );
   expect(message).toContain('llm.models.explorer: found nothing');
-  expect(message).toContain('pool.band: found a band, expected nothing');
+  expect(message).toContain('pool.band: found a section, expected nothing');
   expect(message).not.toContain('budget');
 });
 

@@ -6,7 +6,7 @@ import { analysisVersion } from '../../statistics/analysis-input';
 import type { Experiment } from '../../domain/experiment/experiment';
 import { createEnvironments } from '../../envs/environments';
 import type { CampaignSpec } from '../../specification/campaign-spec';
-import { differencesOf } from '../../specification/differences';
+import { differencesOf } from '../../input/differences';
 import { cellSpec } from '../../specification/experiment/cell-spec';
 import type { LoadedExperiment } from '../../specification/experiment/read-experiment';
 import { experimentHash, isSameExperiment, upgraded } from '../../specification/experiment/same-experiment';

@@ -1,11 +1,10 @@
 import type { Config } from '../../config';
 import { cellsOf, type EffortMeasure, type Experiment } from '../../domain/experiment/experiment';
-import { recipes } from '../../domain/campaign/recipe';
+import { recipes, synthesizes } from '../../domain/campaign/recipe';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { Estimate } from '../../specification/estimate';
 import { evaluationSets } from '../../specification/evaluation-settings';
 import { cellSpec } from '../../specification/experiment/cell-spec';
-import { synthesizes } from '../../specification/iteration-plan';
 import { estimateCampaign, type KnownSpeeds } from '../estimate/estimate-campaign';
 import { measureNoise, planDetectable, type PlannedPower } from './plan-detectable';
 

@@ -161,6 +161,12 @@ export const recipeNames = Object.keys(recipes) as RecipeName[];
 /** True if the task pool grows, as far as the aims of the spec allow. */
 export const growsPool = (recipe: Recipe): boolean => recipe.phases.includes('synthesize');
 
+type Synthesizing = { recipe: RecipeName; synthesis: { initialTasks: number | null; aims: string } };
+
+/** True if a campaign synthesizes tasks in any iteration. */
+export const synthesizes = ({ recipe, synthesis }: Synthesizing): boolean =>
+  synthesis.initialTasks !== null || (growsPool(recipes[recipe]) && synthesis.aims !== 'none');
+
 /** True if a recipe trains on rewards in RL steps, not on pairs or demonstrations. */
 export const isReinforcement = (recipe: Recipe): boolean => recipe.phases.includes('optimize');
 
