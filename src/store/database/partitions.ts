@@ -4,12 +4,12 @@ import { retry } from '../../requests/retry';
 import { transaction, withClient } from './pool';
 import { sql } from './sql';
 
-/** The tables that grow with attempts. Each has one partition per campaign. */
+/** The tables that grow with attempts, in the order in which transactions lock them. Each has one partition per campaign. */
 export const partitionedTables = [
   'tasks',
-  'planned_tasks',
   'trajectories',
   'trajectory_turns',
+  'planned_tasks',
   'turn_journal',
   'feedback_signals',
   'preference_pairs',
@@ -62,11 +62,12 @@ export async function reserveCampaign(client: PoolClient): Promise<number> {
 /**
  * Creates a campaign's partition in the caller's transaction, which must run inside `retryWhileLocked`. A table that is
  * attached does not lock its parent table against writes, as one created as a partition would; only the tables to which
- * its foreign keys refer are locked, until the transactions that write to them have ended.
+ * its foreign keys refer, and those whose foreign keys refer to it, are locked, until the transactions that write to them
+ * have ended.
  *
- * It waits for the first of these tables while it holds no lock that a writer needs, and briefly for the others, so that
- * no writer is aborted. A writer that holds one of the others for long ends the call; after some calls another table is
- * the first.
+ * It waits for the table that writers lock first, while it holds no lock that a writer needs, and briefly for the others,
+ * so that no writer is aborted. A writer that holds one of the others for long ends the call; after some calls another
+ * table is the first.
  *
  * @param call number of the call by `retryWhileLocked`
  */
@@ -77,13 +78,12 @@ export async function createPartition(
   call: number,
 ): Promise<void> {
   const partition = `${table}_${campaignId}`; // Postgres cannot bind parameters in DDL; the id is a generated integer
-  const { rows: referenced } = await client.query<{ name: string }>(
-    `select confrelid::regclass::text as name from pg_constraint
-     where conrelid = $1::regclass and contype = 'f' group by confrelid
-     order by array_position($2::text[], confrelid::regclass::text), name`, // the tables that grow first: their writers are many
-    [table, partitionedTables],
-  );
-  const first = referenced[Math.floor(call / lockTimeoutsMs.length) % referenced.length]!;
+  const { rows: locked } = await client.query<{ name: string }>(sql`
+    select name from pg_constraint, unnest(array[conrelid::regclass::text, confrelid::regclass::text]) as name
+    where contype = 'f' and conparentid = 0 and ${table}::regclass in (conrelid, confrelid) and name <> ${table}
+    group by name
+    order by array_position(${partitionedTables}::text[], name), name`);
+  const first = locked[Math.floor(call / lockTimeoutsMs.length) % locked.length]!;
   await client.query(`set local lock_timeout = ${lockTimeoutsMs[call % lockTimeoutsMs.length]}`);
   await client.query(`create table ${partition} (like ${table} including all excluding identity)`);
   await client.query(`lock table only ${first.name} in share row exclusive mode`);
