@@ -65,7 +65,7 @@ test('a set of the same tasks with other options has none of the tasks of the ea
 
 test('too few tasks are reported with the key of their number', async () => {
   await expect(draw(40, {})).rejects.toMatchObject({
-    code: 'TooFewTasks',
+    details: ['TooFewTasks'],
     message: expect.stringContaining('environment.heldOutTasks: folds has for dev and test 30'),
   });
   const unseen = { tasks: 31, options: { held_out: 'test' } };

@@ -1,7 +1,7 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
 import { isGradedByJudge } from '../../../src/activities/rollout/judge-rollout';
 import type { PlannedAttempt } from '../../../src/activities/rollout/planned-attempt';
-import { DomainError } from '../../../src/domain/errors';
+import { ApplicationFailure } from '@temporalio/common';
 import type { CampaignSpecInput } from '../../../src/specification/campaign-spec';
 import type { NewTask, TaskRow } from '../../../src/store/tasks/tasks';
 import { judgeAnswer, judgeByAnswers, judgeQuestion, seedAnswers } from '../../support/models/reference-judge';
@@ -194,20 +194,20 @@ test.each([
   expect(isGradedByJudge({ task: { grader, split }, attempt: { policyId } } as PlannedAttempt)).toBe(judged);
 });
 
-const playUntrusted = async (campaign: JudgedCampaign & { policyId: string }): Promise<DomainError> => {
+const playUntrusted = async (campaign: JudgedCampaign & { policyId: string }): Promise<ApplicationFailure> => {
   judging.policy.answerBy(policyThatWrites('submit'));
   const error = await play(campaign).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  expect(error).toBeInstanceOf(DomainError);
+  expect(error).toBeInstanceOf(ApplicationFailure);
   expect(await attemptsOf(campaign)).toEqual([]);
-  return error as DomainError;
+  return error as ApplicationFailure;
 };
 
 test('a judge without a calibration grades no attempt', async () => {
   const error = await playUntrusted(await withTask({ calibrated: false }));
-  expect(error.code).toBe('UntrustedJudge');
+  expect(error.details).toEqual(['UntrustedJudge']);
   expect(error.message).toContain('"judge@2 scripted/small-1 at 0" grades attempts and was never calibrated');
 });
 

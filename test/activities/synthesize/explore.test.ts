@@ -282,7 +282,7 @@ describe('a run', () => {
     const { services, key } = flagged;
     await plan(flagged, 'rare');
     const run = { ...key, contextId: '1/rare/0', round: 0 };
-    await expect(inActivity(() => explore(services)(run))).rejects.toMatchObject({ code: 'NotReflected' });
+    await expect(inActivity(() => explore(services)(run))).rejects.toMatchObject({ details: ['NotReflected'] });
   });
 });
 

@@ -213,7 +213,7 @@ describe('the prompt of a run', () => {
     const { services, key } = await start((rule) => rule);
     await inActivity(() => reflect(services)({ ...key, contextId }));
     await expect(inActivity(() => explore(services)({ ...key, contextId, round: 1 }))).rejects.toMatchObject({
-      code: 'RunTooEarly',
+      details: ['RunTooEarly'],
     });
   });
 });

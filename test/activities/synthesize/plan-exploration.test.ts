@@ -232,7 +232,7 @@ describe('without a model', () => {
     await expect(
       inActivity(() => synthesizeTasks(flagged.services)({ ...flagged.key, aim: 'random' })),
     ).rejects.toMatchObject({
-      code: 'NoGenerator',
+      details: ['NoGenerator'],
       message: expect.stringContaining('`llm` section'),
     });
   });

@@ -36,8 +36,8 @@ test('calls are sent to the backend of the run, which is created once', async ()
 test('a run with an unknown backend is rejected, and the error lists the backends', async () => {
   const training = backendForRun({ local: () => fakeBackend('local') }, runs({ a: 'constructor' }));
   await expect(inActivity(() => training.status('a'))).rejects.toMatchObject({
-    name: 'DomainError',
-    code: 'UnknownBackend',
+    type: 'DomainError',
+    details: ['UnknownBackend'],
     message: expect.stringMatching(/"constructor".*local/),
   });
 });

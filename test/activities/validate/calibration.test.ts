@@ -194,6 +194,6 @@ test('a calibration with an item without judgement cannot be closed', async () =
   await inActivity(() => playCalibration(judging.services)(key));
   await inActivity(() => judgeCalibration(judging.services)({ ...key, from: 0, to: 1 }));
   await expect(inActivity(() => closeCalibration(judging.services)(key))).rejects.toMatchObject({
-    code: 'StateMismatch',
+    details: ['StateMismatch'],
   });
 });
