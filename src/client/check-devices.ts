@@ -13,6 +13,7 @@ import { serverDevices } from '../process/server-devices';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { scratchShape, servingMemory, trainingMemory, unknownShape } from '../specification/device-memory';
 import type { MemoryNeed, ModelShape } from '../specification/device-memory';
+import { byteSize } from '../domain/formats';
 
 export type DeviceCheck = {
   problems: DomainError[];
@@ -64,12 +65,12 @@ function checkJobs(check: DeviceCheck, spec: CampaignSpec, shape: ModelShape, de
   const memory = smallest(devices);
   for (const need of trainingMemory(spec, shape)) {
     check.needs.push(
-      `${needText(need)} on each of ${spec.compute.processes} of ${devices.length} devices with ${gib(memory)}`,
+      `${needText(need)} on each of ${spec.compute.processes} of ${devices.length} devices with ${byteSize(memory)}`,
     );
     if (need.bytes <= memory * usableShare) continue;
     check.problems.push(
       invalid(
-        `compute: ${needText(need)}, expected at most ${gib(memory * usableShare)} of ${gib(memory)}; ${remedies(spec, need)}`,
+        `compute: ${needText(need)}, expected at most ${byteSize(memory * usableShare)} of ${byteSize(memory)}; ${remedies(spec, need)}`,
       ),
     );
   }
@@ -96,7 +97,7 @@ function checkServer(check: DeviceCheck, config: Config, shape: ModelShape): voi
   if (need.contexts >= 1) return;
   check.problems.push(
     invalid(
-      `${needText(need)}, expected at most ${gib(memory * servedShare)} of ${gib(memory)}; bring the stack up ` +
+      `${needText(need)}, expected at most ${byteSize(memory * servedShare)} of ${byteSize(memory)}; bring the stack up ` +
         'with more COEVOLVE_VLLM_DEVICES per process, or with a smaller COEVOLVE_POLICY_CONTEXT',
     ),
   );
@@ -115,10 +116,8 @@ function remedies({ policy, compute }: CampaignSpec, { parts, bytes }: MemoryNee
 
 const needText = ({ job, parts, bytes }: MemoryNeed): string => {
   const largest = Object.entries(parts).filter(([, part]) => part >= 0.05 * bytes);
-  return `${job}: ${gib(bytes)} (${largest.map(([name, part]) => `${name} ${gib(part)}`).join(', ')})`;
+  return `${job}: ${byteSize(bytes)} (${largest.map(([name, part]) => `${name} ${byteSize(part)}`).join(', ')})`;
 };
-
-const gib = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 
 const smallest = (devices: readonly Device[]): number => Math.min(...devices.map(({ memoryBytes }) => memoryBytes));
 

@@ -29,6 +29,7 @@ import sys
 from importlib.util import find_spec
 print(*sys.version_info[:2], *[name for name in sys.argv[1:] if find_spec(name) is None])
 `;
+import { byteSize } from '../domain/formats';
 
 /** Checks the programs and the disk space of this machine; programs of external servers are not checked. */
 export function checkMachine(config: Config): Promise<Check>[] {
@@ -99,7 +100,7 @@ function checkDisk(home: string): string {
   const folder = existsSync(home) ? home : path.dirname(home);
   const { bavail, bsize } = statfsSync(existsSync(folder) ? folder : '/');
   const free = bavail * bsize;
-  const text = `${(free / 1024 ** 3).toFixed(1)} GiB free at ${home}`;
+  const text = `${byteSize(free)} free at ${home}`;
   if (free < minFreeBytes) throw new CheckFailed(`${text}, expected at least ${minFreeBytes / 1024 ** 3} GiB`);
   return text;
 }
@@ -127,7 +128,7 @@ export function checkDevices(config: Config): Promise<Check>[] {
   const next = 'correct COEVOLVE_DEVICES or COEVOLVE_VLLM_DEVICES';
   const describe = async (): Promise<string> => {
     const devices = findDevices(config.devices);
-    const memory = [...new Set(devices.map(({ memoryBytes }) => (memoryBytes / 1024 ** 3).toFixed(1)))].join(' or ');
+    const memory = [...new Set(devices.map(({ memoryBytes }) => byteSize(memoryBytes)))].join(' or ');
     const groups = serverDevices(config);
     if (config.policyServer.kind === 'vllm' && groups.length === 0)
       throw new CheckFailed(
@@ -138,7 +139,7 @@ export function checkDevices(config: Config): Promise<Check>[] {
       ({ holder, devices: held, waiting }) => `${holder} ${waiting ?? `holds ${held.join(', ')}`}`,
     );
     const servers = groups.map((group) => `vLLM may use ${group.map(({ index }) => index).join(', ')}`);
-    return [`${devices.length} with ${memory} GiB`, ...servers, ...holders].join('; ');
+    return [`${devices.length} with ${memory}`, ...servers, ...holders].join('; ');
   };
   try {
     if (findDevices(config.devices).length === 0) return [];

@@ -18,8 +18,11 @@ function withSign(value: number, digits: number, always: boolean): string {
   return value < 0 ? `−${magnitude}` : `${always ? '+' : ''}${magnitude}`;
 }
 
+/** Adds thousands separators to the integer part of a number. Workflows have no locale. */
+const grouped = (text: string): string => text.replace(/\d+/, (integer) => integer.replaceAll(/\B(?=(\d{3})+$)/g, ','));
+
 /** Formats an integer with thousands separators: `12,345`. */
-export const count = optional((value) => Math.round(value).toLocaleString('en-US'));
+export const count = optional((value) => grouped(value.toFixed(0)));
 
 /** Formats a count with its noun: `1 task`, `2 tasks`. */
 export const counted = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
@@ -76,9 +79,9 @@ export const duration = optional((seconds) => {
 });
 
 /** Formats dollars with two decimals, amounts below one dollar with four. */
-export const dollars = optional((usd, digits: number = usd > 0 && usd < 1 ? 4 : 2) => {
-  return `$${usd.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
-});
+export const dollars = optional(
+  (usd, digits: number = usd > 0 && usd < 1 ? 4 : 2) => `$${grouped(usd.toFixed(digits))}`,
+);
 
 /** Formats a size as `512 B`, `1.5 KiB`, `23.0 MiB` and so on. */
 export const byteSize = optional((size) => {
@@ -88,10 +91,10 @@ export const byteSize = optional((size) => {
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Formats a time as `2 Mar 2026, 09:00 UTC`. */
-export function dateTime(date: Date): string {
-  const [day, time] = date.toISOString().split('T') as [string, string];
-  return `${date.getUTCDate()} ${months[date.getUTCMonth()]!} ${day.slice(0, 4)}, ${time.slice(0, 5)} UTC`;
+/** Formats an ISO time as `2 Mar 2026, 09:00 UTC`. */
+export function dateTime(iso: string): string {
+  const [year, month, day] = iso.slice(0, 10).split('-');
+  return `${Number(day)} ${months[Number(month) - 1]} ${year}, ${iso.slice(11, 16)} UTC`;
 }
 
 /** Shortens a hash to the 12 digits that are shown. */

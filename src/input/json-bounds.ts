@@ -1,4 +1,5 @@
 import { CoevolveError } from '../domain/errors';
+import { byteSize, count } from '../domain/formats';
 
 export type JsonBounds = {
   maxBytes: number;
@@ -31,11 +32,11 @@ export function jsonBounds({ maxBytes, maxNodes, maxItems = Infinity }: JsonBoun
   let [bytes, nodes, items, depth] = [0, 0, 0, 0];
   let [isQuoted, isEscaped] = [false, false];
   const countNode = (): void => {
-    if (++nodes > maxNodes) throw tooLarge(`has more than ${maxNodes.toLocaleString('en')} lists, objects and keys`);
+    if (++nodes > maxNodes) throw tooLarge(`has more than ${count(maxNodes)} lists, objects and keys`);
   };
   return (chunk) => {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw tooLarge(`has more than ${(maxBytes / 2 ** 20).toFixed(1)} MiB`);
+    if (bytes > maxBytes) throw tooLarge(`has more than ${byteSize(maxBytes)}`);
     for (const byte of chunk) {
       if (isEscaped) isEscaped = false;
       else if (isQuoted) {
@@ -44,7 +45,7 @@ export function jsonBounds({ maxBytes, maxNodes, maxItems = Infinity }: JsonBoun
       } else if (byte === letters.quote) isQuoted = true;
       else if (byte === letters.colon) countNode();
       else if (byte === letters.comma) {
-        if (++items > maxItems) throw tooLarge(`has more than ${maxItems.toLocaleString('en')} commas`);
+        if (++items > maxItems) throw tooLarge(`has more than ${count(maxItems)} commas`);
       } else if (byte === letters.openList || byte === letters.openObject) {
         countNode();
         if (++depth > maxDepth) throw tooLarge(`is nested more than ${maxDepth} levels deep`);

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { answerBounds, jsonBounds, UnboundedJson } from './json-bounds';
+import { count as formatted } from '../domain/formats';
 
 /** `JSON.parse` and the caller's function run for at most this time, and one element, before other work. */
 const sliceMs = 20;
@@ -23,7 +24,7 @@ export async function readJsonLists(
     element(text) {
       const list = lists.at(-1)!;
       if (list.length === maxLength)
-        throw new UnboundedJson(`the answer has more than ${maxLength.toLocaleString('en')} elements in a list`);
+        throw new UnboundedJson(`the answer has more than ${formatted(maxLength)} elements in a list`);
       jsonBounds(answerBounds)(text);
       list.push(convert(JSON.parse(text.toString()), list.length));
     },

@@ -1,6 +1,6 @@
 import { rewardInterval, wilsonInterval } from '../domain/evaluation/statistics';
 import type { SetScore } from '../store/training/set-scores';
-import { interval, percent, rate, share, shortHash } from '../tables/formats';
+import { interval, percent, rate, share, shortHash } from '../domain/formats';
 import { code, type Column, number, text } from '../tables/table';
 
 /** The columns that name a score: its set and its policy. */

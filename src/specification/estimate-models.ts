@@ -1,6 +1,7 @@
 import type { CampaignSpec } from './campaign-spec';
 import { measuredTraining, type MeasuredLengths } from './estimate-training';
 import { aimsOf, plannedSize } from './iteration-plan';
+import { count, interval } from '../domain/formats';
 
 export type ModelEstimate = {
   calls: number;
@@ -32,16 +33,16 @@ export function estimateModels(spec: CampaignSpec, lengths: MeasuredLengths | nu
   const { tokensPerTrajectory } = measuredTraining;
   const longer = Math.max(0, (lengths?.mean ?? tokensPerTrajectory) - tokensPerTrajectory);
   let [tokens, usd] = [0, 0];
-  for (const [purpose, count] of Object.entries(calls) as [Purpose, number][]) {
+  for (const [purpose, times] of Object.entries(calls) as [Purpose, number][]) {
     const { output, input: short } = tokensPerCall[purpose];
     const input = short + longer;
     const { inputPerMillion, outputPerMillion } = spec.llm.models[purpose].price;
-    tokens += count * (input + output);
-    usd += (count * (input * inputPerMillion + output * outputPerMillion)) / 1e6;
+    tokens += times * (input + output);
+    usd += (times * (input * inputPerMillion + output * outputPerMillion)) / 1e6;
   }
   const basis = lengths ? "with one of the environment's own trajectories" : 'those of short SQL tasks';
   return {
-    calls: Object.values(calls).reduce((sum, count) => sum + count, 0),
+    calls: Object.values(calls).reduce((sum, times) => sum + times, 0),
     tokens,
     usd,
     assumptions: `prompts of ${rangeOf('input', longer)} tokens (${basis}), answers of ${rangeOf('output')} without thinking`,
@@ -50,7 +51,7 @@ export function estimateModels(spec: CampaignSpec, lengths: MeasuredLengths | nu
 
 function rangeOf(side: 'input' | 'output', longer = 0): string {
   const counts = Object.values(tokensPerCall).map((tokens) => tokens[side] + longer);
-  return `${Math.min(...counts).toLocaleString('en')} to ${Math.max(...counts).toLocaleString('en')}`;
+  return interval(Math.min(...counts), Math.max(...counts), count);
 }
 
 function callsOf(spec: CampaignSpec): Record<Purpose, number> {

@@ -1,6 +1,7 @@
 import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
+import { count } from '../domain/formats';
 
 /** Estimated amounts; null if there is no basis for an estimate. */
 export type TrainingAmounts = {
@@ -77,7 +78,7 @@ export function estimateTraining(
   }));
   const methods = new Set(work.flatMap((phase) => phase.methods));
   const perRow = [...new Set([...methods].map((method) => tokensPerRow(spec, method, lengths)))].join(' or ');
-  const speed = training ? `${Math.round(training.rate).toLocaleString('en')} tokens/s` : 'speed unknown';
+  const speed = training ? `${count(training.rate)} tokens/s` : 'speed unknown';
   return {
     ...sumOf(phases),
     phases,

@@ -1,5 +1,6 @@
 import { isSection, merge } from '../input/merge';
 import type { CampaignSpec } from './campaign-spec';
+import { count } from '../domain/formats';
 
 type Policy = Pick<CampaignSpec['policy'], 'source' | 'adapter'>;
 
@@ -40,7 +41,7 @@ function highestRate({ adapter }: Policy, parameters: number | null): number {
 export function absurdRates(policy: Policy, training: CampaignSpec['training'], parameters: number | null): string[] {
   if (policy.source !== 'imported') return [];
   const highest = highestRate(policy, parameters);
-  const model = parameters === null ? 'an imported model' : `a model of ${parameters.toLocaleString('en')} parameters`;
+  const model = parameters === null ? 'an imported model' : `a model of ${count(parameters)} parameters`;
   const { init: _shape, ...methods } = training;
   return Object.entries(methods).flatMap(([method, settings]) =>
     ratesOf(`training.${method}`, settings)

@@ -15,6 +15,7 @@ import {
 import { fingerprintOf } from './launch-fingerprint';
 import type { Service, Stack } from './service-definition';
 import { writeState } from './stack-state';
+import { duration } from '../domain/formats';
 
 type OnProgress = (line: string) => void;
 
@@ -31,8 +32,8 @@ export async function startService(stack: Stack, service: Service, onProgress: O
   const startedAt = Date.now();
   const started = await start(stack, service, onProgress);
   await service.afterReady?.(stack);
-  const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
-  return onProgress(`${service.name}: ready after ${seconds} s (pid ${started.pid})`);
+  const seconds = (Date.now() - startedAt) / 1000;
+  return onProgress(`${service.name}: ready after ${duration(seconds)} (pid ${started.pid})`);
 }
 
 /** Returns the running process when its launch has not changed; stops a process with another launch. */

@@ -11,6 +11,7 @@ import { fingerprintOf } from './launch-fingerprint';
 import type { Service, Stack } from './service-definition';
 import { readState } from './stack-state';
 import { launchService, waitUntilReady } from './start-service';
+import { duration } from '../domain/formats';
 
 export type SupervisorOptions = {
   /** Ends the supervision; running services continue. */
@@ -130,10 +131,12 @@ async function finishStart(
     start.wasReady = running !== undefined && (await waitUntilReady(stack, service, running, signal));
     if (signal.aborted) return;
     if (start.wasReady) await service.afterReady?.(stack);
-    const seconds = ((Date.now() - start.startedAt) / 1000).toFixed(1);
+    const seconds = (Date.now() - start.startedAt) / 1000;
     const pid = running?.pid;
     onProgress(
-      start.wasReady ? `${name}: ready again after ${seconds} s (pid ${pid})` : `${name}: exited while starting`,
+      start.wasReady
+        ? `${name}: ready again after ${duration(seconds)} (pid ${pid})`
+        : `${name}: exited while starting`,
     );
   } catch (error) {
     onProgress(`${name}: ${messageOf(error)}`);

@@ -1,4 +1,4 @@
-import { count, nothing } from './formats';
+import { count, nothing } from '../domain/formats';
 import { html, type Html } from './html';
 import type { Cell, ColumnKind, Heading, Table } from './table';
 

@@ -1,4 +1,4 @@
-import { nothing } from './formats';
+import { nothing } from '../domain/formats';
 import type { Table } from './table';
 
 /** Writes a table as Markdown. All columns but the first are aligned to the right. */

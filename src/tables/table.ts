@@ -1,4 +1,4 @@
-import { rounded } from './formats';
+import { rounded } from '../domain/formats';
 
 /** A value of a cell. Several texts are lines of one cell; null is a missing value. */
 export type Value = string | number | null | readonly string[];

@@ -1,4 +1,4 @@
-import { duration, interval, pEquals, pValue, shortHash, signed, signedPoints } from '../../src/tables/formats';
+import { duration, interval, pEquals, pValue, shortHash, signed, signedPoints } from '../../src/domain/formats';
 
 test.each([
   { seconds: 0.04, text: '0.0 s' },

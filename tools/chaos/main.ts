@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../../src/errors/errors';
 import { printMessage, printResult } from '../../src/cli/output/output';
-import { duration } from '../../src/tables/formats';
+import { duration, percent } from '../../src/domain/formats';
 import { explain } from '../../src/cli/explain';
 import { readConfig } from '../../src/config';
 import { recoveryProfiles, type RecoveryProfile } from '../../src/domain/campaign/memo';
@@ -67,7 +67,7 @@ function resultText(result: ChaosResult): string {
     `${kills} kills in ${duration(seconds)} over ${campaigns} campaigns: ${lost} lost, ${duplicated} duplicated, ${wrong} otherwise wrong`,
     `content hash ${hashEqual ? 'equal to' : 'DIFFERENT from'} the undisturbed run's (${duration(undisturbed.seconds)})`,
     `recovered within ${result.mttrP50Ms} ms (p50), ${result.mttrP95Ms} ms (p95)`,
-    `repeated work: ${(100 * result.wasteRatio).toFixed(2)} %; training or playing ${(100 * result.ettr).toFixed(1)} % of the time (undisturbed ${(100 * undisturbed.ettr).toFixed(1)} %)`,
+    `repeated work: ${percent(result.wasteRatio, 2)}; training or playing ${percent(result.ettr)} of the time (undisturbed ${percent(undisturbed.ettr)})`,
     '',
     terminalTable(Object.entries(targets), [
       text('killed', ([name]) => name),

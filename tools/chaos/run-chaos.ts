@@ -17,6 +17,7 @@ import { killShareLog } from '../../src/failpoints/random-faults';
 import { isCorrect, verifyCampaign, type Check } from './verify-campaign';
 import type { Watched } from './recovery';
 import { wastedWork, type Work } from './wasted-work';
+import { duration } from '../../src/domain/formats';
 
 export type ChaosOptions = {
   home: string;
@@ -184,7 +185,7 @@ const retryUntilUp = <T>(query: () => Promise<T>): Promise<T> =>
 function summary({ seconds, kills, parked, checks, experiment, duplicate }: Generation): string {
   const correct = checks.filter(isCorrect).length;
   return [
-    `${seconds.toFixed(0)} s, ${kills.length} kills, ${correct} of ${checks.length} campaigns correct`,
+    `${duration(seconds)}, ${kills.length} kills, ${correct} of ${checks.length} campaigns correct`,
     ...(experiment ? [`analysis ${experiment.content.hash}${isCorrect(experiment) ? '' : ' WRONG'}`] : []),
     ...(duplicate ? ['a fifth of the activities executed twice'] : []),
     ...(parked.length > 0 ? [`parked ${parked.length} times`] : []),

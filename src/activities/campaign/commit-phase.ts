@@ -3,6 +3,7 @@ import { planOf } from '../../specification/iteration-plan';
 import type { PhaseKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { phaseRecords, type Counts, type PhaseContext } from './phase-records';
+import { rounded } from '../../domain/formats';
 
 /** `note`: the counts as a readable line. */
 export type CommittedPhase = { note: string; spending: SpendingProgress };
@@ -20,7 +21,7 @@ export const commitPhase =
     const counts = committed ?? (await verifiedCounts(await phaseContext(deps, key)));
     await deps.store.iterations.commitPhase(key, counts);
     const note = Object.entries(counts)
-      .map(([name, count]) => `${name} ${Number.isInteger(count) ? count : count.toFixed(3)}`)
+      .map(([name, count]) => `${name} ${rounded(count)}`)
       .join(', ');
     return { note, spending: await deps.store.budgets.get(key.campaignId) };
   };

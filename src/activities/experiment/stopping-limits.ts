@@ -4,6 +4,7 @@ import { completenessOf } from '../../domain/experiment/record';
 import { analysisInput } from '../../statistics/analysis-input';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { Dependencies } from '../context/dependencies';
+import { decimal, dollars, rate } from '../../domain/formats';
 
 type Limits = Pick<Dependencies, 'store' | 'analyze'>;
 
@@ -18,10 +19,10 @@ async function reachedSpending({ store }: Limits, { id, name, resolved }: Experi
   const spent = await store.experimentCells.getSpent(id);
   const next = `raise it in the file, freeze that with --amend, and \`coevolve experiment start ${name}\``;
   if (usd !== null && spent.usd >= usd)
-    return `stopping.usd: the cells have cost $${spent.usd.toFixed(2)}, the limit is $${usd}; ${next}`;
+    return `stopping.usd: the cells have cost ${dollars(spent.usd)}, the limit is $${usd}; ${next}`;
   const spentHours = spent.seconds / 3600;
   if (hours !== null && spentHours >= hours)
-    return `stopping.hours: the cells have taken ${spentHours.toFixed(2)} h, the limit is ${hours} h; ${next}`;
+    return `stopping.hours: the cells have taken ${decimal(spentHours)} h, the limit is ${hours} h; ${next}`;
   return null;
 }
 
@@ -42,6 +43,6 @@ async function reachedFutility(
   if (conditionalPower === null || conditionalPower >= limit) return null;
   return (
     `stopping.futility: at ${look} seeds the conditional power of ${resolved.analysis.primary.name} is ` +
-    `${conditionalPower.toFixed(3)}, the limit is ${limit}; \`coevolve experiment analyze ${name}\` shows the verdicts`
+    `${rate(conditionalPower)}, the limit is ${limit}; \`coevolve experiment analyze ${name}\` shows the verdicts`
   );
 }

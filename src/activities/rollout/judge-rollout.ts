@@ -7,6 +7,7 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import { askJudge } from '../validate/ask-judge';
 import type { Grade, PlannedAttempt } from './planned-attempt';
 import type { Dependencies } from '../context/dependencies';
+import { decimal, interval } from '../../domain/formats';
 
 /** True for attempts at synthesized tasks that the environment cannot score. A held-out task is never judged. */
 export const isGradedByJudge = ({ task, attempt }: Pick<PlannedAttempt, 'task' | 'attempt'>): boolean =>
@@ -55,8 +56,7 @@ const missing = (version: string): string => `the judge "${version}" grades atte
 function shortfall({ rate, low, high }: { rate: number | null; low: number; high: number }, bound: number): string {
   if (rate === null)
     return `the judge returned no usable answer in its newest calibration, judge.minimumAgreement is ${bound}`;
-  const interval = `${low.toFixed(2)} to ${high.toFixed(2)}`;
-  return `the judge agrees with ${rate.toFixed(2)} (${interval}) of its newest calibration, judge.minimumAgreement is ${bound}`;
+  return `the judge agrees with ${decimal(rate)} (${interval(low, high, decimal)}) of its newest calibration, judge.minimumAgreement is ${bound}`;
 }
 
 const remedy =

@@ -1,7 +1,7 @@
 import { type Command } from 'commander';
 import { deleteGarbage, findGarbage, garbageDays } from '../../client/collect-garbage';
 import { withConnections } from '../../client/connections';
-import { byteSize } from '../../tables/formats';
+import { byteSize } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
 import { integerIn } from '../data/experts-table';
 import { number, text } from '../../tables/table';

@@ -3,7 +3,7 @@ import { raiseBudget, readBudget, type BudgetDetails } from '../../client/campai
 import { withConnections, type Connections } from '../../client/connections';
 import type { Budget } from '../../store/spending/budgets';
 import type { Waste } from '../../store/spending/model-spending';
-import { count, counted, dollars, duration } from '../../tables/formats';
+import { count, counted, dollars, duration } from '../../domain/formats';
 import { printResult, printMessage } from '../output/output';
 import { trainingText } from '../output/running-text';
 import { number, properties } from '../../tables/table';

@@ -1,6 +1,6 @@
 import type { Estimate } from '../../specification/estimate';
 import type { TrainingAmounts, TrainingEstimate } from '../../specification/estimate-training';
-import { count, dollars, duration, interval } from '../../tables/formats';
+import { count, dollars, duration, interval } from '../../domain/formats';
 import { number, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 

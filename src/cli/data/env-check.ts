@@ -8,7 +8,7 @@ import { createEnvironments } from '../../envs/environments';
 import { printMessage, printOver, printResult } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import { currentConfig } from '../../client/connections';
-import { duration } from '../../tables/formats';
+import { duration } from '../../domain/formats';
 import { text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 

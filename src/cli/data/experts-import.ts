@@ -6,7 +6,7 @@ import {
 } from '../../client/import-conversations';
 import { currentConfig } from '../../client/connections';
 import { conversationFormats } from '../../envs/experts/read-conversations';
-import { rounded } from '../../tables/formats';
+import { rounded } from '../../domain/formats';
 import { printMessage, printOver, printResult } from '../output/output';
 import { expertsTable, integerIn, optionsOf } from './experts-table';
 import { number, text } from '../../tables/table';

@@ -2,7 +2,7 @@ import { UsageError } from '../../errors/errors';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { TrajectoryStatistics } from '../../envs/experts/measure-experts';
-import { count, decimal } from '../../tables/formats';
+import { count, decimal } from '../../domain/formats';
 import { number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 

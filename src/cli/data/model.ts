@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { listModels, type ImportedModel } from '../../artifacts/imported-models';
 import { importModel, type ImportChoices } from '../../training/data/import-model';
-import { shortHash } from '../../tables/formats';
+import { shortHash } from '../../domain/formats';
 import { printResult, printMessage } from '../output/output';
 import { currentConfig } from '../../client/connections';
 import { properties, text } from '../../tables/table';

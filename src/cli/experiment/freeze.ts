@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { freezeExperiment, type Frozen } from '../../client/experiments/freeze-experiment';
 import { withConnections } from '../../client/connections';
 import { loadExperiment } from '../../specification/experiment/read-experiment';
-import { shortHash } from '../../tables/formats';
+import { shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 
 type Options = { profile?: string; amend?: boolean; json?: boolean };

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { importCells } from '../../client/experiments/import-cells';
 import { withConnections } from '../../client/connections';
-import { shortHash } from '../../tables/formats';
+import { shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 
 /** `coevolve experiment import <name> <file>` */

@@ -1,6 +1,6 @@
 import type { ExperimentPlan } from '../../client/experiments/plan-experiment';
 import type { Arm } from '../../domain/experiment/experiment';
-import { count, counted, dollars, percent, points as inPoints } from '../../tables/formats';
+import { count, counted, dollars, percent, points as inPoints } from '../../domain/formats';
 import { timeText } from '../campaign/estimate-text';
 import { number, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';

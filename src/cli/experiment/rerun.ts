@@ -3,7 +3,7 @@ import { checkRerun, rerunCell, type CheckedRerun, type RerunCell } from '../../
 import { withConnections } from '../../client/connections';
 import { asCalled } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
-import { shortHash } from '../../tables/formats';
+import { shortHash } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
 
 type Options = { check?: boolean; json?: boolean };

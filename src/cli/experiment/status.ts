@@ -10,7 +10,7 @@ import { UsageError } from '../../errors/errors';
 import { withConnections } from '../../client/connections';
 import { effortMeasures } from '../../domain/experiment/experiment';
 import { asCalled } from '../output/called-name';
-import { duration, shortHash } from '../../tables/formats';
+import { duration, shortHash } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
 import { number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';

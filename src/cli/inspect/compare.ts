@@ -4,7 +4,7 @@ import { compareCampaigns, type CampaignPair, type Comparison, type MatchedPair 
 import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
-import { counted, interval, pValue, rate, share, shortHash, signed } from '../../tables/formats';
+import { counted, interval, pValue, rate, share, shortHash, signed } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
 import { type Column, number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { garbageDays } from '../../client/collect-garbage';
 import { readDiskUsage, type CampaignUsage, type DiskUsage } from '../../client/disk-usage';
 import { withConnections } from '../../client/connections';
-import { byteSize } from '../../tables/formats';
+import { byteSize } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
 import { type Column, number, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contentHash } from '../../store/audit/content-hash';
-import { shortHash } from '../../tables/formats';
+import { shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
 import { number, text } from '../../tables/table';

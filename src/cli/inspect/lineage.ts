@@ -4,7 +4,7 @@ import { getLineage, type Lineage } from '../../store/audit/lineage';
 import { getTaskLineage } from '../../store/tasks/task-lineage';
 import { taskLineageText } from './task-lineage-text';
 import { asCalled } from '../output/called-name';
-import { shortHash } from '../../tables/formats';
+import { shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
 import { number, properties, text } from '../../tables/table';

@@ -2,7 +2,7 @@ import { UsageError } from '../../errors/errors';
 import type { Command } from 'commander';
 import { printMessage, printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
-import { decimal } from '../../tables/formats';
+import { decimal } from '../../domain/formats';
 import { number, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 

@@ -9,7 +9,7 @@ import { evaluatePrompts, type PromptEvaluation } from '../../prompt-eval/evalua
 import type { Yield } from '../../prompt-eval/stage-yields';
 import { readChange } from '../../specification/read-change';
 import type { SpecChange } from '../../specification/spec-layers';
-import { count, counted, interval, rate } from '../../tables/formats';
+import { count, counted, interval, rate } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
 import { type Column, number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';

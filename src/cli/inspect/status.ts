@@ -12,7 +12,7 @@ import type { ScenarioCompletion } from '../../store/training/scenarios';
 import { nextCommands } from '../../workflows/temporal/details';
 import { asCalled } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
-import { decimal, rounded, shortHash } from '../../tables/formats';
+import { decimal, rounded, shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
 import { zeroCandidates } from './zero-candidates';

@@ -5,6 +5,7 @@ import { printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
 import { properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
+import { rounded } from '../../domain/formats';
 
 type Options = TaskFilter & { verdicts?: boolean; json?: boolean };
 
@@ -51,7 +52,7 @@ function trailText({ id, goal, verdict, trail = [] }: TracedTask): string {
     text('reason', ({ reason }) => reason),
     text('measured', ({ detail }) =>
       Object.entries(detail)
-        .map(([key, value]) => `${key} ${typeof value === 'number' ? Number(value.toFixed(3)) : short(value)}`)
+        .map(([key, value]) => `${key} ${typeof value === 'number' ? rounded(value) : short(value)}`)
         .join(', '),
     ),
   ]);

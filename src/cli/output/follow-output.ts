@@ -1,6 +1,6 @@
 import type { FollowCallbacks, RunningPhase } from '../../client/follow-campaign';
 import type { PhaseRow } from '../../store/campaign/iterations';
-import { duration } from '../../tables/formats';
+import { duration } from '../../domain/formats';
 import { printMessage, printOver } from './output';
 import { paint, visible } from '../../tables/terminal-text';
 import { jobText, resultText, rolloutText } from './running-text';

@@ -2,7 +2,7 @@ import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt
 import { progressLine, jobProgress } from '../../domain/training/job-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
 import type { RunningJob } from '../../store/training/training-progress';
-import { count, counted, dollars, duration, rounded } from '../../tables/formats';
+import { count, counted, dollars, duration, rounded } from '../../domain/formats';
 
 /** Formats a running rollout as one line. */
 export const rolloutText = (rollout: AttemptProgress): string =>

@@ -1,7 +1,7 @@
 import { groupBy } from '../../domain/group-by';
 import { scoreColumns, setColumns } from '../../report/score-columns';
 import type { SetScore } from '../../store/training/set-scores';
-import { shortHash } from '../../tables/formats';
+import { shortHash } from '../../domain/formats';
 import { text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 

@@ -9,7 +9,7 @@ import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { calledName } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
-import { duration, interval, rate } from '../../tables/formats';
+import { duration, interval, rate } from '../../domain/formats';
 import { print, printResult, printMessage } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import { withConnections, type Connections } from '../../client/connections';

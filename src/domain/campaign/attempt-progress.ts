@@ -1,6 +1,7 @@
 import type { Phase } from './phases';
-import { progressBar, thousands } from '../training/job-progress';
+import { progressBar } from '../training/job-progress';
 import type { Purpose } from '../rollout/trajectory';
+import { count } from '../formats';
 
 /** Stored attempts of a running rollout, small enough for a signal. */
 export type AttemptProgress = { iteration: number; purpose: Purpose; step: number; done: number; planned: number };
@@ -36,6 +37,6 @@ export function newestProgress(
 
 /** Formats as `█████░░░ 62 %, 1,240 of 2,000 attempts`. */
 export function attemptLine({ step, done, planned }: AttemptProgress): string {
-  const attempts = `${thousands(done)} of ${thousands(planned)} attempts`;
+  const attempts = `${count(done)} of ${count(planned)} attempts`;
   return `${progressBar({ step: done, totalSteps: planned })}, ${attempts}${step > 0 ? ` of step ${step}` : ''}`;
 }

@@ -1,4 +1,5 @@
 import { fisherExact, wilsonInterval, type Interval, type Sample } from './statistics';
+import { pEquals } from '../formats';
 
 /** Verdict of the judge on a calibration item; null without a usable answer. The correct verdict of a corrupted item is false. */
 export type JudgedItem = { corrupted: boolean; completed: boolean | null };
@@ -70,9 +71,7 @@ export function findDrift(now: Calibration, first: Calibration | null): string |
   const differences = Object.entries(sharesOf(now.counts)).flatMap(([name, share]) => {
     const before = sharesBefore[name as keyof typeof sharesBefore];
     const p = fisherExact(share, before);
-    return p < alarmRate / 3
-      ? [`${name}: ${describe(share)}, at first ${describe(before)} (p = ${p.toPrecision(2)})`]
-      : [];
+    return p < alarmRate / 3 ? [`${name}: ${describe(share)}, at first ${describe(before)} (${pEquals(p)})`] : [];
   });
   return differences.length > 0 ? differences.join('; ') : null;
 }

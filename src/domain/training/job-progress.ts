@@ -1,3 +1,5 @@
+import { count, duration, significant } from '../formats';
+
 /** Progress of a running training job, small enough for a signal. */
 export type JobProgress = {
   step: number;
@@ -33,15 +35,15 @@ export const jobProgress = (
   etaS: metrics['eta_s'] ?? null,
 });
 
-/** `step 40 of 200, loss 0.512, 1,840 tokens/s, 2 min left` */
+/** `step 40 of 200, loss 0.512, 1,840 tokens/s, 2 min 10 s left` */
 export function progressLine({ step, totalSteps, loss, tokensPerS, etaS, stalledS, waiting }: JobProgress): string {
   if (waiting) return waiting;
   return [
     totalSteps > 0 ? `step ${step} of ${totalSteps}` : `step ${step}`,
-    ...(loss === null ? [] : [`loss ${loss.toPrecision(3)}`]),
-    ...(tokensPerS === null ? [] : [`${thousands(tokensPerS)} tokens/s`]),
-    ...(etaS === null ? [] : [`${span(etaS)} left`]),
-    ...(stalledS === null ? [] : [`no update for ${span(stalledS)}`]),
+    ...(loss === null ? [] : [`loss ${significant(loss)}`]),
+    ...(tokensPerS === null ? [] : [`${count(tokensPerS)} tokens/s`]),
+    ...(etaS === null ? [] : [`${duration(etaS)} left`]),
+    ...(stalledS === null ? [] : [`no update for ${duration(stalledS)}`]),
   ].join(', ');
 }
 
@@ -80,14 +82,4 @@ export function downsampleCurve<Update extends Numbers>(
     last = step;
   }
   return kept;
-}
-
-/** Formats as `1,840`; workflows have no locale. */
-export const thousands = (count: number): string => String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',');
-
-/** Formats as `42 s`, `41 min` or `2.5 h`. */
-export function span(seconds: number): string {
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3600).toFixed(1)} h`;
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { count, rate, shortHash } from '../../tables/formats';
+import { count, rate, shortHash } from '../../domain/formats';
 import { badge, lead, note } from '../page/blocks';
 import { html, type Html } from '../../tables/html';
 import { absence, agentName, defineSection, type SharedData } from './campaign-data';

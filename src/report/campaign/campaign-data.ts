@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
 import type { Phase } from '../../domain/campaign/phases';
 import { type RecipeName, recipes } from '../../domain/campaign/recipe';
-import { counted } from '../../tables/formats';
+import { counted } from '../../domain/formats';
 import type { Html } from '../../tables/html';
 import { note } from '../page/blocks';
 import type { Section } from '../page/section';

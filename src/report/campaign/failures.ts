@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { count, rate, share } from '../../tables/formats';
+import { count, decimal, rate, share } from '../../domain/formats';
 import { number, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import { barChart } from '../charts/bar-chart';
@@ -76,7 +76,7 @@ function trend(title: string, groups: readonly RoleAttempts[], roles: readonly s
     iterations,
     scale: scaleAround([0, ...measured.map(({ value }) => 1.15 * value), 0.1]),
     format: rate,
-    axisFormat: (value) => value.toFixed(2),
+    axisFormat: (value) => decimal(value),
     height: 164,
     series: roles.map((role) => ({
       name: agentName(role),
@@ -91,7 +91,7 @@ function trend(title: string, groups: readonly RoleAttempts[], roles: readonly s
 /** Histograms of one agent's failures by reward, one per iteration, on the same scale for all agents. */
 function histograms(groups: readonly RoleAttempts[], role: string, hardFrom: number): Panels {
   const highest = Math.max(...groups.flatMap(({ histogram }) => histogram));
-  const edges = Array.from({ length: histogramBins }, (_, bin) => (bin / histogramBins).toFixed(1));
+  const edges = Array.from({ length: histogramBins }, (_, bin) => decimal(bin / histogramBins, 1));
   const isHard = (bin: number): boolean => bin / histogramBins >= hardFrom;
   const charts = groups
     .filter((a) => a.role === role)

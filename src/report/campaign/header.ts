@@ -13,7 +13,7 @@ import {
   share,
   shortHash,
   signed,
-} from '../../tables/formats';
+} from '../../domain/formats';
 import { type Content, html, type Html } from '../../tables/html';
 import { badge, facts } from '../page/blocks';
 import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from './campaign-data';
@@ -38,8 +38,8 @@ function factsOf(campaign: CampaignHeader): [string, Content][] {
     ['seed', campaign.seed],
     ['status', badge(campaign.status)],
     ['iterations', iterations > 0 ? `start + ${count(iterations - 1)}` : nothing],
-    ['started', dateTime(createdAt)],
-    ['finished', finishedAt ? dateTime(finishedAt) : 'not yet'],
+    ['started', dateTime(createdAt.toISOString())],
+    ['finished', finishedAt ? dateTime(finishedAt.toISOString()) : 'not yet'],
     ['took', took],
     ...(campaign.nondeterminism ? [['repeatable', repeatable(campaign.nondeterminism)] as [string, Content]] : []),
   ];

@@ -5,7 +5,18 @@ import type { Chart } from '../charts/figure';
 import { type Point, pointsChart } from '../charts/points-chart';
 import { key, lead, note } from '../page/blocks';
 import { panels } from '../page/section';
-import { count, counted, interval, percent, pValue, rate, share, shortHash, signed } from '../../tables/formats';
+import {
+  count,
+  counted,
+  decimal,
+  interval,
+  pValue,
+  percent,
+  rate,
+  share,
+  shortHash,
+  signed,
+} from '../../domain/formats';
 import { defineSection, type Evaluation, type HeldOutScore, iterationsOf } from './campaign-data';
 
 /** Every candidate on dev, beside the incumbent of its iteration. */
@@ -76,7 +87,7 @@ function candidateChart(
     iterations,
     scale: scaleAround([...candidates, ...incumbents].flatMap(extent)),
     format: rate,
-    axisFormat: (value) => value.toFixed(2),
+    axisFormat: (value) => decimal(value),
     series: [
       { name: 'incumbent', colour: 'var(--incumbent)', points: incumbents, shift: -0.16 },
       { name: 'candidate', colour: 'var(--target)', points: candidates, line: true, labelled: true },

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { interval, rate } from '../../tables/formats';
+import { interval, rate } from '../../domain/formats';
 import { number, properties, table, text } from '../../tables/table';
 import { lead } from '../page/blocks';
 import { defineSection } from './campaign-data';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { count, rate, shortHash } from '../../tables/formats';
+import { count, rate, shortHash } from '../../domain/formats';
 import { lead } from '../page/blocks';
 import { type Content, html, type Html } from '../../tables/html';
 import { absence, agentName, defineSection } from './campaign-data';

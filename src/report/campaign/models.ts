@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { getWaste, listModelSpending } from '../../store/spending/model-spending';
-import { count, counted, decimal, dollars, duration } from '../../tables/formats';
+import { count, counted, decimal, dollars, duration } from '../../domain/formats';
 import { number, properties, table, text } from '../../tables/table';
 import { lead } from '../page/blocks';
 import { defineSection, type Results, total } from './campaign-data';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { groupBy } from '../../domain/group-by';
-import { count, rate, share } from '../../tables/formats';
+import { count, rate, share } from '../../domain/formats';
 import { number, properties, table, text } from '../../tables/table';
 import { barChart } from '../charts/bar-chart';
 import type { Chart } from '../charts/figure';

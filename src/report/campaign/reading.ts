@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { percent, shortHash } from '../../tables/formats';
+import { percent, shortHash } from '../../domain/formats';
 import { html, type Html } from '../../tables/html';
 import { type CampaignHeader, defineSection } from './campaign-data';
 import { number, table, text } from '../../tables/table';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { feedbackSignalKinds } from '../../domain/signals/feedback-signal';
 import type { SignalRate } from '../../domain/signals/unchanged-policy';
-import { count, decimal, nothing, percent } from '../../tables/formats';
+import { count, decimal, nothing, percent } from '../../domain/formats';
 import { number, table, text } from '../../tables/table';
 import { barChart } from '../charts/bar-chart';
 import { lead, note } from '../page/blocks';

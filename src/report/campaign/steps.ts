@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { counted, rate, shortHash } from '../../tables/formats';
+import { counted, rate, shortHash, significant } from '../../domain/formats';
 import { code, number, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';
@@ -35,13 +35,7 @@ export const stepsSection = defineSection({
         number('attempts', (step) => step.attempts),
         number('mean reward', (step) => step.meanReward, rate),
         number('mixed', (step) => step.mixed, rate),
-        ...watched.map(([metric, name]) =>
-          number<ReportStep>(
-            name,
-            (step) => step.metrics?.[metric],
-            (value) => value.toPrecision(3),
-          ),
-        ),
+        ...watched.map(([metric, name]) => number<ReportStep>(name, (step) => step.metrics?.[metric], significant)),
       ]),
     ];
   },

@@ -3,7 +3,7 @@ import { compareText } from '../../domain/compare-text';
 import { groupBy } from '../../domain/group-by';
 import { listDiversityRounds } from '../../store/tasks/admission';
 import { listMatches } from '../../store/tasks/matches';
-import { count, rate, share } from '../../tables/formats';
+import { count, rate, share } from '../../domain/formats';
 import { number, properties, table, text } from '../../tables/table';
 import { barChart } from '../charts/bar-chart';
 import type { Chart } from '../charts/figure';

@@ -1,4 +1,4 @@
-import { count, counted, dateTime, dollars, duration, thousands } from '../../tables/formats';
+import { count, counted, dateTime, dollars, duration, thousands } from '../../domain/formats';
 import { code, number, properties, table, text } from '../../tables/table';
 import { barChart } from '../charts/bar-chart';
 import type { Chart } from '../charts/figure';
@@ -160,7 +160,7 @@ const resumeTable = (resumes: Rows['resumes']) =>
 
 const eventTable = (events: Rows['events']) =>
   table('Events', events, [
-    text('time', (event) => dateTime(event.recordedAt)),
+    text('time', (event) => dateTime(event.recordedAt.toISOString())),
     text('iteration', (event) => event.iteration),
     text('event', (event) => event.kind),
     text('actor', (event) => event.actor),

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { count, counted, significant } from '../../tables/formats';
+import { count, counted, significant } from '../../domain/formats';
 import type { Chart } from '../charts/figure';
 import { lineChart, type Line } from '../charts/line-chart';
 import { key, lead } from '../page/blocks';

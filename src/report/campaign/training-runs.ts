@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { groupBy } from '../../domain/group-by';
-import { count, dollars, duration, shortHash } from '../../tables/formats';
+import { count, dollars, duration, shortHash } from '../../domain/formats';
 import { code, type Column, number, table, text } from '../../tables/table';
 import { note } from '../page/blocks';
 import { defineSection } from './campaign-data';

@@ -1,4 +1,4 @@
-import { count } from '../../tables/formats';
+import { count } from '../../domain/formats';
 import { countScale, namesAxis, quantityAxis } from './axes';
 import type { Chart } from './figure';
 

@@ -1,4 +1,4 @@
-import { interval, rate } from '../../tables/formats';
+import { interval, rate } from '../../domain/formats';
 import type { Chart } from './figure';
 import { box, type Mark, marksChart } from './marks-chart';
 

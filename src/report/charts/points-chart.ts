@@ -1,4 +1,4 @@
-import { interval } from '../../tables/formats';
+import { interval } from '../../domain/formats';
 import type { Scale } from './axes';
 import type { Chart } from './figure';
 import { type Mark, marksChart, segment } from './marks-chart';

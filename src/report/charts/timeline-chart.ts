@@ -1,4 +1,4 @@
-import { duration } from '../../tables/formats';
+import { duration } from '../../domain/formats';
 import type { Chart } from './figure';
 import { box, type Mark, marksChart } from './marks-chart';
 

@@ -1,5 +1,5 @@
 import type { AnalysisOutput } from '../../statistics/analysis-output';
-import { points } from '../../tables/formats';
+import { points } from '../../domain/formats';
 import { type Column, number, properties, table } from '../../tables/table';
 import { note } from '../page/blocks';
 import type { Section } from '../page/section';

@@ -1,6 +1,6 @@
 import { compareNaturally } from '../../domain/compare-text';
 import type { ExperimentRecord } from '../../domain/experiment/record';
-import { interval, points, signedPoints } from '../../tables/formats';
+import { interval, points, signedPoints } from '../../domain/formats';
 import { number, properties, table } from '../../tables/table';
 import type { Chart } from '../charts/figure';
 import { box, type Mark, marksChart } from '../charts/marks-chart';

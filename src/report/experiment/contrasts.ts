@@ -1,7 +1,7 @@
 import type { AnalysisOutput, ContrastResult } from '../../statistics/analysis-output';
 import { type ContrastColumn, contrastColumns, type ContrastKey } from '../../statistics/contrast-columns';
 import type { Experiment } from '../../domain/experiment/experiment';
-import { count, decimal, interval, points, pValue, rate, signedPoints } from '../../tables/formats';
+import { count, decimal, interval, points, pValue, rate, signedPoints } from '../../domain/formats';
 import { html } from '../../tables/html';
 import { badge, type Column, number, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';

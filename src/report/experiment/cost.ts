@@ -1,7 +1,7 @@
 import type { Effort } from '../../domain/experiment/effort';
 import type { AnalysisOutput } from '../../statistics/analysis-output';
 import { type EffortMeasure, effortMeasures } from '../../domain/experiment/experiment';
-import { percent, points } from '../../tables/formats';
+import { percent, points } from '../../domain/formats';
 import { badge, number, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';

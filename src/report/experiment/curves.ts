@@ -1,6 +1,6 @@
 import type { EffortMeasure } from '../../domain/experiment/experiment';
 import { nominalOf } from '../../domain/experiment/effort';
-import { count, decimal, points } from '../../tables/formats';
+import { count, decimal, points } from '../../domain/formats';
 import { number, properties, table } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';

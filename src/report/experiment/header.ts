@@ -1,4 +1,4 @@
-import { dateTime, interval, shortHash, signedPoints } from '../../tables/formats';
+import { dateTime, interval, shortHash, signedPoints } from '../../domain/formats';
 import { html, type Html } from '../../tables/html';
 import { badge, facts } from '../page/blocks';
 import { completeness, type ExperimentReport, isExploratory } from './report';
@@ -20,7 +20,7 @@ export function renderHeader(report: ExperimentReport): Html {
       ['metric', experiment.analysis.metric],
       ['look', `${analysis.look} of ${experiment.looks.at(-1) ?? 0} seeds`],
       ['cells', `${finished} of ${expected}`],
-      ['frozen', record.frozenAt === null ? 'no' : dateTime(new Date(record.frozenAt))],
+      ['frozen', record.frozenAt === null ? 'no' : dateTime(record.frozenAt)],
       ['frozen hash', shortHash(record.hash)],
     ])}
     <div class="outcome">

@@ -1,5 +1,5 @@
 import type { AnalysisOutput, ContrastResult } from '../../statistics/analysis-output';
-import { pEquals, points, signedPoints } from '../../tables/formats';
+import { pEquals, points, signedPoints } from '../../domain/formats';
 import { escapeLatex, latexTable } from '../../tables/latex-table';
 import { number, table, text } from '../../tables/table';
 import type { ExperimentReport } from './report';

@@ -1,7 +1,7 @@
 import type { EffortMeasure } from '../../domain/experiment/experiment';
 import { scaleAround } from '../charts/axes';
 import type { Axis } from '../charts/marks-chart';
-import { count, dollars, duration, significant } from '../../tables/formats';
+import { count, dollars, duration, significant } from '../../domain/formats';
 
 export const measureNames: Record<EffortMeasure, string> = {
   environmentAttempts: 'environment attempts',

@@ -1,6 +1,6 @@
 import type { ExperimentRecord, PoolCount } from '../../domain/experiment/record';
 import { groupBy } from '../../domain/group-by';
-import { decimal } from '../../tables/formats';
+import { decimal } from '../../domain/formats';
 import { properties, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';

@@ -1,4 +1,4 @@
-import { decimal, points } from '../../tables/formats';
+import { decimal, points } from '../../domain/formats';
 import { number, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';

@@ -1,4 +1,4 @@
-import { dateTime, shortHash } from '../../tables/formats';
+import { dateTime, shortHash } from '../../domain/formats';
 import { html } from '../../tables/html';
 import { code, table, text } from '../../tables/table';
 import { note } from '../page/blocks';
@@ -16,13 +16,13 @@ export const amendmentsSection: Section<ExperimentReport> = {
         ? note('No amendment: one frozen version.')
         : table('Amendments', record.amendments, [
             text('version', (row) => row.version),
-            text('frozen', (row) => dateTime(new Date(row.frozenAt))),
+            text('frozen', (row) => dateTime(row.frozenAt)),
             code('differences', (row) => row.differences.map((each) => JSON.stringify(each))),
           ]),
       note(early.length === 0 ? 'No cell is exploratory.' : `Exploratory cells: ${early.join(', ')}.`),
       looks.length > 0 &&
         table('Looks at the scores', looks, [
-          text('at', (look) => dateTime(new Date(look.at))),
+          text('at', (look) => dateTime(look.at)),
           text('seeds', (look) => look.look),
           text('kind', (look) => (look.exploratory ? 'exploratory' : 'declared')),
           code('input', (look) => shortHash(look.inputHash)),

@@ -1,5 +1,5 @@
 import type { CombinedArm, CombinedExperiments } from '../../statistics/combine';
-import { decimal, points, shortHash } from '../../tables/formats';
+import { decimal, points, shortHash } from '../../domain/formats';
 import { html } from '../../tables/html';
 import { code, number, properties, table, text } from '../../tables/table';
 import type { Chart } from '../charts/figure';

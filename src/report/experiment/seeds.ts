@@ -1,4 +1,4 @@
-import { interval, points, signedPoints } from '../../tables/formats';
+import { interval, points, signedPoints } from '../../domain/formats';
 import { number, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';

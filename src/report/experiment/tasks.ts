@@ -1,4 +1,4 @@
-import { pValue, shortHash } from '../../tables/formats';
+import { pValue, shortHash } from '../../domain/formats';
 import { code, number, properties, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';

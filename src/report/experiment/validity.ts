@@ -1,5 +1,5 @@
 import { seedsOfUnequalStarts } from '../../domain/experiment/starts';
-import { count, counted, percent } from '../../tables/formats';
+import { count, counted, percent } from '../../domain/formats';
 import { table, text } from '../../tables/table';
 import { completeness, type ExperimentReport, isExploratory } from './report';
 

@@ -1,6 +1,6 @@
 import type { AnalysisOutput, ContrastResult } from '../../statistics/analysis-output';
 import type { Experiment } from '../../domain/experiment/experiment';
-import { counted, interval, percent, points, signedPoints } from '../../tables/formats';
+import { counted, interval, percent, points, signedPoints } from '../../domain/formats';
 
 /**
  * Returns the finding of a contrast as one sentence, for example "signals against random: inconclusive, +1.2 points,

@@ -3,6 +3,7 @@ import type { Activities } from '../../activities';
 import type { TrainingRequest } from '../../activities/train/training-data';
 import { profiles } from '../temporal/activity-profiles';
 import { forwardProgress } from './forward-progress';
+import { duration } from '../../domain/formats';
 
 const store = proxyActivities<Activities>(profiles.store);
 const trainer = proxyActivities<Activities>(profiles.train);
@@ -26,5 +27,5 @@ export async function train(input: TrainingRequest): Promise<void> {
   const { policyId, seconds } = await trainer.watchTraining({ jobKey, epoch });
   await store.registerPolicy({ ...input, jobKey, policyId });
   await condition(allHandlersFinished);
-  setCurrentDetails(`${work}: policy ${policyId.slice(0, 12)} in ${seconds.toFixed(1)} s`);
+  setCurrentDetails(`${work}: policy ${policyId.slice(0, 12)} in ${duration(seconds)}`);
 }

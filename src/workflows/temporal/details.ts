@@ -3,7 +3,8 @@ import { isSkippable, phases } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { remainingTime } from '../../domain/campaign/remaining-time';
 import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt-progress';
-import { progressBar, progressLine, span, thousands, type JobProgress } from '../../domain/training/job-progress';
+import { progressBar, progressLine, type JobProgress } from '../../domain/training/job-progress';
+import { count, dollars, duration, interval, rate } from '../../domain/formats';
 
 const marks = { done: '✓', now: '▶', next: '·' } as const;
 
@@ -44,7 +45,7 @@ function phaseTable({ phases: planned = [], phase: current, note }: IterationPro
   const rows = planned.map((row) => {
     const index = phases.indexOf(row.phase);
     const mark = row.note !== null || index < now ? marks.done : index === now ? marks.now : marks.next;
-    const time = row.seconds === null ? '' : span(row.seconds);
+    const time = row.seconds === null ? '' : duration(row.seconds);
     return `| ${mark} | ${row.phase} | ${time} | ${row.note ?? (index === now ? (note ?? '') : '')} |`;
   });
   const done = planned.filter((row) => row.note !== null).length;
@@ -62,27 +63,28 @@ function etaText({ status, iterations, progress, phaseSeconds = {}, stopping }: 
   if (!remaining) return '';
   const { seconds, low, high, samples } = remaining;
   const spread =
-    samples === 1 ? 'as in the one earlier iteration' : `${span(low)} to ${span(high)}, from ${samples} iterations`;
-  return `, about ${span(seconds)} left when it began (${spread})`;
+    samples === 1
+      ? 'as in the one earlier iteration'
+      : `${duration(low)} to ${duration(high)}, from ${samples} iterations`;
+  return `, about ${duration(seconds)} left when it began (${spread})`;
 }
 
 function scoreTable({ scores }: CampaignState): string[] {
   if (scores.length === 0) return [];
   const rows = scores.map(({ iteration, score, low, high }) => {
-    const interval = low === undefined || high === undefined ? '' : `${low.toFixed(3)} to ${high.toFixed(3)}`;
-    return `| ${iteration} | ${score.toFixed(3)} | ${interval} |`;
+    return `| ${iteration} | ${rate(score)} | ${interval(low, high)} |`;
   });
   return [['| iteration | success on dev | interval |', '| ---: | ---: | --- |', ...rows].join('\n')];
 }
 
+const noLimit = 'no limit';
+
 function spendingTable({ spending }: IterationProgress): string[] {
   if (!spending) return [];
   const { committed, limit } = spending;
-  const tokens = (count: number | null): string => (count === null ? 'no limit' : thousands(count));
-  const dollars = (usd: number | null): string => (usd === null ? 'no limit' : `$${usd.toFixed(2)}`);
   const rows = [
-    `| tokens of models | ${tokens(committed.llmTokens)} | ${tokens(limit.llmTokens)} |`,
-    `| models and training | ${dollars(committed.usd)} | ${dollars(limit.usd)} |`,
+    `| tokens of models | ${count(committed.llmTokens)} | ${limit.llmTokens === null ? noLimit : count(limit.llmTokens)} |`,
+    `| models and training | ${dollars(committed.usd)} | ${limit.usd === null ? noLimit : dollars(limit.usd)} |`,
   ];
   return [['| budget | spent | limit |', '| --- | ---: | ---: |', ...rows].join('\n')];
 }

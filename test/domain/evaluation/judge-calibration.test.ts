@@ -96,7 +96,7 @@ describe('drift', () => {
 
   test('a judge that became lenient drifts, also with the same agreement as before', () => {
     expect(drift({ trueNegatives: 12, falsePositives: 8 })).toBe(
-      'corrupted judged not completed: 12 of 20, at first 20 of 20 (p = 0.0033)',
+      'corrupted judged not completed: 12 of 20, at first 20 of 20 (p = 0.003)',
     );
     const strict = { judgeVersion: 'v', counts: counts({ truePositives: 10, falseNegatives: 10 }) };
     const lenient = { judgeVersion: 'v', counts: counts({ trueNegatives: 10, falsePositives: 10 }) };

@@ -12,10 +12,10 @@ const step40 = { step: 40, totalSteps: 200 };
 test('the progress of a job is rendered as one readable line', () => {
   const metrics = { loss: 0.51234, tokens_per_s: 18_400.4, eta_s: 130 };
   expect(progressLine(jobProgress(step40, metrics, null))).toBe(
-    'step 40 of 200, loss 0.512, 18,400 tokens/s, 2 min left',
+    'step 40 of 200, loss 0.512, 18,400 tokens/s, 2 min 10 s left',
   );
-  expect(progressLine(jobProgress(step40, {}, 700))).toBe('step 40 of 200, no update for 12 min');
-  expect(progressLine(jobProgress({ step: 3, totalSteps: 0 }, { eta_s: 9000 }, null))).toBe('step 3, 2.5 h left');
+  expect(progressLine(jobProgress(step40, {}, 700))).toBe('step 40 of 200, no update for 11 min 40 s');
+  expect(progressLine(jobProgress({ step: 3, totalSteps: 0 }, { eta_s: 9000 }, null))).toBe('step 3, 2 h 30 min left');
 });
 
 test('the bar shows the finished share and is empty while the total is unknown', () => {

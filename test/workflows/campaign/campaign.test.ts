@@ -61,7 +61,7 @@ test('the details show phases, remaining time, success with its interval, and sp
     },
   });
   await campaigns.run('detailed', { recipe: 'eto', iterations: 4 }, script);
-  expect(details.replaceAll(/\d+ s/g, '_ s')).toBe(
+  expect(details.replaceAll(/[\d.]+ s/g, '_ s')).toBe(
     [
       '### detailed: eto on ` scripted `',
       '**Running**, iteration 3 of 4, phase **detect**, about _ s left when it began (_ s to _ s, from 2 iterations)',
@@ -86,7 +86,7 @@ test('the details show phases, remaining time, success with its interval, and sp
         '| budget | spent | limit |',
         '| --- | ---: | ---: |',
         '| tokens of models | 1,234 | 20,000 |',
-        '| models and training | $0.50 | no limit |',
+        '| models and training | $0.5000 | no limit |',
       ].join('\n'),
     ].join('\n\n'),
   );
