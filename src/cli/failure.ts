@@ -33,13 +33,13 @@ export function failureOf(error: unknown): Failure {
   const hinted = first.split('`').find((part) => part.startsWith(`${calledName()} `));
   return {
     error: isUnexpected ? error.message.replace(/^error: /, '') : first,
-    code: nameOf(error),
+    code: errorName(error),
     kind: kindOf(error),
     next: ownNext ?? hinted ?? null,
   };
 }
 
-function nameOf(error: unknown): string {
+function errorName(error: unknown): string {
   const code = codeOf(error);
   if (code) return code;
   return error instanceof Error ? error.name : 'Error';

@@ -31,7 +31,8 @@ export function entryOf(line: string, source: LogSource, campaign: LoggedCampaig
   const fields = fieldsOf(line);
   if (!fields) return plainLine(line, source, campaign);
   const { time, level, message, event, error, campaign: owner, ...details } = fields;
-  const text = typeof event === 'string' ? eventText(event, { error, ...details }) : textOf(message, error, details);
+  const text =
+    typeof event === 'string' ? eventText(event, { error, ...details }) : workerMessage(message, error, details);
   return {
     time: timeOf(time),
     isOfCampaign: source.job !== null || owner === campaign.name,
@@ -81,7 +82,11 @@ function iterationOf(workflowId: unknown): number | null {
 }
 
 /** The message of a worker with its activity and the first line of the error. */
-function textOf(message: unknown, error: unknown, { activityType, workflowId }: Record<string, unknown>): string {
+function workerMessage(
+  message: unknown,
+  error: unknown,
+  { activityType, workflowId }: Record<string, unknown>,
+): string {
   const work = [activityType, workflowId].filter((part) => typeof part === 'string').join(' of ');
   const [reason] = typeof error === 'string' ? error.split('\n', 1) : [];
   return [work, String(message), reason].filter(Boolean).join(': ');

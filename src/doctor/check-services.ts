@@ -111,7 +111,7 @@ export function checkDatabaseUser({ config, state }: Stack): Check[] {
   const directory = state.postgresDirectory ?? path.join(config.home, 'postgres');
   if (process.getuid?.() !== 0 || !existsSync(directory)) return [];
   const { uid } = statSync(directory);
-  const user = nameOf(uid);
+  const user = userName(uid);
   const reason = sharedWith(uid, user);
   const base = { name: 'postgres user', ok: true };
   if (!reason) return [{ ...base, detail: `${user} (${uid})` }];
@@ -122,7 +122,7 @@ export function checkDatabaseUser({ config, state }: Stack): Check[] {
   return [{ ...base, warning: true, detail: `${user} (${uid}): ${reason}`, next }];
 }
 
-const nameOf = (uid: number): string =>
+const userName = (uid: number): string =>
   spawnSync('id', ['-nu', String(uid)], { encoding: 'utf8' }).stdout?.trim() || String(uid);
 
 function sharedWith(uid: number, user: string): string | null {

@@ -62,12 +62,12 @@ export class UsageError extends CoevolveError {
 }
 
 /** Returns the short code of an error of Node or Postgres, such as ENOENT or 28P01. */
-export const codeOf = (error: unknown): string | undefined => textOf(error, 'code');
+export const codeOf = (error: unknown): string | undefined => textProperty(error, 'code');
 
-export const messageOf = (error: unknown): string => textOf(error, 'message') ?? String(error);
+export const messageOf = (error: unknown): string => textProperty(error, 'message') ?? String(error);
 
 /** Reads the property without a check of the class: an error may come from another realm, as in jest. */
-function textOf(error: unknown, property: 'code' | 'message'): string | undefined {
+function textProperty(error: unknown, property: 'code' | 'message'): string | undefined {
   if (typeof error !== 'object' || error === null || !(property in error)) return undefined;
   const value: unknown = Reflect.get(error, property);
   return typeof value === 'string' ? value : undefined;

@@ -21,7 +21,7 @@ function observedClient(client: PoolClient, reach: Reach): PoolClient {
   let uncommitted = false;
   const query = async (...request: unknown[]): Promise<unknown> => {
     const isWrite = isWriting(request[0]);
-    const verb = /^\s*(begin|commit|rollback(?!\s+to))\b/i.exec(textOf(request[0]))?.[1]?.toLowerCase();
+    const verb = /^\s*(begin|commit|rollback(?!\s+to))\b/i.exec(sqlOf(request[0]))?.[1]?.toLowerCase();
     if (isWrite || (verb === 'commit' && uncommitted)) reach('afterEffect');
     const result: unknown = await call(client, 'query', request);
     const isCommitted = verb === 'commit' ? uncommitted : isWrite && !inTransaction;
@@ -35,11 +35,11 @@ function observedClient(client: PoolClient, reach: Reach): PoolClient {
 
 /** Recognises the writing statements of src/store, whose queries contain their whole SQL. */
 function isWriting(request: unknown): boolean {
-  const text = textOf(request).replace(/--[^\n]*/g, '');
+  const text = sqlOf(request).replace(/--[^\n]*/g, '');
   return /\b(insert\s+into|update\s+\w+(\s+(as\s+)?\w+)?\s+set|delete\s+from)\b/i.test(text);
 }
 
-function textOf(request: unknown): string {
+function sqlOf(request: unknown): string {
   if (typeof request === 'string') return request;
   return (request as { text?: string } | undefined)?.text ?? '';
 }

@@ -10,12 +10,12 @@ export function describeIssue(issue: z.core.$ZodIssue, schema: Schema, input: un
     const known = keysOf(schemaAt(schema, issue.path));
     return issue.keys.map(
       (key) =>
-        `${nameOf([...issue.path, key])}: found an unknown key, expected one of ${known.join(', ')}${otherKey(key, known, schema)}`,
+        `${fieldName([...issue.path, key])}: found an unknown key, expected one of ${known.join(', ')}${otherKey(key, known, schema)}`,
     );
   }
   const found = valueAt(input, issue.path);
   const expected = expectation(issue, schemaAt(schema, issue.path));
-  return [`${nameOf(issue.path)}: found ${shown(found)}, expected ${expected}${otherValue(issue, found)}`];
+  return [`${fieldName(issue.path)}: found ${shown(found)}, expected ${expected}${otherValue(issue, found)}`];
 }
 
 /** Suggests a similar key of the same section, otherwise the same key of another section. */
@@ -38,7 +38,7 @@ function pathsTo(key: string, schema: Schema, prefix = ''): string[] {
 }
 
 /** A key with control characters is shown as JSON: a line break could forge another problem. */
-const nameOf = (path: readonly PropertyKey[]): string =>
+const fieldName = (path: readonly PropertyKey[]): string =>
   path.map((key) => (/\p{Cc}/u.test(String(key)) ? JSON.stringify(key) : String(key))).join('.') || 'the whole file';
 
 const valueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>

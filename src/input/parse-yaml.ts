@@ -19,7 +19,7 @@ export function parseYaml(text: string): ParsedYaml | { problems: string[] } {
   const lines = new LineCounter();
   const document = parseDocument(text, { stringKeys: true, prettyErrors: true, lineCounter: lines });
   const mistakes: YAMLError[] = [...document.errors, ...document.warnings]; // an unknown tag is only a warning
-  if (mistakes.length > 0) return { problems: mistakes.map((mistake) => describe(mistake, text)) };
+  if (mistakes.length > 0) return { problems: mistakes.map((mistake) => yamlProblem(mistake, text)) };
   try {
     const value = document.toJS() as unknown;
     const parsed = { value, positionOf: (path: readonly string[]) => positionIn(document, lines, path) };
@@ -88,7 +88,7 @@ function positionAt(offset: number, lines: LineCounter): string {
   return `line ${line}, column ${col}`;
 }
 
-function describe({ code, message, linePos, pos }: YAMLError, text: string): string {
+function yamlProblem({ code, message, linePos, pos }: YAMLError, text: string): string {
   const start = linePos?.[0];
   const position = start ? `line ${start.line}, column ${start.col}` : 'not YAML';
   switch (code) {

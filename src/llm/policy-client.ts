@@ -7,7 +7,7 @@ import { answerBounds, type JsonBounds } from '../input/json-bounds';
 import { listOf } from '../input/list-of';
 import { patientFetch } from '../requests/patient-fetch';
 import { ModelError, policyServer, toModelError } from './model-error';
-import { policyTurns, type PolicyEndpoint } from './policy-turns';
+import { policyLeases, type PolicyEndpoint } from './policy-leases';
 import { completion, logprobsOf, answerProblem, toAction, type Completion } from './policy-answer';
 import type { VocabularyOf } from './policy-vocabulary';
 
@@ -86,7 +86,7 @@ export const policyClient = ({ url, token, vocabularyOf }: PolicyServer, timeout
     /** Returns the names of the served policies. */
     served,
 
-    ...policyTurns({ url, token }),
+    ...policyLeases({ url, token }),
   };
 };
 

@@ -15,7 +15,7 @@ const timeoutMs = 10_000;
 export const webhookNotifier =
   (url: string) =>
   async (campaign: string, notification: CampaignNotification): Promise<void> => {
-    const message: Message = { campaign, ...notification, text: textOf(campaign, notification) };
+    const message: Message = { campaign, ...notification, text: notificationText(campaign, notification) };
     try {
       const response = await fetch(url, {
         method: 'POST',
@@ -30,7 +30,7 @@ export const webhookNotifier =
     }
   };
 
-function textOf(campaign: string, { status, waitsForApproval, reason }: CampaignNotification): string {
+function notificationText(campaign: string, { status, waitsForApproval, reason }: CampaignNotification): string {
   const what = waitsForApproval ? 'waits for approval' : `is ${status}`;
   return `campaign ${campaign} ${what}${reason === null ? '' : `: ${reason}`}`;
 }

@@ -47,20 +47,20 @@ export const collectRollouts = (deps: Dependencies) => {
         await playAttempt(deps, spec, { ...attempt, journal }, callbacks);
         await report(batch, campaign);
       });
-    await inTurn(deps, open.length > 0 ? batch.policyId : null, play);
+    await withLease(deps, open.length > 0 ? batch.policyId : null, play);
     return { attempts: planned.length, reused: planned.length - open.length };
   };
 };
 
 /** The time that the server serves other policies, or training has its devices, does not count as playing. */
-function inTurn(
+function withLease(
   { policies, artifacts }: Dependencies,
   policyId: string | null,
   play: () => Promise<void>,
 ): Promise<void> {
   if (policyId === null) return play();
   const onWait = (waiting: string): void => heartbeat({ waiting });
-  return policies.duringTurn(
+  return policies.duringLease(
     { policyId, path: artifacts.policyPath(policyId), signal: cancellationSignal(), onWait },
     play,
   );

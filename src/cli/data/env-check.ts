@@ -40,7 +40,7 @@ export function addEnvCheck(env: Command): void {
     .option('--json', 'print the report as JSON')
     .action(async (name: string, flags: Flags) => {
       const report = await checkEnvironment(createEnvironments(configOf(flags)), settingsOf(name, flags), progress());
-      printResult(flags.json, report, () => textOf(report));
+      printResult(flags.json, report, () => reportText(report));
       if (report.verdict !== 'passed') process.exitCode = exitCodes[report.verdict];
     });
 }
@@ -65,7 +65,7 @@ function progress(): (check: string, done: number, all: number) => void {
   };
 }
 
-function textOf(report: CheckReport): string {
+function reportText(report: CheckReport): string {
   const { environment, tasks, gold, wrong, deterministic, concurrency, leaked, constant, openings, verdict } = report;
   const rows = [
     ['gold', gold ? share(gold) : 'none', 'reward 1'],

@@ -33,7 +33,7 @@ export function addExpertsImport(experts: Command): void {
     .action(async (file: string, { json, options, ...flags }: Flags) => {
       const request = { ...flags, options: optionsOf(options) };
       const imported = await importConversations(currentConfig(), file, request, showProgress);
-      printResult(json, imported, () => textOf(imported));
+      printResult(json, imported, () => importText(imported));
       if (imported.imported === 0) process.exitCode = 1;
       else printMessage(`a spec uses them with \`environment: { experts: ${imported.sha256} }\``);
     });
@@ -42,7 +42,7 @@ export function addExpertsImport(experts: Command): void {
 const showProgress = (part: string, done: number, total: number): void =>
   printOver(`${done}/${total} ${part}`, done === total);
 
-function textOf({
+function importText({
   imported,
   refused,
   claimedMean,

@@ -33,7 +33,7 @@ export function addModel(program: Command): void {
     .action(async (source: string, { name, json, ...options }: ImportOptions) => {
       const config = currentConfig();
       const artifacts = artifactStore(config.artifacts);
-      const modelName = name ?? nameOf(source);
+      const modelName = name ?? suggestedName(source);
       printMessage(`importing ${source} as ${modelName}`);
       const imported = await importModel(config, artifacts, source, { name: modelName, ...options });
       for (const note of imported.notes ?? []) printMessage(note);
@@ -53,7 +53,7 @@ export function addModel(program: Command): void {
 }
 
 /** Returns the last part of a source without its extension, in lower case with dashes. */
-function nameOf(source: string): string {
+function suggestedName(source: string): string {
   const last = source.replace(/\/+$/, '').split(/[/:]/).at(-1) ?? source;
   const plain = last.replace(/\.gguf$/i, '').replace(/^llm-/, '');
   return plain.toLowerCase().replace(/[^a-z0-9.-]+/g, '-');

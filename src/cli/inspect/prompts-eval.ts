@@ -37,7 +37,9 @@ export function addPromptsEval(prompts: Command): void {
         onPlayed: (name) => printMessage(`${name}: played`),
       });
       const { json } = command.optsWithGlobals<Flags>(); // `prompts` has the same option, and takes it first
-      printResult(json, { provider, model, ...evaluation }, () => textOf(evaluation, `${model} of ${provider}`));
+      printResult(json, { provider, model, ...evaluation }, () =>
+        evaluationText(evaluation, `${model} of ${provider}`),
+      );
     });
 }
 
@@ -53,7 +55,7 @@ function changeOf(input: string): SpecChange {
   return change;
 }
 
-function textOf(evaluation: PromptEvaluation, model: string): string {
+function evaluationText(evaluation: PromptEvaluation, model: string): string {
   const { stages, admitted, knownVerdicts, reasons, purposes, cases } = evaluation;
   return [
     `${counted(cases.length, 'case')} of ${caseEnvironment.name} with ${model}`,

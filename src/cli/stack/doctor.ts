@@ -14,7 +14,7 @@ export function addDoctor(program: Command): void {
     .option('--json', 'print the checks as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const checks = (await doctor(readConfig())).map(withCalledName);
-      printResult(json, { checks }, () => checks.map(textOf).join('\n'));
+      printResult(json, { checks }, () => checks.map(checkLine).join('\n'));
       if (checks.some(({ ok }) => !ok)) process.exitCode = 1;
     });
 }
@@ -25,7 +25,7 @@ const withCalledName = ({ detail, next, ...check }: Check): Check => ({
   ...(next ? { next: asCalled(next) } : {}),
 });
 
-function textOf({ name, ok, absent, warning, detail, next }: Check): string {
+function checkLine({ name, ok, absent, warning, detail, next }: Check): string {
   const passed = absent ? paint.dim('none') : warning ? paint.yellow('warn') : paint.green('ok  ');
   const mark = ok ? passed : paint.red('FAIL');
   return `${mark}  ${name.padEnd(30)} ${detail}${next ? `\n      ${paint.dim(`next: ${next}`)}` : ''}`;

@@ -75,7 +75,7 @@ async function createPolicy(
   for (;;) {
     const status = await backend.status(job.jobKey);
     if (status.state === 'succeeded') return { hash: status.policyHash, path: status.policyPath };
-    const problem = problemOf(status, end);
+    const problem = probeProblem(status, end);
     if (problem) return { problem };
     await sleep(100);
   }
@@ -88,7 +88,7 @@ async function timeUpdates(backend: TrainingBackend, jobKey: string, end: number
     if (updates.length > 0) warm = Math.min(warm, Date.now());
     if ((updates.length > 1 && Date.now() - warm > timedMs) || (updates.length > 0 && Date.now() > end))
       return speedOf(updates);
-    const problem = problemOf(await backend.status(jobKey), end);
+    const problem = probeProblem(await backend.status(jobKey), end);
     if (problem) return { problem };
     await sleep(100);
   }
@@ -100,7 +100,7 @@ function speedOf(updates: readonly TrainingProgress[]): TrainingProbe {
   return { tokensPerS: timed.length / inverse, updates: timed.length };
 }
 
-function problemOf(status: TrainingStatus, end: number): string | null {
+function probeProblem(status: TrainingStatus, end: number): string | null {
   if (status.state === 'failed') return status.failure.message;
   if (status.state === 'absent') return 'the trainer ended without a result';
   return Date.now() > end ? `no update within ${limitMs / 1000} s` : null;

@@ -38,7 +38,7 @@ export async function combineTables(
     seeds: tables[0]!.seeds,
     arms: names.map((arm) => ({ arm, values: reports.map((report) => valuesOf(report, arm)) })),
   });
-  return { experiments: tables.map((table, i) => describe(table, reports[i]!, names)), arms };
+  return { experiments: tables.map((table, i) => combinedExperiment(table, reports[i]!, names)), arms };
 }
 
 type Table = Pick<CombinedExperiment, 'environment' | 'metric' | 'seeds'> & { file: string; record: ExperimentRecord };
@@ -92,7 +92,7 @@ function sharedArms(tables: readonly Table[]): string[] {
 const valuesOf = ({ analysis }: ExperimentReport, arm: string): number[] =>
   analysis.arms.find((own) => own.arm === arm)!.values.map(({ value }) => value);
 
-function describe(table: Table, report: ExperimentReport, shown: readonly string[]): CombinedExperiment {
+function combinedExperiment(table: Table, report: ExperimentReport, shown: readonly string[]): CombinedExperiment {
   const { environment, metric, seeds, record } = table;
   return {
     name: record.experiment.name,

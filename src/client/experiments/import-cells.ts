@@ -13,7 +13,7 @@ export type ImportedCells = {
   otherCommit: string | null;
 };
 
-const nameOf = ({ arm, seed }: RecordedCell): string => `${arm}-s${seed}`;
+const cellLabel = ({ arm, seed }: RecordedCell): string => `${arm}-s${seed}`;
 
 /**
  * Stores the finished cells of an exported table. The whole file is read and checked first; then all cells are stored, or
@@ -36,20 +36,20 @@ export async function importCells(
     );
   const finished = table.cells.filter(({ status }) => status === 'finished');
   const played = [...finished, ...present.filter(({ status }) => status === 'finished')];
-  const known = new Set(played.map(nameOf));
+  const known = new Set(played.map(cellLabel));
   const news = finished.filter((cell) => {
     requireDeclared(cell, experiment.arms.map((arm) => arm.name), experiment.looks.at(-1)!, file); // prettier-ignore
     requireScores(cell, table.scores, file);
     requireAdmitted(cell, experiment.arms, known, file);
     return !isPresent(cell, present, file);
   });
-  const names = new Set(news.map(nameOf));
+  const names = new Set(news.map(cellLabel));
   const scores = table.scores.filter(({ arm, seed }) => names.has(`${arm}-s${seed}`));
   await store.experimentRecords.saveImported(id, news, scores);
   return {
     imported: [...names],
-    present: finished.map(nameOf).filter((each) => !names.has(each)),
-    skipped: table.cells.filter(({ status }) => status === 'missing').map(nameOf),
+    present: finished.map(cellLabel).filter((each) => !names.has(each)),
+    skipped: table.cells.filter(({ status }) => status === 'missing').map(cellLabel),
     scores: scores.length,
     otherCommit: commitOf(table.manifest) === commitOf(manifest) ? null : commitOf(table.manifest),
   };
@@ -60,9 +60,9 @@ const commitOf = ({ code }: Record<string, unknown>): string | null =>
 
 function requireDeclared(cell: RecordedCell, arms: readonly string[], size: number, file: string): void {
   if (!arms.includes(cell.arm))
-    throw new UsageError(`${file}: arm of ${nameOf(cell)}: found ${cell.arm}, expected one of ${arms.join(', ')}`);
+    throw new UsageError(`${file}: arm of ${cellLabel(cell)}: found ${cell.arm}, expected one of ${arms.join(', ')}`);
   if (cell.seed > size)
-    throw new UsageError(`${file}: seed of ${nameOf(cell)}: found ${cell.seed}, expected at most ${size}`);
+    throw new UsageError(`${file}: seed of ${cellLabel(cell)}: found ${cell.seed}, expected at most ${size}`);
 }
 
 /** A cell without scores at its last checkpoint would make its contrasts invalid for ever. */
@@ -76,7 +76,7 @@ function requireScores(
   const has = scores.some(({ arm, seed, checkpoint }) => arm === cell.arm && seed === cell.seed && checkpoint === last);
   if (!has)
     throw new UsageError(
-      `${file}: scores of ${nameOf(cell)}: found none at checkpoint ${last ?? 'none'}, expected a row per test task; ` +
+      `${file}: scores of ${cellLabel(cell)}: found none at checkpoint ${last ?? 'none'}, expected a row per test task; ` +
         `export the cell again with \`coevolve experiment export\``,
     );
 }
@@ -92,7 +92,7 @@ function requireAdmitted(
   const toPlay = arms.find(({ name, matches }) => matches === cell.arm && !known.has(`${name}-s${cell.seed}`));
   if (toPlay === undefined) return;
   throw new UsageError(
-    `${file}: manifest.admitted of ${nameOf(cell)}: found none, expected the numbers of admitted tasks, which ` +
+    `${file}: manifest.admitted of ${cellLabel(cell)}: found none, expected the numbers of admitted tasks, which ` +
       `${toPlay.name}-s${cell.seed} is to match; leave the cells of this seed out of the file and they are played`,
   );
 }
@@ -104,7 +104,7 @@ function isPresent(cell: RecordedCell, present: readonly RecordedCell[], file: s
   if (stored.status === 'finished' && stored.contentHash === cell.contentHash) return true;
   const found = stored.status === 'finished' ? stored.contentHash : `a cell without a result (${stored.reason})`;
   throw new UsageError(
-    `${file}: ${nameOf(cell)}: found ${found} in the database, expected ${cell.contentHash} or no cell; ` +
+    `${file}: ${cellLabel(cell)}: found ${found} in the database, expected ${cell.contentHash} or no cell; ` +
       `leave the cell out of the file, or import into a new database`,
   );
 }

@@ -71,7 +71,7 @@ export function findDrift(now: Calibration, first: Calibration | null): string |
   const differences = Object.entries(sharesOf(now.counts)).flatMap(([name, share]) => {
     const before = sharesBefore[name as keyof typeof sharesBefore];
     const p = fisherExact(share, before);
-    return p < alarmRate / 3 ? [`${name}: ${describe(share)}, at first ${describe(before)} (${pEquals(p)})`] : [];
+    return p < alarmRate / 3 ? [`${name}: ${outOf(share)}, at first ${outOf(before)} (${pEquals(p)})`] : [];
   });
   return differences.length > 0 ? differences.join('; ') : null;
 }
@@ -86,4 +86,4 @@ const sharesOf = (counts: Confusion) => {
   } satisfies Record<string, Sample>;
 };
 
-const describe = ({ hits, n }: Sample): string => `${hits} of ${n}`;
+const outOf = ({ hits, n }: Sample): string => `${hits} of ${n}`;

@@ -58,18 +58,18 @@ export function decidePromotion(
     const difference = mean(differences);
     return decide(
       difference >= -tolerance - rounding,
-      `${describe(difference, differences.length)}, allowed ${-tolerance}`,
+      `${changeInWords(difference, differences.length)}, allowed ${-tolerance}`,
     );
   }
   const { low, high, mean: difference } = pairedBootstrap(differences, { seed, resamples, confidence });
   const interval = `${confidence * 100}% interval ${low.toFixed(4)} to ${high.toFixed(4)}`;
-  return decide(low > 0, `${describe(difference, differences.length)}, ${interval}`);
+  return decide(low > 0, `${changeInWords(difference, differences.length)}, ${interval}`);
 }
 
 function decide(promote: boolean, reason: string): PromotionDecision {
   return { decision: promote ? 'promote' : 'keep', reason };
 }
 
-function describe(difference: number, pairs: number): string {
+function changeInWords(difference: number, pairs: number): string {
   return `mean reward changed by ${difference.toFixed(4)} over ${pairs} paired attempts`;
 }

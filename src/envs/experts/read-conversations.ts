@@ -43,7 +43,7 @@ export function readConversations(text: string, format: ConversationFormat, idFi
     const idFound = idSchema.safeParse((value as Record<string, unknown> | null)?.[idField]);
     const id = idFound.success ? idFound.data : `row ${index + 1}`;
     const row = rowSchema.safeParse(value);
-    const conversation = row.success ? toConversation(id, row.data as Row, format) : problemOf(row.error);
+    const conversation = row.success ? toConversation(id, row.data as Row, format) : firstIssue(row.error);
     if (typeof conversation === 'string') result.refused.push({ id, reason: conversation });
     else result.conversations.push(conversation);
   }
@@ -78,7 +78,7 @@ function rowsOf(text: string): unknown[] {
   return rows;
 }
 
-function problemOf(error: z.ZodError): string {
+function firstIssue(error: z.ZodError): string {
   const { path, message } = error.issues[0]!;
   return `${path.join('.') || 'the row'}: ${message}`;
 }

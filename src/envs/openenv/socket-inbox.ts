@@ -65,7 +65,7 @@ export function listen(socket: WebSocket, keepAliveMs = defaultKeepAliveMs): Inb
   socket.on('message', (data: Buffer) => {
     received();
     if (awaited.shift() === 'state') return;
-    const problem = messages.length < maxUnread ? problemOf(data) : 'the environment sends without a request';
+    const problem = messages.length < maxUnread ? boundsProblem(data) : 'the environment sends without a request';
     if (problem !== undefined) return end('fault', problem);
     messages.push(data.toString('utf8'));
     notify();
@@ -101,7 +101,7 @@ const maxUnread = 4;
 /** Returns whether the server broke the protocol, with a message above the limit or invalid UTF-8. */
 const isViolation = (error: NodeJS.ErrnoException): boolean => error.code?.startsWith('WS_ERR') ?? false;
 
-function problemOf(data: Buffer): string | undefined {
+function boundsProblem(data: Buffer): string | undefined {
   try {
     jsonBounds(answerBounds)(data);
     return undefined;

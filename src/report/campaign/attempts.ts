@@ -82,10 +82,10 @@ const rewardClass = (reward: number): string => (reward === 1 ? 'success' : rewa
 
 const turn = ({ action, observation }: ShownAttempt['turns'][number]): Html =>
   html`<pre class="action">${cut(action)}</pre>
-    ${observation.map((message) => html`<pre class="observation" title="${message.role}">${textOf(message)}</pre>`)}`;
+    ${observation.map((message) => html`<pre class="observation" title="${message.role}">${shownText(message)}</pre>`)}`;
 
 /** A stored list of functions has its sha256 as content. */
-const textOf = ({ role, content }: Message): string =>
+const shownText = ({ role, content }: Message): string =>
   role === functionsRole ? `other functions from here on: list ${shortHash(content)}` : cut(content);
 
 /** In characters. Longer actions and observations are cut: a schema dump would hide the comparison. */

@@ -5,7 +5,7 @@ import { judgeSection } from './judge';
 import { lineageSection } from './lineage';
 import { modelsSection } from './models';
 import { pairsSection } from './pairs';
-import { readingSection } from './reading';
+import { definitionsSection } from './definitions';
 import { reportedSetsSection } from './reported-sets';
 import { signalsSection } from './signals';
 import { stepsSection } from './steps';
@@ -30,5 +30,5 @@ export const sections = [
   trainingCurvesSection,
   attemptsSection,
   lineageSection,
-  readingSection,
+  definitionsSection,
 ] as const;

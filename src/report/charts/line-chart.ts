@@ -12,7 +12,7 @@ export function lineChart({ title, lines, format }: LineChart): Chart {
   const maxUpdate = Math.max(1, ...points.map(([x]) => x));
   return marksChart({
     title,
-    description: lines.map((line) => describe(line, format)).join('; '),
+    description: lines.map((line) => lineInWords(line, format)).join('; '),
     height: 164,
     left: 48,
     x: { scale: { low: 0, high: maxUpdate, step: maxUpdate }, format: String },
@@ -26,7 +26,7 @@ export function lineChart({ title, lines, format }: LineChart): Chart {
   });
 }
 
-function describe({ name, points }: Line, format: (value: number) => string): string {
+function lineInWords({ name, points }: Line, format: (value: number) => string): string {
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last) return name;
   return `${name} from ${format(first[1])} at update ${first[0]} to ${format(last[1])} at update ${last[0]}`;

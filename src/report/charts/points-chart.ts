@@ -39,7 +39,7 @@ export function pointsChart({ title, iterations, series, scale, format, axisForm
   const zero = segment([-0.5, 0], [iterations.length - 0.5, 0], { colour: 'var(--muted)', width: 1.5, dashed: true });
   return marksChart({
     title,
-    description: series.map((points) => describe(points, iterations, format)).join('; '),
+    description: series.map((points) => seriesInWords(points, iterations, format)).join('; '),
     height: own.height ?? 190,
     left: 42,
     right: 34,
@@ -49,7 +49,11 @@ export function pointsChart({ title, iterations, series, scale, format, axisForm
   });
 }
 
-function describe({ name, points }: PointSeries, iterations: readonly number[], format: (v: number) => string): string {
+function seriesInWords(
+  { name, points }: PointSeries,
+  iterations: readonly number[],
+  format: (v: number) => string,
+): string {
   const parts = points.map(({ index, value, low, high }) => {
     const bounds = low === undefined ? '' : ` (${interval(low, high, format)})`;
     return `iteration ${iterations[index]}: ${format(value)}${bounds}`;

@@ -7,7 +7,7 @@ import { costSection } from './cost';
 import { curvesSection } from './curves';
 import { poolSection } from './pool';
 import { powerSection } from './power';
-import { amendmentsSection, differencesSection, manifestSection } from './promise';
+import { amendmentsSection, differencesSection, manifestSection } from './preregistration';
 import { seedsSection } from './seeds';
 import { tasksSection } from './tasks';
 import { renderHeader } from './header';

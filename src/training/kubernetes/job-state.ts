@@ -64,7 +64,7 @@ function stateAfterFailure({ reason, message }: Condition, pod: Pod | undefined)
   const ends = (pod.status?.containerStatuses ?? []).map(({ state }) => state?.terminated);
   if (!ends.some((end) => end?.reason === 'OOMKilled'))
     return { kind: 'gone', exitCode: ends.find((end) => end?.exitCode)?.exitCode };
-  const problem = `pod ${nameOf(pod)} exceeded its memory limit`;
+  const problem = `pod ${podName(pod)} exceeded its memory limit`;
   const remedy = 'raise `memory` in the file of COEVOLVE_KUBERNETES_CONFIG, or lower microBatchTokens or maxLength';
   return { kind: 'failed', failure: { type: 'out-of-memory', message: `${problem}; ${remedy}` } };
 }
@@ -81,7 +81,7 @@ const pullReasons = new Set(['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavai
 function stateWhilePending(pod: Pod, { nowMs, imagePullMinutes }: Clock): JobState {
   const waits = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => (state?.waiting ? [state.waiting] : []));
   const describe = ({ reason, message }: { reason?: string; message?: string }): string =>
-    `${nameOf(pod)}: ${reason ?? 'waiting'}${message ? `: ${message}` : ''}`;
+    `${podName(pod)}: ${reason ?? 'waiting'}${message ? `: ${message}` : ''}`;
   const stuck = waits.find(({ reason }) => permanentReasons.has(reason ?? ''));
   if (stuck) return { kind: 'failed', failure: { type: 'bad-pod', message: describe(stuck) } };
   const pull = waits.find(({ reason }) => pullReasons.has(reason ?? ''));
@@ -90,7 +90,7 @@ function stateWhilePending(pod: Pod, { nowMs, imagePullMinutes }: Clock): JobSta
     return { kind: 'failed', failure: { type: 'image-pull', message: describe(pull) } };
   const unscheduled = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
   const waiting = pull ?? unscheduled ?? waits[0];
-  return { kind: 'alive', waiting: waiting ? describe(waiting) : `${nameOf(pod)}: starting` };
+  return { kind: 'alive', waiting: waiting ? describe(waiting) : `${podName(pod)}: starting` };
 }
 
-const nameOf = ({ metadata }: Pod): string => metadata?.name ?? '(no name)';
+const podName = ({ metadata }: Pod): string => metadata?.name ?? '(no name)';

@@ -59,7 +59,7 @@ function loadFile(
     return fail(`it is not a kubeconfig: ${(error as Error).message.split('\n')[0]}`);
   }
   if (context) config.setCurrentContext(context);
-  const problem = problemOf(config);
+  const problem = whyUnusable(config);
   if (problem) fail(problem);
 }
 
@@ -80,7 +80,7 @@ function completeUser(user: User, tokenFile: string | undefined, folder: string)
   return { ...user, authProvider: { name: 'tokenFile', config: { tokenFile: path.resolve(folder, tokenFile) } } };
 }
 
-function problemOf(config: KubeConfig): string | undefined {
+function whyUnusable(config: KubeConfig): string | undefined {
   if (config.contexts.length === 0) return 'it is not a kubeconfig: it contains no contexts';
   const name = config.getCurrentContext();
   const context = config.getContextObject(name);

@@ -15,7 +15,7 @@ export const keyOf = ({ campaignId, iteration, plan: { epoch } }: IterationConte
 });
 
 /** Prefix of the ids of the workflows below an iteration. */
-export const nameOf = ({ name, iteration, plan: { epoch } }: IterationContext): IterationName => ({
+export const iterationName = ({ name, iteration, plan: { epoch } }: IterationContext): IterationName => ({
   name,
   iteration,
   epoch,

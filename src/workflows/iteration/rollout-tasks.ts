@@ -7,7 +7,7 @@ import type { AgentRole } from '../../domain/roles';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import { profiles } from '../temporal/activity-profiles';
 import { executeOnce } from '../temporal/execute-once';
-import { keyOf, nameOf, type IterationContext } from './iteration-context';
+import { keyOf, iterationName, type IterationContext } from './iteration-context';
 import { rollout, type RolloutShard } from './rollout';
 
 const store = proxyActivities<Activities>(profiles.store);
@@ -61,7 +61,7 @@ async function rolloutShards(
       rollout,
       { ...keyOf(context), environment, from, to, ...batch },
       {
-        workflowId: rolloutWorkflowId(nameOf(context), { purpose, step, refill, player, number }),
+        workflowId: rolloutWorkflowId(iterationName(context), { purpose, step, refill, player, number }),
         staticSummary: `Roll out ${to - from} ${purpose} tasks with ${player}`,
         typedSearchAttributes: workflowInfo().typedSearchAttributes,
         whileRunning: runner.forwardControlTo,

@@ -8,7 +8,7 @@ import { offlineProvider } from '../../domain/campaign/task-queues';
 import { profiles } from '../temporal/activity-profiles';
 import { executeOnce } from '../temporal/execute-once';
 import { explore } from './explore';
-import { keyOf, nameOf, type IterationContext } from './iteration-context';
+import { keyOf, iterationName, type IterationContext } from './iteration-context';
 
 const store = proxyActivities<Activities>(profiles.store);
 const offline = proxyActivities<Activities>(profiles.llm(offlineProvider));
@@ -49,7 +49,7 @@ async function exploreShards(
     await runner.unpaused();
     const input = { ...keyOf(context), ...range, aim, rounds: plan.explorationRounds, providers };
     await executeOnce(explore, input, {
-      workflowId: explorationWorkflowId(nameOf(context), aim, { number, refill }),
+      workflowId: explorationWorkflowId(iterationName(context), aim, { number, refill }),
       staticSummary: `Explore ${range.to - range.from} contexts for ${aim}`,
       typedSearchAttributes: workflowInfo().typedSearchAttributes,
       whileRunning: runner.forwardControlTo,

@@ -3,7 +3,7 @@ import type { TrainingRequest } from '../../activities/train/training-data';
 import { settleAll } from '../../domain/concurrency';
 import { trainingWorkflowId } from '../../domain/campaign/ids';
 import { executeOnce } from '../temporal/execute-once';
-import { keyOf, nameOf, type IterationContext } from './iteration-context';
+import { keyOf, iterationName, type IterationContext } from './iteration-context';
 import { train } from './train';
 
 /** Trains the base first, then every agent from the base concurrently. */
@@ -30,7 +30,7 @@ type Job = Pick<TrainingRequest, 'role' | 'method' | 'data' | 'from'>;
 async function trainOne(context: IterationContext, job: Job): Promise<void> {
   const input: TrainingRequest = { ...keyOf(context), ...job };
   await executeOnce(train, input, {
-    workflowId: trainingWorkflowId(nameOf(context), job.role),
+    workflowId: trainingWorkflowId(iterationName(context), job.role),
     staticSummary:
       job.method === 'import' ? `Import the ${job.role} policy` : `Train the ${job.role} policy with ${job.method}`,
     typedSearchAttributes: workflowInfo().typedSearchAttributes,

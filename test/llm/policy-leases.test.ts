@@ -6,15 +6,15 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { policyTurns, type TurnRequest } from '../../src/llm/policy-turns';
+import { policyLeases, type LeaseRequest } from '../../src/llm/policy-leases';
 import { readConfig } from '../../src/config';
 import { freePort } from '../support/environment-server';
 import { startScriptedServer } from '../support/scripted-server';
 
 const { python, projectRoot } = readConfig();
-const root = mkdtempSync(path.join(tmpdir(), 'coevolve-turns-'));
+const root = mkdtempSync(path.join(tmpdir(), 'coevolve-leases-'));
 let server: ChildProcess;
-let turns: ReturnType<typeof policyTurns>;
+let leases: ReturnType<typeof policyLeases>;
 let url: string;
 
 /** Starts the front server with the scripted vLLM, which no test starts, because no test loads a policy. */
@@ -30,8 +30,8 @@ beforeAll(async () => {
     COEVOLVE_SCRIPT: path.join(root, 'script'),
   };
   server = spawn(python, ['-m', 'coevolve_vllm', ...options], { env, stdio: ['ignore', 'ignore', 'inherit'] });
-  turns = policyTurns({ url });
-  while ((await turns.models()) === null && server.exitCode === null) await sleep(100);
+  leases = policyLeases({ url });
+  while ((await leases.models()) === null && server.exitCode === null) await sleep(100);
 }, 120_000);
 afterAll(async () => {
   server.kill('SIGKILL');
@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true });
 });
 
-const requestOf = (name: string, onWait: (reason: string) => void = () => {}): TurnRequest => ({
+const requestOf = (name: string, onWait: (reason: string) => void = () => {}): LeaseRequest => ({
   policyId: name.repeat(64),
   path: path.join(root, name),
   signal: new AbortController().signal,
@@ -47,55 +47,55 @@ const requestOf = (name: string, onWait: (reason: string) => void = () => {}): T
 });
 
 test('the server holds as many models as it has vLLM processes', async () => {
-  await expect(turns.models()).resolves.toBe(1);
+  await expect(leases.models()).resolves.toBe(1);
 });
 
-test('another policy waits until the turn has ended, and a training job does not get the device meanwhile', async () => {
+test('another policy waits until the lease has ended, and a training job does not get the device meanwhile', async () => {
   const events: string[] = [];
   let second: Promise<number> | undefined;
-  await turns.duringTurn(requestOf('a'), async () => {
+  await leases.duringLease(requestOf('a'), async () => {
     const waited = new Promise<string>((resolve) => {
-      second = turns.duringTurn(requestOf('b', resolve), () => Promise.resolve(events.push('b')));
+      second = leases.duringLease(requestOf('b', resolve), () => Promise.resolve(events.push('b')));
     });
     expect(await waited).toBe(`policy bbbbbbbbbbbb waits for policy aaaaaaaaaaaa`);
-    await turns.duringTurn(requestOf('a'), () => Promise.resolve(events.push('a again')));
-    await expect(turns.release([0])).resolves.toMatch(/^attempts with policy/);
-    await expect(turns.release([1])).resolves.toBeNull();
+    await leases.duringLease(requestOf('a'), () => Promise.resolve(events.push('a again')));
+    await expect(leases.release([0])).resolves.toMatch(/^attempts with policy/);
+    await expect(leases.release([1])).resolves.toBeNull();
   });
   await second;
   expect(events).toEqual(['a again', 'b']);
-  while ((await turns.release([0])) !== null) await sleep(50); // until the server has seen the end of the connection
+  while ((await leases.release([0])) !== null) await sleep(50); // until the server has seen the end of the connection
 });
 
-test('the turn of a killed worker ends', async () => {
+test('the lease of a killed worker ends', async () => {
   const body = JSON.stringify({ lora_name: 'a'.repeat(64), lora_path: path.join(root, 'a') });
   const script = `fetch('${url}/v1/turns', { method: 'POST', body: ${JSON.stringify(body)} })
     .then(async (r) => { for await (const line of r.body) process.stdout.write(line); })`;
   const worker = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const chunk of worker.stdout) if (String(chunk).includes('granted')) break;
   const waited: string[] = [];
-  const turn = turns.duringTurn(
+  const lease = leases.duringLease(
     requestOf('b', (reason) => waited.push(reason)),
     () => Promise.resolve('played'),
   );
   while (waited.length === 0) await sleep(20);
   worker.kill('SIGKILL');
-  await expect(turn).resolves.toBe('played');
+  await expect(lease).resolves.toBe('played');
 });
 
 test('an aborted wait ends with the reason of the signal', async () => {
-  await turns.duringTurn(requestOf('a'), async () => {
+  await leases.duringLease(requestOf('a'), async () => {
     const controller = new AbortController();
     const request = { ...requestOf('b', () => controller.abort(new Error('stopped'))), signal: controller.signal };
-    await expect(turns.duringTurn(request, () => Promise.resolve())).rejects.toThrow('stopped');
+    await expect(leases.duringLease(request, () => Promise.resolve())).rejects.toThrow('stopped');
   });
 });
 
-test('a server without turns lets every policy play at once and holds any number of models', async () => {
+test('a server without leases lets every policy play at once and holds any number of models', async () => {
   const other = await startScriptedServer();
   other.answerWith({ status: 404, body: { error: 'Not Found' } });
-  const without = policyTurns({ url: other.url });
-  await expect(without.duringTurn(requestOf('a'), () => Promise.resolve('played'))).resolves.toBe('played');
+  const without = policyLeases({ url: other.url });
+  await expect(without.duringLease(requestOf('a'), () => Promise.resolve('played'))).resolves.toBe('played');
   await expect(without.models()).resolves.toBeNull();
   await expect(without.release([0])).resolves.toBeNull();
   await other.stop();
@@ -103,8 +103,8 @@ test('a server without turns lets every policy play at once and holds any number
 
 test('a server that is down is named with the next command, and an endless line ends', async () => {
   const down = `http://127.0.0.1:${await freePort()}`;
-  const play = (): Promise<never> => Promise.reject(new Error('it plays without a turn'));
-  await expect(policyTurns({ url: down }).duringTurn(requestOf('a'), play)).rejects.toMatchObject({
+  const play = (): Promise<never> => Promise.reject(new Error('it plays without a lease'));
+  await expect(policyLeases({ url: down }).duringLease(requestOf('a'), play)).rejects.toMatchObject({
     kind: 'unavailable',
     message: expect.stringContaining(`no policy server answers at ${down}; start one`),
   });
@@ -118,9 +118,9 @@ test('a server that is down is named with the next command, and an endless line 
   }).listen(0, '127.0.0.1');
   await once(endless, 'listening');
   const { port } = endless.address() as AddressInfo;
-  await expect(policyTurns({ url: `http://127.0.0.1:${port}` }).duringTurn(requestOf('a'), play)).rejects.toMatchObject(
-    { kind: 'unavailable', message: expect.stringContaining('a line has more than') },
-  );
+  await expect(
+    policyLeases({ url: `http://127.0.0.1:${port}` }).duringLease(requestOf('a'), play),
+  ).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringContaining('a line has more than') });
   endless.closeAllConnections();
   endless.close();
 });

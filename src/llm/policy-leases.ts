@@ -5,29 +5,29 @@ import { ModelError, policyServer } from './model-error';
 
 export type PolicyEndpoint = { url: string; token?: string | undefined };
 
-export type TurnRequest = {
+export type LeaseRequest = {
   policyId: string;
   /** Folder of the policy. */
   path: string;
   signal: AbortSignal;
-  /** Called with the reason every few seconds while the turn has to wait. */
+  /** Called with the reason every few seconds while the lease has to wait. */
   onWait: (reason: string) => void;
 };
 
 /** Limit for a server that is not ours; a line of ours has some hundred characters. */
 const maxLineLength = 2 ** 16;
-/** Type of an answer that is a turn. Other servers answer any route, or none, in other types. */
-const turnType = 'application/jsonl';
+/** Type of an answer that is a lease. Other servers answer any route, or none, in other types. */
+const leaseType = 'application/jsonl';
 const maxSilenceMs = 20_000;
 
-const turnLine = z.object({ state: z.enum(['waiting', 'granted', 'failed']), reason: z.string().default('') });
+const leaseLine = z.object({ state: z.enum(['waiting', 'granted', 'failed']), reason: z.string().default('') });
 const vllmHealth = z.object({ vllm: z.array(z.unknown()) });
 
 /**
- * Turns on our front server of vLLM, which serves few base models at a time and shares devices with training jobs. Other
+ * Leases of policies on our front server of vLLM, which serves few base models at a time and shares devices with training jobs. Other
  * servers have no such routes: nothing waits there.
  */
-export const policyTurns = ({ url, token }: PolicyEndpoint) => {
+export const policyLeases = ({ url, token }: PolicyEndpoint) => {
   const post: Post = (route, body, signal) => {
     const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
     return patientFetch(`${url}${route}`, {
@@ -40,18 +40,18 @@ export const policyTurns = ({ url, token }: PolicyEndpoint) => {
 
   return {
     /**
-     * Runs `play` while the server keeps the policy's base model. The open connection is the turn, so it ends with this
-     * process. A turn that a crash of the server ends is not taken again: the next action loads the policy.
+     * Runs `play` while the server keeps the policy's base model. The open connection is the lease, so it ends with this
+     * process. A lease that a crash of the server ends is not taken again: the next action loads the policy.
      *
-     * @throws ModelError `unavailable` when the turn fails; errors of `play`; the signal's reason
+     * @throws ModelError `unavailable` when the lease fails; errors of `play`; the signal's reason
      */
-    async duringTurn<T>(request: TurnRequest, play: () => Promise<T>): Promise<T> {
-      const turn = new AbortController();
+    async duringLease<T>(request: LeaseRequest, play: () => Promise<T>): Promise<T> {
+      const lease = new AbortController();
       try {
-        await take(post, url, request, turn);
+        await take(post, url, request, lease);
         return await play();
       } finally {
-        turn.abort();
+        lease.abort();
       }
     },
 
@@ -74,22 +74,22 @@ export const policyTurns = ({ url, token }: PolicyEndpoint) => {
 
 type Post = (route: string, body: object, signal?: AbortSignal) => Promise<Response>;
 
-/** Waits for a turn; not on a server without turns, nor longer than a silence of the server. */
-async function take(post: Post, url: string, request: TurnRequest, turn: AbortController): Promise<void> {
+/** Waits for a lease; not on a server without leases, nor longer than a silence of the server. */
+async function take(post: Post, url: string, request: LeaseRequest, lease: AbortController): Promise<void> {
   const { policyId, path, signal, onWait } = request;
-  const silence = silenceOf(turn);
-  const either = AbortSignal.any([signal, turn.signal]);
+  const silence = silenceOf(lease);
+  const either = AbortSignal.any([signal, lease.signal]);
   try {
     const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, either).catch(
       (cause: unknown) => {
         throw new ModelError('unavailable', policyServer(url).unavailable, { cause });
       },
     );
-    if (response.headers.get('content-type')?.startsWith(turnType)) await granted(response, { onWait, silence });
+    if (response.headers.get('content-type')?.startsWith(leaseType)) await granted(response, { onWait, silence });
     else await response.body?.cancel(); // the first action reports the errors of such a server
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (turn.signal.aborted) return; // it accepts connections and says nothing: the limits of the attempts end them
+    if (lease.signal.aborted) return; // it accepts connections and says nothing: the limits of the attempts end them
     if (error instanceof ModelError) throw error;
     throw new ModelError('unavailable', `${url}/v1/turns: ${messageOf(error)}`, { cause: error });
   } finally {
@@ -97,22 +97,22 @@ async function take(post: Post, url: string, request: TurnRequest, turn: AbortCo
   }
 }
 
-type Wait = Pick<TurnRequest, 'onWait'> & { silence: ReturnType<typeof silenceOf> };
+type Wait = Pick<LeaseRequest, 'onWait'> & { silence: ReturnType<typeof silenceOf> };
 
-/** Aborts a turn when its server has sent nothing for several of its heartbeats. */
-function silenceOf(turn: AbortController): { restart(): void; end(): void } {
-  const timer = setTimeout(() => turn.abort(), maxSilenceMs);
+/** Aborts a lease when its server has sent nothing for several of its heartbeats. */
+function silenceOf(lease: AbortController): { restart(): void; end(): void } {
+  const timer = setTimeout(() => lease.abort(), maxSilenceMs);
   return { restart: () => void timer.refresh(), end: () => clearTimeout(timer) };
 }
 
-/** Reads the lines of a turn until it is granted, and the later ones in the background, so that the connection stays open. */
+/** Reads the lines of a lease until it is granted, and the later ones in the background, so that the connection stays open. */
 async function granted({ body }: Response, { onWait, silence }: Wait): Promise<void> {
   const lines = linesOf(body!);
   for (let state = 'waiting'; state !== 'granted';) {
     const { value, done } = await lines.next();
     silence.restart();
-    const line = turnLine.parse(done ? { state: 'failed', reason: 'the connection was closed' } : JSON.parse(value));
-    if (line.state === 'failed') throw new ModelError('unavailable', `no turn on the policy server: ${line.reason}`);
+    const line = leaseLine.parse(done ? { state: 'failed', reason: 'the connection was closed' } : JSON.parse(value));
+    if (line.state === 'failed') throw new ModelError('unavailable', `no lease on the policy server: ${line.reason}`);
     if (line.state === 'waiting') onWait(line.reason);
     ({ state } = line);
   }

@@ -5,7 +5,7 @@ import { type CampaignHeader, defineSection } from './campaign-data';
 import { number, table, text } from '../../tables/table';
 
 /** Definitions of the report's words and numbers, row counts and the resolved spec. */
-export const readingSection = defineSection({
+export const definitionsSection = defineSection({
   id: 'reading',
   title: 'How to read this',
   queries: { rowCounts: countRows },
