@@ -1,5 +1,6 @@
-// Runs every check of the project; the last line is `N passed, N failed`. Two sequences run side by side, because most
-// tests wait for processes: jest, whose output is passed on at once, and all other parts, each printed at its end.
+// Runs the checks of the project; the last line is `N passed, N failed`. With --all the tests that use test/support/lane.ts
+// run at their full size. Two sequences run side by side, because most tests wait for processes: jest, whose output is
+// passed on at once, and all other parts, each printed at its end.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -69,7 +70,11 @@ function run(name, command, args, { folder = '.', live = false }) {
     cwd: join(root, folder),
     // jest writes its JSON to standard output and its messages to standard error.
     stdio: live ? ['ignore', 'ignore', 'inherit'] : ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --no-warnings' }, // node-pg-migrate is an ES module
+    env: {
+      ...process.env,
+      NODE_OPTIONS: '--experimental-vm-modules --no-warnings', // node-pg-migrate is an ES module
+      TEST_ALL: process.argv.includes('--all') ? '1' : '0',
+    },
   });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => output.push(part));
   return new Promise((resolve) => {
