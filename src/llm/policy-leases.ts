@@ -24,8 +24,8 @@ const leaseLine = z.object({ state: z.enum(['waiting', 'granted', 'failed']), re
 const vllmHealth = z.object({ vllm: z.array(z.unknown()) });
 
 /**
- * Leases of policies on our front server of vLLM, which serves few base models at a time and shares devices with training jobs. Other
- * servers have no such routes: nothing waits there.
+ * Leases of policies on our front server of vLLM, which serves few base models at a time and shares devices with training
+ * jobs. Other servers have no such routes: nothing waits there.
  */
 export const policyLeases = ({ url, token }: PolicyEndpoint) => {
   const post: Post = (route, body, signal) => {
@@ -105,7 +105,7 @@ function silenceOf(lease: AbortController): { restart(): void; end(): void } {
   return { restart: () => void timer.refresh(), end: () => clearTimeout(timer) };
 }
 
-/** Reads the lines of a lease until it is granted, and the later ones in the background, so that the connection stays open. */
+/** Reads the lines of a lease until it is granted, and later ones in the background: the connection must stay open. */
 async function granted({ body }: Response, { onWait, silence }: Wait): Promise<void> {
   const lines = linesOf(body!);
   for (let state = 'waiting'; state !== 'granted';) {

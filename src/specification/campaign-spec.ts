@@ -7,7 +7,9 @@ import {
   recipeNames,
   recipes,
   synthesizes,
+  type Recipe,
 } from '../domain/campaign/recipe';
+import type { Phase } from '../domain/campaign/phases';
 import { backendNames } from '../training/backends';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { actionForms } from '../domain/rollout/action-form';
@@ -23,8 +25,13 @@ import {
   synthesisSettingsSchema,
 } from './synthesis-settings';
 import { trainingSettingsSchema } from './training-settings';
-import { hasPhase, keyRules, type Deciders, type KeyRule } from './key-rules';
+import { keyRules, type Deciders, type KeyRule } from './key-rules';
 import { choice, count, flag, integer, number, unit } from './key-types';
+
+const withoutPhase =
+  (phase: Phase) =>
+  ({ recipe }: Deciders): boolean =>
+    !(recipes[recipe] as Recipe).phases.includes(phase);
 
 const withoutAttempts = ({ recipe }: Deciders): boolean => !playsAttempts(recipes[recipe]);
 
@@ -147,7 +154,7 @@ export const campaignSpecSchema = z
     signals: signalSettingsSchema
       .prefault({})
       .describe('Feedback signals that flag tasks.')
-      .register(keyRules, { unreadIf: (spec) => !hasPhase(spec, 'detect') }),
+      .register(keyRules, { unreadIf: withoutPhase('detect') }),
     llm: modelSettingsSchema
       .nullable()
       .default(null)
@@ -177,7 +184,7 @@ export const campaignSpecSchema = z
     pairs: pairSettingsSchema
       .prefault({})
       .describe('Preference pairs.')
-      .register(keyRules, { unreadIf: (spec) => !hasPhase(spec, 'pair') }),
+      .register(keyRules, { unreadIf: withoutPhase('pair') }),
     policy: policySettingsSchema
       .prefault({})
       .describe('The model to train: from scratch, or one of `coevolve model list`.'),

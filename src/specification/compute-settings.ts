@@ -77,6 +77,8 @@ export const policySettingsSchema = z.strictObject({
     }),
 });
 
+const ifTrl = ({ compute }: Deciders): string | false => compute.engine === 'trl' && 'compute.engine is trl';
+
 /** The trainer refuses the same values, but only after the campaign has spent its rollouts. */
 const engineRules: Record<'engine' | 'sharding' | 'kernels' | 'compile', KeyRule> = {
   engine: {
@@ -102,9 +104,9 @@ const engineRules: Record<'engine' | 'sharding' | 'kernels' | 'compile', KeyRule
       kernels === 'cpu' &&
       (compile === 'on' || device === 'cuda') &&
       `auto or transformers: ${compile === 'on' ? 'compile is on' : 'device is cuda'}`,
-    idleIf: ({ compute }) => compute.engine === 'trl' && 'compute.engine is trl',
+    idleIf: ifTrl,
   },
-  compile: { idleIf: ({ compute }) => compute.engine === 'trl' && 'compute.engine is trl' },
+  compile: { idleIf: ifTrl },
 };
 
 /** Where and how training jobs run. */

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { Phase } from '../domain/campaign/phases';
-import { recipes, type Recipe, type RecipeName } from '../domain/campaign/recipe';
+import type { RecipeName } from '../domain/campaign/recipe';
 import { innermost, shown } from '../input/describe-issue';
 import { isSection } from '../input/merge';
 
@@ -47,9 +46,6 @@ export type KeyRule = {
 
 /** The rules by the schemas of their keys. */
 export const keyRules = z.registry<KeyRule>();
-
-export const hasPhase = ({ recipe }: Deciders, phase: Phase): boolean =>
-  (recipes[recipe] as Recipe).phases.includes(phase);
 
 /** Returns the rules of a key, which may be optional. */
 export const rulesOf = (schema: z.core.$ZodType): KeyRule =>

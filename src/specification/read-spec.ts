@@ -7,10 +7,13 @@ import { campaignSpecSchema, type CampaignSpec } from './campaign-spec';
 import { describeIssue, shown } from '../input/describe-issue';
 import { differencesOf } from '../input/differences';
 import { secretOptions } from './secret-options';
-import { checkRules } from './check-rules';
+import { wrongSets } from './evaluation-settings';
+import { brokenRules } from './key-rules';
+import { uselessReuse } from './nondeterminism';
+import { longSchedules, unclearLengths } from './training-settings';
 import { fieldOf, parseYaml, strangeValues } from '../input/parse-yaml';
 import { mergeLayers, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
-import { withModelDefaults } from './learning-rates';
+import { absurdRates, withModelDefaults } from './learning-rates';
 import { withoutIdleEpochs, withRecipeDefaults } from './recipe-defaults';
 
 /**
@@ -109,6 +112,30 @@ function unusedIntactKeys(input: unknown, issues: readonly z.core.$ZodIssue[]): 
   const required = { name: 'unknown', seed: 0, environment: { name: 'unknown' } };
   const parsed = campaignSpecSchema.safeParse(withDefaults({ ...required, ...intact }));
   return parsed.success ? checkRules(withIterations(parsed.data), broken) : [];
+}
+
+/** Rules of several keys together. */
+const sharedRules: readonly ((spec: CampaignSpec) => string[])[] = [
+  ({ policy, training }) => absurdRates(policy, training, policy.parameters),
+  ({ compute }) => uselessReuse({ compute }),
+  ({ training, iterations }) => longSchedules(training, iterations),
+  ({ training }) => unclearLengths(training),
+  ({ environment, evaluation, iterations }) => wrongSets({ environment, evaluation, iterations }),
+];
+
+/**
+ * Returns one line per key that has no effect or whose value does not fit other keys.
+ *
+ * @param broken sections with other mistakes, whose values are unknown: rules that read them are skipped
+ */
+function checkRules(spec: CampaignSpec, broken: ReadonlySet<string> = new Set()): string[] {
+  const ask = <Answer>(rule: (spec: CampaignSpec) => Answer): Answer | undefined => {
+    const read = new Set<string>();
+    const answer = rule(new Proxy(spec, { get: (target, key) => (read.add(String(key)), Reflect.get(target, key)) }));
+    return [...read].some((section) => broken.has(section)) ? undefined : answer;
+  };
+  const intact = Object.fromEntries(Object.entries(spec).filter(([section]) => !broken.has(section)));
+  return [...brokenRules(campaignSpecSchema, intact, ask), ...sharedRules.flatMap((rule) => ask(rule) ?? [])];
 }
 
 /**

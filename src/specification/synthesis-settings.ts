@@ -3,10 +3,11 @@ import { aimChoices, growsPool, recipes } from '../domain/campaign/recipe';
 import { keyRules, type Deciders } from './key-rules';
 import { choice, count, flag, integer, number, unit } from './key-types';
 
-const whyPoolIsFixed = ({ recipe, synthesis }: Deciders): string | false =>
-  growsPool(recipes[recipe])
-    ? synthesis.aims === 'none' && 'with aims none the pool does not grow'
-    : `the pool of ${recipe} does not grow`;
+const whyRecipeIsFixed = ({ recipe }: Deciders): string | false =>
+  !growsPool(recipes[recipe]) && `the pool of ${recipe} does not grow`;
+
+const whyPoolIsFixed = (spec: Deciders): string | false =>
+  whyRecipeIsFixed(spec) || (spec.synthesis.aims === 'none' && 'with aims none the pool does not grow');
 
 const whyModelsAreFree = ({ llm }: Deciders): string | false =>
   llm === null && 'without an llm section no model costs money';
@@ -22,9 +23,7 @@ export const synthesisSettingsSchema = z.strictObject({
     .describe(
       'What candidates are aimed at: flagged tasks (signals), as many tasks that no signal flags (shuffled), any task (random), or none.',
     )
-    .register(keyRules, {
-      idleIf: ({ recipe }) => !growsPool(recipes[recipe]) && `the pool of ${recipe} does not grow`,
-    }),
+    .register(keyRules, { idleIf: whyRecipeIsFixed }),
   when: choice(['every', 'first'])
     .default('every')
     .describe('Iterations in which the pool grows: every one, or only the first after the start.')

@@ -5,6 +5,7 @@ import type { ExperimentReport } from '../../report/experiment';
 import { UsageError } from '../../errors/errors';
 import { analysisKey, runStatistics } from '../../statistics/run-statistics';
 import { readTable } from './read-table';
+import { cellLabel } from '../../domain/experiment/experiment';
 
 /** Analyses an exported table without a database, so that others can check the statistics. */
 export async function analyzeTable(
@@ -42,7 +43,7 @@ export function requireLook(record: ExperimentRecord, look: number): void {
     throw new UsageError(`--at: found ${look}, expected a declared look: ${looks.join(' or ')}; ${next}`);
   const { expected, finished, missing } = completenessOf(record, look);
   if (missing.length === 0) return;
-  const shown = missing.slice(0, 3).map(({ arm, seed, reason }) => `${arm}-s${seed} (${reason})`);
+  const shown = missing.slice(0, 3).map((cell) => `${cellLabel(cell)} (${cell.reason})`);
   const more = missing.length > 3 ? ` and ${missing.length - 3} more` : '';
   throw new UsageError(
     `cells of look ${look}: found ${finished} finished, expected ${expected}; missing: ${shown.join(', ')}${more}; ${next}`,

@@ -6,6 +6,7 @@ import { type ExperimentReport, validityChecks } from '../../report/experiment';
 import { combineEnvironments } from '../../statistics/combine';
 import { analyzeRecord, defaultLook } from './analyze-table';
 import { readTable } from './read-table';
+import { cellLabel } from '../../domain/experiment/experiment';
 
 /** Fewer environments are better shown one by one, and give the bootstrap too few runs. */
 const leastEnvironments = 3;
@@ -55,7 +56,7 @@ async function readOne(file: string, at: number | null): Promise<Table> {
     throw new UsageError(`--at: found ${look}, expected a declared look of ${file}: ${looks.join(' or ')}`);
   const { missing } = completenessOf(record, look);
   if (missing.length > 0) {
-    const cells = missing.map(({ arm, seed }) => `${arm}-s${seed}`).join(', ');
+    const cells = missing.map(cellLabel).join(', ');
     throw new UsageError(`${file}: cells of look ${look}: ${cells} missing, expected all of them`);
   }
   return { file, record, environment: [...environments][0]!, metric: analysis.metric, seeds: look };

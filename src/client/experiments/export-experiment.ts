@@ -8,6 +8,7 @@ import { completeLook, type ExperimentRecord } from '../../domain/experiment/rec
 import { exportFiles, type ExportFormat } from '../../report/experiment';
 import type { Connections } from '../connections';
 import { analyzeExperiment } from './analyze-experiment';
+import { cellLabel, type CellName } from '../../domain/experiment/experiment';
 
 export type ExportRequest = {
   formats: readonly ExportFormat[];
@@ -45,11 +46,11 @@ export async function exportExperiment(
 }
 
 function onlyCells(record: ExperimentRecord, names: readonly string[]): ExperimentRecord {
-  const known = new Set(record.cells.map(({ arm, seed }) => `${arm}-s${seed}`));
+  const known = new Set(record.cells.map(cellLabel));
   const unknown = names.find((name) => !known.has(name));
   if (unknown !== undefined)
     throw new UsageError(`--cells: found ${unknown}, expected some of ${[...known].join(', ') || 'no cell yet'}`);
-  const isNamed = ({ arm, seed }: { arm: string; seed: number }): boolean => names.includes(`${arm}-s${seed}`);
+  const isNamed = (cell: CellName): boolean => names.includes(cellLabel(cell));
   return { ...record, cells: record.cells.filter(isNamed), scores: record.scores.filter(isNamed) };
 }
 

@@ -3,6 +3,7 @@ import type { RecordedCell } from '../../domain/experiment/record';
 import { isSameExperiment } from '../../specification/experiment/same-experiment';
 import type { Connections } from '../connections';
 import { readTable } from './read-table';
+import { cellLabel } from '../../domain/experiment/experiment';
 
 export type ImportedCells = {
   imported: string[];
@@ -12,8 +13,6 @@ export type ImportedCells = {
   /** Commit of the file's experiment, if it is recorded and differs from the commit of the experiment here. */
   otherCommit: string | null;
 };
-
-const cellLabel = ({ arm, seed }: RecordedCell): string => `${arm}-s${seed}`;
 
 /**
  * Stores the finished cells of an exported table. The whole file is read and checked first; then all cells are stored, or
@@ -44,7 +43,7 @@ export async function importCells(
     return !isPresent(cell, present, file);
   });
   const names = new Set(news.map(cellLabel));
-  const scores = table.scores.filter(({ arm, seed }) => names.has(`${arm}-s${seed}`));
+  const scores = table.scores.filter((score) => names.has(cellLabel(score)));
   await store.experimentRecords.saveImported(id, news, scores);
   return {
     imported: [...names],
@@ -89,11 +88,12 @@ function requireAdmitted(
   file: string,
 ): void {
   if (cell.manifest?.['admitted'] !== undefined) return;
-  const toPlay = arms.find(({ name, matches }) => matches === cell.arm && !known.has(`${name}-s${cell.seed}`));
+  const labelWith = ({ name }: { name: string }): string => cellLabel({ arm: name, seed: cell.seed });
+  const toPlay = arms.find((arm) => arm.matches === cell.arm && !known.has(labelWith(arm)));
   if (toPlay === undefined) return;
   throw new UsageError(
     `${file}: manifest.admitted of ${cellLabel(cell)}: found none, expected the numbers of admitted tasks, which ` +
-      `${toPlay.name}-s${cell.seed} is to match; leave the cells of this seed out of the file and they are played`,
+      `${labelWith(toPlay)} is to match; leave the cells of this seed out of the file and they are played`,
   );
 }
 

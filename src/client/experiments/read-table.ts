@@ -10,6 +10,7 @@ import { parseJson } from '../../input/parse-json';
 import type { ExperimentRecord } from '../../domain/experiment/record';
 import { experimentHash } from '../../specification/experiment/same-experiment';
 import { cellLine, experimentLine, scoreLine } from './table-lines';
+import { cellLabel } from '../../domain/experiment/experiment';
 
 /** More rows than 80 cells with 13 checkpoints of 1,000 tasks. */
 const maxLines = 2_000_000;
@@ -75,17 +76,16 @@ function checked(record: ExperimentRecord, file: string): ExperimentRecord {
       `${file}: hash: found ${record.hash}, expected ${hash}, the hash of the experiment in the file`,
     );
   const names = new Set<string>();
-  for (const { arm, seed } of record.cells) {
-    if (names.has(`${arm}-s${seed}`)) throw new UsageError(`${file}: cell ${arm}-s${seed}: found twice, expected once`);
-    names.add(`${arm}-s${seed}`);
+  for (const name of record.cells.map(cellLabel)) {
+    if (names.has(name)) throw new UsageError(`${file}: cell ${name}: found twice, expected once`);
+    names.add(name);
   }
   const rows = new Set<string>();
-  for (const { arm, seed, checkpoint, task } of record.scores) {
-    if (!names.has(`${arm}-s${seed}`))
-      throw new UsageError(
-        `${file}: score of ${arm}-s${seed}: found no cell of this name, expected a line of kind cell`,
-      );
-    const row = `${arm}-s${seed}, checkpoint ${checkpoint}, task ${task}`;
+  for (const score of record.scores) {
+    const name = cellLabel(score);
+    if (!names.has(name))
+      throw new UsageError(`${file}: score of ${name}: found no cell of this name, expected a line of kind cell`);
+    const row = `${name}, checkpoint ${score.checkpoint}, task ${score.task}`;
     if (rows.has(row)) throw new UsageError(`${file}: score of ${row}: found twice, expected once`);
     rows.add(row);
   }

@@ -72,8 +72,11 @@ export type Experiment = {
 /** Name of a cell: an arm with a seed, numbered from 1. */
 export type CellName = { arm: string; seed: number };
 
+/** Returns the name of a cell as text, such as `coevolve-s3`. */
+export const cellLabel = ({ arm, seed }: CellName): string => `${arm}-s${seed}`;
+
 /** Returns the name of the campaign of a cell. */
-export const cellCampaign = (experiment: string, { arm, seed }: CellName): string => `${experiment}-${arm}-s${seed}`;
+export const cellCampaign = (experiment: string, cell: CellName): string => `${experiment}-${cellLabel(cell)}`;
 
 /** Returns the cells of the first `seeds` seeds in order: all arms of seed 1, then all arms of seed 2. */
 export const cellsOf = (arms: readonly Pick<Arm, 'name'>[], seeds: number): CellName[] =>

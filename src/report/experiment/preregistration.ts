@@ -4,13 +4,14 @@ import { code, table, text } from '../../tables/table';
 import { note } from '../page/blocks';
 import type { Section } from '../page/section';
 import type { ExperimentReport } from './report';
+import { cellLabel } from '../../domain/experiment/experiment';
 
 /** Amendments, exploratory cells and looks. */
 export const amendmentsSection: Section<ExperimentReport> = {
   id: 'amendments',
   title: 'Amendments and exploratory marks',
   body({ record, looks }) {
-    const early = record.cells.filter(({ exploratory }) => exploratory).map(({ arm, seed }) => `${arm}-s${seed}`);
+    const early = record.cells.filter(({ exploratory }) => exploratory).map(cellLabel);
     return [
       record.amendments.length === 0
         ? note('No amendment: one frozen version.')
@@ -66,7 +67,7 @@ export const manifestSection: Section<ExperimentReport> = {
     note('Equal inputs give equal hashes; `coevolve experiment rerun <cell> --check` plays a cell again and compares.'),
     html`<pre>${JSON.stringify(record.manifest, null, 2)}</pre>`,
     table('Cells', record.cells, [
-      text('cell', (cell) => `${cell.arm}-s${cell.seed}`),
+      text('cell', cellLabel),
       text('status', (cell) => (cell.status === 'finished' ? 'finished' : `missing: ${cell.reason ?? ''}`)),
       text('origin', (cell) => (cell.imported ? 'imported' : 'played here')),
       code('content hash', (cell) => shortHash(cell.contentHash)),

@@ -2,6 +2,7 @@ import { seedsOfUnequalStarts } from '../../domain/experiment/starts';
 import { count, counted, percent } from '../../domain/formats';
 import { table, text } from '../../tables/table';
 import { completeness, type ExperimentReport, isExploratory } from './report';
+import { cellLabel } from '../../domain/experiment/experiment';
 
 export type ValidityCheck = { name: string; holds: boolean; finding: string };
 
@@ -41,14 +42,14 @@ function matched({ analysis, record }: ExperimentReport): ValidityCheck {
 
 function complete(report: ExperimentReport): ValidityCheck {
   const { expected, finished, missing } = completeness(report);
-  const findings = missing.map(({ arm, seed, reason }) => `${arm}-s${seed} is missing (${reason})`);
+  const findings = missing.map((cell) => `${cellLabel(cell)} is missing (${cell.reason})`);
   const all = `all ${counted(expected, 'cell')} have finished`;
   return { name: 'complete', holds: finished === expected, finding: missing.length > 0 ? listed(findings) : all };
 }
 
 function unleaked({ record, analysis }: ExperimentReport): ValidityCheck {
   const leaks = record.cells.filter(({ seed, leakedTasks }) => seed <= analysis.look && leakedTasks > 0);
-  const findings = leaks.map(({ arm, seed, leakedTasks }) => `${arm}-s${seed}: ${counted(leakedTasks, 'task')}`);
+  const findings = leaks.map((cell) => `${cellLabel(cell)}: ${counted(cell.leakedTasks, 'task')}`);
   return {
     name: 'test set unseen',
     holds: leaks.length === 0,

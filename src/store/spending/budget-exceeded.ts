@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { DomainError } from '../../domain/errors';
+import { count } from '../../domain/formats';
 import type { Budget, Spending } from './budgets';
 
 /**
@@ -16,13 +17,13 @@ export async function budgetReached(
   const tokens = shortfall(limit.llmTokens, committed.llmTokens, needed.llmTokens);
   const dollars = shortfall(limit.usd, committed.usd, needed.usd);
   const full = [
-    ...(tokens ? [`${counted(committed.llmTokens)} of ${counted(limit.llmTokens!)} tokens are committed`] : []),
+    ...(tokens ? [`${roundedUp(committed.llmTokens)} of ${roundedUp(limit.llmTokens!)} tokens are committed`] : []),
     ...(dollars ? [`$${money(committed.usd)} of $${money(limit.usd!)} are committed`] : []),
   ];
   const options = [...(tokens ? [`--tokens ${tokens}`] : []), ...(dollars ? [`--usd ${money(dollars)}`] : [])];
   return new DomainError(
     'BudgetReached',
-    `the budget of language models is reached: ${full.join(' and ')}, and the next call may take ${counted(needed.llmTokens)} tokens ($${money(needed.usd)}); continue with \`coevolve budget raise ${rows[0]!.name} ${options.join(' ')}\``,
+    `the budget of language models is reached: ${full.join(' and ')}, and the next call may take ${roundedUp(needed.llmTokens)} tokens ($${money(needed.usd)}); continue with \`coevolve budget raise ${rows[0]!.name} ${options.join(' ')}\``,
   );
 }
 
@@ -48,7 +49,7 @@ function shortfall(limit: number | null, committed: number, needed: number): num
   return Math.max(limit, committed + needed - limit);
 }
 
-const counted = (tokens: number): string => Math.ceil(tokens).toLocaleString('en');
+const roundedUp = (tokens: number): string => count(Math.ceil(tokens));
 
 /**
  * Formats dollars, rounded up, to cents or, below one dollar, to three significant digits: a call can cost less than a

@@ -71,20 +71,20 @@ function etaText({ status, iterations, progress, phaseSeconds = {}, stopping }: 
 
 function scoreTable({ scores }: CampaignState): string[] {
   if (scores.length === 0) return [];
-  const rows = scores.map(({ iteration, score, low, high }) => {
-    return `| ${iteration} | ${rate(score)} | ${interval(low, high)} |`;
-  });
+  const rows = scores.map(
+    ({ iteration, score, low, high }) => `| ${iteration} | ${rate(score)} | ${interval(low, high)} |`,
+  );
   return [['| iteration | success on dev | interval |', '| ---: | ---: | --- |', ...rows].join('\n')];
 }
-
-const noLimit = 'no limit';
 
 function spendingTable({ spending }: IterationProgress): string[] {
   if (!spending) return [];
   const { committed, limit } = spending;
+  const limitText = (amount: number | null, format: (amount: number) => string): string =>
+    amount === null ? 'no limit' : format(amount);
   const rows = [
-    `| tokens of models | ${count(committed.llmTokens)} | ${limit.llmTokens === null ? noLimit : count(limit.llmTokens)} |`,
-    `| models and training | ${dollars(committed.usd)} | ${limit.usd === null ? noLimit : dollars(limit.usd)} |`,
+    `| tokens of models | ${count(committed.llmTokens)} | ${limitText(limit.llmTokens, count)} |`,
+    `| models and training | ${dollars(committed.usd)} | ${limitText(limit.usd, dollars)} |`,
   ];
   return [['| budget | spent | limit |', '| --- | ---: | ---: |', ...rows].join('\n')];
 }
