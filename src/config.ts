@@ -25,6 +25,8 @@ export type Config = {
   readonly environment: Endpoint;
   readonly policy: Endpoint;
   readonly policyServer: PolicyServerConfig;
+  /** Max attempts that a worker plays at once at each environment, and sessions of the embedded server. */
+  readonly attempts?: number;
   /** GPUs for jobs and policy servers on this machine (src/process/devices.ts). */
   readonly devices: string;
   /** Keyring file for encrypted payloads (src/temporal/payload-keys.ts). Without it payloads are plain. */
@@ -100,6 +102,7 @@ export function readConfig(env: Env = process.env): Config {
   const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
   const notifyUrl = readUrl(env, 'COEVOLVE_NOTIFY_URL', ['http:', 'https:']);
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
+  const attempts = readCount(env, 'COEVOLVE_ATTEMPTS');
   return Object.freeze({
     home,
     projectRoot,
@@ -114,6 +117,7 @@ export function readConfig(env: Env = process.env): Config {
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
     policyServer: readPolicyServer(env, projectRoot),
     devices: readDevices(env, 'COEVOLVE_DEVICES'),
+    ...(attempts ? { attempts } : {}),
     ...readSettingsFiles(env),
     ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
     ...(notifyUrl ? { notifyUrl } : {}),
@@ -148,6 +152,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_VLLM_PROCESSES: config.policyServer.processes?.toString(),
     COEVOLVE_VLLM_DEVICES: config.policyServer.devicesPerProcess?.toString(),
     COEVOLVE_DEVICES: config.devices,
+    COEVOLVE_ATTEMPTS: config.attempts?.toString(),
     ...Object.fromEntries(fileEntries.map(([name, variable]) => [variable, config[name]])),
     COEVOLVE_PAYLOAD_KEYS: config.payloadKeysFile,
     COEVOLVE_NOTIFY_URL: config.notifyUrl,

@@ -6,6 +6,25 @@ export function* splitRange({ from, to }: Range, size: number): Generator<Range>
   for (let start = from; start < to; start += size) yield { from: start, to: Math.min(to, start + size) };
 }
 
+/** Sizes of the ranges of a queue. */
+export type RangeSizes = { smallest: number; largest: number };
+
+/**
+ * Splits a range into consecutive ranges that shrink towards `end`, so that several workers end together: each is a share
+ * of what is left (guided self-scheduling, Polychronopoulos and Kuck, 1987). The sizes depend on the distance to `end`
+ * alone: a part of the range that begins where one of its ranges begins is split in the same way.
+ */
+export function* guidedRanges({ from, to }: Range, end: number, { smallest, largest }: RangeSizes): Generator<Range> {
+  for (let start = from; start < to;) {
+    const share = Math.floor((end - start) / guidedShare);
+    const range = { from: start, to: Math.min(to, start + Math.max(smallest, Math.min(largest, share))) };
+    yield range;
+    start = range.to;
+  }
+}
+
+const guidedShare = 16;
+
 /**
  * Runs `work` on the items in order, at most `limit` of them at a time. After a failure no further item starts. The first
  * failure is thrown once the running items have settled: a retry must not run beside the work that it repeats.

@@ -1,24 +1,24 @@
-/** Creates a semaphore: runs at most `count` calls concurrently, the others wait in FIFO order. */
-export function createSemaphore(count: number): <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T> {
-  let free = count;
+/**
+ * Creates a semaphore: runs at most `count` calls concurrently, the others wait in FIFO order.
+ *
+ * @param count a function if it may change: a larger count applies when a call starts or ends
+ */
+export function createSemaphore(
+  count: number | (() => number),
+): <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T> {
+  const limit = typeof count === 'number' ? () => count : count;
   const waiting: (() => void)[] = [];
+  let running = 0;
 
-  return async (signal, work) => {
-    signal.throwIfAborted();
-    if (free > 0) free--;
-    else await turn(signal);
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next)
-        next(); // passes its slot to the next call
-      else free++;
+  const startNext = (): void => {
+    while (waiting.length > 0 && running < limit()) {
+      running++;
+      waiting.shift()!();
     }
   };
 
-  function turn(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
+  const turn = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
       const cancel = (): void => {
         waiting.splice(waiting.indexOf(enter), 1);
         reject(signal.reason as Error);
@@ -29,6 +29,17 @@ export function createSemaphore(count: number): <T>(signal: AbortSignal, work: (
       };
       signal.addEventListener('abort', cancel, { once: true });
       waiting.push(enter);
+      startNext();
     });
-  }
+
+  return async (signal, work) => {
+    signal.throwIfAborted();
+    await turn(signal);
+    try {
+      return await work();
+    } finally {
+      running--;
+      startNext();
+    }
+  };
 }

@@ -16,9 +16,10 @@ export const environmentServer = pythonServer({
   endpointOf: (config) => config.environment,
   // It runs actions written by a language model, so its variables contain no credentials, nor a proxy with credentials.
   inheritsEnvironment: ['PATH', 'HOME', 'LANG', 'LC_*', 'TZ', 'TMPDIR', 'JAVA_HOME'],
-  argumentsOf: ({ environmentsFile: file, home }) => [
+  argumentsOf: ({ environmentsFile: file, home, attempts }) => [
     '--state',
     path.join(home, 'environments'),
+    ...(attempts ? ['--capacity', String(attempts)] : []),
     ...(file ? ['--settings', file] : []),
   ],
   settingsOf: ({ environmentsFile: file }) => (file ? [file] : []),

@@ -1,4 +1,5 @@
 import type { Dependencies } from '../activities/context/dependencies';
+import { attemptPlaces } from '../activities/context/attempt-places';
 import { backendForRun, type TrainingBackends } from '../activities/train/backend-for-run';
 import { artifactStore } from '../artifacts/artifact-store';
 import { required, type Config } from '../config';
@@ -43,6 +44,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     providers,
     environmentData: environments.data,
     openEnvironment: environments.open,
+    places: attemptPlaces({ environmentData: environments.data }, config.attempts),
     closeLeases: (holder) => closeLeases(environment, holder),
     policies,
     models: createModelService({ store, providers }),

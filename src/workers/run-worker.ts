@@ -9,6 +9,7 @@ import { writeReadyFile } from '../process/ready-file';
 import type { WorkerRole } from '../stack/service-definition';
 import { dataConverterOf } from '../temporal/connect';
 import { connectWorker, runtimeOptions } from '../temporal/connect-worker';
+import { attemptSlots } from './attempt-slots';
 import { retryBackoff } from './retry-backoff';
 import { autoHeartbeat } from './auto-heartbeat';
 import type { FailpointHooks } from '../failpoints/failpoint-hooks';
@@ -109,6 +110,13 @@ async function workflowOptions(config: Config, deployment: Deployment): Promise<
   return versions.map((version) => ({ ...queue, ...version }));
 }
 
+/** An activity worker has no tasks of these kinds. */
+const unusedSlots = {
+  workflowTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
+  localActivityTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
+  nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
+} as const;
+
 /** The limits are for one machine; more processes give more throughput. */
 async function activityOptions(
   role: Exclude<WorkerRole, 'workflow'>,
@@ -123,7 +131,7 @@ async function activityOptions(
       return (environments ?? (await dependencies.environmentData.names())).map((name) => ({
         taskQueue: taskQueues.rollout(name),
         activities: activities.rollout,
-        maxConcurrentActivityTaskExecutions: 4,
+        tuner: { ...unusedSlots, activityTaskSlotSupplier: attemptSlots(dependencies.places(name)) },
         maxConcurrentActivityTaskPolls: 2, // instead of 10: a process polls for a dozen environments, most of them idle
       }));
     case 'llm':

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { settleAll, slidingWindow, splitRange } from '../../src/domain/concurrency';
+import { guidedRanges, settleAll, slidingWindow, splitRange } from '../../src/domain/concurrency';
 
 test('every item runs once, in order, and at most `limit` items run concurrently', async () => {
   const property = fc.asyncProperty(
@@ -64,4 +64,35 @@ test('settleAll waits for every promise and throws the first failure', async () 
   const failures = [slow, Promise.reject(new Error('first')), Promise.reject(new Error('second'))];
   await expect(settleAll(failures)).rejects.toThrow('first');
   expect(isSettled).toBe(true);
+});
+
+test('guided ranges cover a range once, shrink from the largest size to the smallest, and split each part in the same way', () => {
+  const property = fc.property(
+    fc.nat(5000),
+    fc.nat(5000),
+    fc.record({ smallest: fc.integer({ min: 1, max: 10 }), largest: fc.integer({ min: 10, max: 50 }) }),
+    fc.nat(),
+    (from, length, sizes, cut) => {
+      const end = from + length;
+      const { smallest, largest } = sizes;
+      const ranges = [...guidedRanges({ from, to: end }, end, sizes)];
+      expect(ranges.flatMap((range) => [range.from, range.to])).toEqual(
+        ranges.flatMap((range, n) => [ranges[n - 1]?.to ?? from, ranges[n + 1]?.from ?? end]),
+      );
+      const counts = ranges.map((range) => range.to - range.from);
+      expect(counts).toEqual(counts.toSorted((a, b) => b - a));
+      expect(counts.slice(0, -1).every((count) => count >= smallest && count <= largest)).toBe(true);
+      const first = ranges.length === 0 ? 0 : cut % ranges.length;
+      const part = { from: ranges[first]?.from ?? from, to: end };
+      expect([...guidedRanges(part, end, sizes)]).toEqual(ranges.slice(first));
+    },
+  );
+  fc.assert(property);
+});
+
+test('1,280 tasks make 63 activities, from 32 tasks down to 8', () => {
+  const counts = [...guidedRanges({ from: 0, to: 1280 }, 1280, { smallest: 8, largest: 32 })].map(
+    ({ from, to }) => to - from,
+  );
+  expect([counts[0], counts.at(-2), counts.length]).toEqual([32, 8, 63]);
 });

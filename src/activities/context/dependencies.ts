@@ -9,6 +9,7 @@ import type { AnalysisOutput } from '../../statistics/analysis-output';
 import type { AnalysisRequest } from '../../statistics/run-statistics';
 import type { Store } from '../../store';
 import type { ParkedCode } from '../../domain/campaign/parked-reasons';
+import type { Places } from './attempt-places';
 import type { CampaignRow, CampaignStatus } from '../../store/campaign/campaigns';
 import type { TrainingService } from '../../training/contract/training-backend';
 
@@ -20,6 +21,8 @@ export type Dependencies = {
   openEnvironment: OpenEnvironment;
   /** Closes the open sessions of a holder; never fails. */
   closeLeases(holder: string): Promise<unknown>;
+  /** Returns the places of this worker for the attempts at an environment. */
+  places(environment: string): Places;
   policies: PolicyClient;
   models: ModelService;
   training: TrainingService;

@@ -2,17 +2,17 @@ import type { Range } from '../../domain/concurrency';
 import { DomainError } from '../../domain/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { AgentRole } from '../../domain/roles';
-import { isMeasurement, maxConcurrentAttempts, type Purpose } from '../../domain/rollout/trajectory';
+import { activitySizes, type ActivitySizes } from '../../domain/rollout/activity-ranges';
+import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import { attemptsPerTask } from '../../specification/iteration-plan';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
-export type RolloutAssignment = {
+export type RolloutAssignment = ActivitySizes & {
   role: AgentRole;
   policyId: string;
   /** Indices of the plan. */
   range: Range;
-  tasksPerActivity: number;
   /** True if the policy server holds fewer models than there are assignments: they are played one after the other. */
   inTurn?: true;
 };
@@ -33,7 +33,7 @@ export const choosePolicies =
     const { name, spec } = await getCampaign(deps, campaignId);
     const active = await store.policies.listActive(campaignId);
     const planned = await store.tasks.countPlanned(request, purpose, step);
-    const tasksPerActivity = Math.max(1, Math.floor(maxConcurrentAttempts / attemptsPerTask(spec, purpose)));
+    const sizes = activitySizes(attemptsPerTask(spec, purpose));
     const from = Math.max(0, step - 1) * (spec.rollouts.tasksPerStep ?? 0);
     const range = { from, to: from + planned };
 
@@ -44,7 +44,7 @@ export const choosePolicies =
         purpose === 'evaluation'
           ? (await store.trainingRuns.find(jobKey))?.policyId
           : ((await store.rlSteps.findPolicy(jobKey, step - 1)) ?? active[role]);
-      if (policyId) assignments.push({ role, policyId, range, tasksPerActivity });
+      if (policyId) assignments.push({ role, policyId, range, ...sizes });
       else if (!isMeasurement(purpose)) throw new DomainError('NoPolicy', `no ${role} policy is active yet`);
     }
     return spec.policy.adapter || assignments.length < 2 ? assignments : inTurn(assignments, await policies.models());

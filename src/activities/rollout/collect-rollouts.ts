@@ -1,18 +1,27 @@
 import { cancellationSignal, heartbeat } from '@temporalio/activity';
-import { slidingWindow } from '../../domain/concurrency';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
-import { maxConcurrentAttempts } from '../../domain/rollout/trajectory';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import { attemptRange } from '../../specification/iteration-plan';
+import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { openJournals } from './attempt-journal';
 import { contentKeys, reuseAttempts, type ContentKeys } from './reuse-attempts';
+import type { PlayAll } from '../context/attempt-places';
 import type { PlannedAttempt, RolloutBatch } from './planned-attempt';
 import { playAttempt } from './play-attempt';
 import { attemptReporter } from './report-attempts';
 
+export type RolloutRequest = RolloutBatch & {
+  /** Plays nothing while the row of the campaign says that it is paused. Absent in workflows of 0.1.0. */
+  heedsPause?: boolean;
+};
+
+export type CollectedRollouts = { attempts: number; reused: number; paused?: true };
+
 /**
- * Plays all attempts at a range of the plan concurrently and stores each trajectory as it finishes.
+ * Plays all attempts at a range of the plan and stores each trajectory as it finishes. All activities of a worker share its
+ * places, so that a place never waits for the slowest attempt of an activity.
  *
  * Idempotent: an attempt's id is a function of the input, so a retry finds the finished attempts stored and resumes the
  * others after the turns in their journals. With `compute.reuse`, attempts that another campaign has played are copied. A
@@ -20,9 +29,13 @@ import { attemptReporter } from './report-attempts';
  */
 export const collectRollouts = (deps: Dependencies) => {
   const report = attemptReporter(deps);
-  return async (batch: RolloutBatch): Promise<{ attempts: number; reused: number }> => {
+
+  async function collect(
+    batch: RolloutBatch,
+    campaign: CampaignRow<CampaignSpec>,
+    playAll: PlayAll,
+  ): Promise<CollectedRollouts> {
     const { store } = deps;
-    const campaign = await getCampaign(deps, batch.campaignId);
     const { spec } = campaign;
     const tasks = await store.tasks.listPlanned(batch, batch.purpose, batch.from, batch.to);
     const playable = tasks.filter(({ referenceActions }) => batch.policyId !== null || referenceActions.length > 0);
@@ -40,15 +53,23 @@ export const collectRollouts = (deps: Dependencies) => {
     let turns = 0;
     const callbacks = { signal: cancellationSignal(), onTurn: () => heartbeat({ turns: ++turns, waiting: undefined }) };
     const journals = await openJournals(deps, batch, open, spec.environment.maxTurns);
-    const concurrency = await concurrencyOf(deps, spec.environment.name);
     const play = (): Promise<void> =>
-      slidingWindow(concurrency, open, async (attempt) => {
+      playAll(open, callbacks.signal, async (attempt) => {
         const journal = journals.get(trajectoryId(attempt.attempt)) ?? null;
         await playAttempt(deps, spec, { ...attempt, journal }, callbacks);
         await report(batch, campaign);
       });
     await withLease(deps, open.length > 0 ? batch.policyId : null, play);
     return { attempts: planned.length, reused: planned.length - open.length };
+  }
+
+  return async ({ heedsPause, ...batch }: RolloutRequest): Promise<CollectedRollouts> => {
+    const campaign = await getCampaign(deps, batch.campaignId);
+    if (heedsPause && campaign.status === 'paused') return { attempts: 0, reused: 0, paused: true };
+    const { from, to } = attemptRange(campaign.spec, batch);
+    const attempts = (to - from) * (batch.to - batch.from);
+    const places = deps.places(campaign.spec.environment.name);
+    return places.during(attempts, (playAll) => collect(batch, campaign, playAll));
   };
 };
 
@@ -64,12 +85,6 @@ function withLease(
     { policyId, path: artifacts.policyPath(policyId), signal: cancellationSignal(), onWait },
     play,
   );
-}
-
-/** Limits the attempts to the sessions of the environment: more would only wait, and delay other workers. */
-async function concurrencyOf({ environmentData }: Dependencies, environment: string): Promise<number> {
-  const capacity = await environmentData.capacity(environment).catch(() => null); // opening a session reports the cause
-  return Math.max(1, Math.min(maxConcurrentAttempts, capacity ?? maxConcurrentAttempts));
 }
 
 function toAttempt(

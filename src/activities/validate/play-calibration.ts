@@ -1,5 +1,4 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { slidingWindow } from '../../domain/concurrency';
 import { sessionHolder } from '../../domain/campaign/ids';
 import { deriveSeed } from '../../domain/random/seed-tree';
 import { isSuccess } from '../../domain/rollout/trajectory';
@@ -11,8 +10,6 @@ import type { CalibrationItem, ItemRollout } from '../../store/tasks/judge-calib
 import type { TaskRow } from '../../store/tasks/tasks';
 import { corruptionsOf } from './plan-calibration';
 import { getCampaign, type Dependencies } from '../context/dependencies';
-
-const maxConcurrentItems = 16;
 
 /**
  * Plays every calibration item in its environment and stores the transcript and the reward. A corrupted version that still
@@ -29,14 +26,16 @@ export const playCalibration =
     const references = items.filter(({ corruption }) => corruption === null);
     const open = items.filter(({ transcript }) => transcript === null);
     const signal = cancellationSignal();
-    await slidingWindow(maxConcurrentItems, open, async (item) => {
+    const playItem = async (item: CalibrationItem): Promise<void> => {
       const task = await tasks.get(key.campaignId, item.taskId);
       const actions = references.find(({ taskId }) => taskId === item.taskId)!.actions;
       const versions =
         item.corruption === null ? [] : corruptionsOf(spec, { taskId: item.taskId, actions }, references);
       const play = { campaignId: key.campaignId, item, task, versions, signal };
       await judgeCalibrations.saveRollout(key, await playVersions(deps, spec, play));
-    });
+    };
+    const places = deps.places(spec.environment.name);
+    await places.during(open.length, (playAll) => playAll(open, signal, playItem));
     return { played: open.length };
   };
 

@@ -19,8 +19,8 @@ export const needsReferences = (purpose: Purpose): boolean => ['expert', 'valida
 /** True for attempts that measure a policy: one attempt per task, with the settings of evaluations. */
 export const isMeasurement = (purpose: Purpose): boolean => purpose === 'evaluation' || purpose === 'test';
 
-/** Attempts that an activity plays at once: the batch size of the embedded policy server. */
-export const maxConcurrentAttempts = 32;
+/** Attempts that an activity brings to its worker: enough to make its start cheap, few enough to spread over workers. */
+export const maxAttemptsPerActivity = 32;
 
 /** Stored, scored attempt, as signals and pairs read it. */
 export type ScoredAttempt = {

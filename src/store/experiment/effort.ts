@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Amounts, Effort } from '../../domain/experiment/effort';
 import { effortMeasures, type EffortMeasure } from '../../domain/experiment/experiment';
-import { maxConcurrentAttempts } from '../../domain/rollout/trajectory';
+import { maxAttemptsPerActivity } from '../../domain/rollout/trajectory';
 
 /** Effort until the end of an iteration, of which every iteration before it is a part; with every measure. */
 export type StoredEffort = { checkpoint: number; effort: Required<Effort> };
@@ -79,7 +79,7 @@ const amounts = [
        coalesce((select sum(l.amount) from training_runs r
          join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'found' and l.unit = 'seconds'
          where r.campaign_id = $1::integer and r.iteration = i.number), 0)
-       + coalesce((select sum(t.seconds) / ${maxConcurrentAttempts} from trajectories t
+       + coalesce((select sum(t.seconds) / ${maxAttemptsPerActivity} from trajectories t
          where t.campaign_id = $1::integer and t.iteration = i.number and t.found_from is not null), 0) as found
      from (select i.number, i.started_at, coalesce(i.finished_at, c.finished_at, now()) as ended
        from iterations i join campaigns c on c.id = i.campaign_id where c.id = $1::integer) i) s`,

@@ -1,9 +1,10 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import type { RolloutAssignment } from '../../activities/rollout/choose-policies';
-import { settleAll, splitRange, type Range } from '../../domain/concurrency';
+import { settleAll, slidingWindow, type Range } from '../../domain/concurrency';
 import { rolloutWorkflowId } from '../../domain/campaign/ids';
 import type { AgentRole } from '../../domain/roles';
+import { shardsOf, type ActivitySizes } from '../../domain/rollout/activity-ranges';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import { profiles } from '../temporal/activity-profiles';
 import { executeOnce } from '../temporal/execute-once';
@@ -12,8 +13,8 @@ import { rollout, type RolloutShard } from './rollout';
 
 const store = proxyActivities<Activities>(profiles.store);
 
-/** Keeps the history of a shard near 700 events, which the Temporal UI shows on one page. */
-const activitiesPerShard = 200;
+/** Shards at once: a long attempt of one holds back only the fourth one after it. */
+const concurrentShards = 4;
 
 /**
  * Rolls out the planned tasks with the policies of `roles`, all roles concurrently if the policy server holds all of
@@ -28,8 +29,8 @@ export async function rolloutTasks(
   step = 0,
 ): Promise<void> {
   const assignments = await store.choosePolicies({ ...keyOf(context), purpose, roles, step });
-  const rolloutWith = ({ role, policyId, range, tasksPerActivity }: RolloutAssignment): Promise<void> =>
-    rolloutShards(context, { purpose, policyId, step, tasksPerActivity }, range, { player: role });
+  const rolloutWith = ({ role, policyId, range, tasksPerActivity, fewestTasks }: RolloutAssignment): Promise<void> =>
+    rolloutShards(context, { purpose, policyId, step, tasksPerActivity, fewestTasks }, range, { player: role });
   if (assignments.some(({ inTurn }) => inTurn)) for (const assignment of assignments) await rolloutWith(assignment);
   else await settleAll(assignments.map(rolloutWith));
 }
@@ -40,12 +41,12 @@ export async function rolloutReferences(
   purpose: 'expert' | 'validation',
   refill = 0,
 ): Promise<void> {
-  const { tasks, tasksPerActivity, earlier = 0 } = await store.countPlanned({ ...keyOf(context), purpose, refill });
-  const batch = { purpose, policyId: null, step: 0, tasksPerActivity };
+  const { tasks, earlier = 0, ...sizes } = await store.countPlanned({ ...keyOf(context), purpose, refill });
+  const batch = { purpose, policyId: null, step: 0, ...sizes };
   await rolloutShards(context, batch, { from: earlier, to: tasks }, { player: 'reference', refill });
 }
 
-type Batch = Pick<RolloutShard, 'purpose' | 'policyId' | 'step' | 'tasksPerActivity'>;
+type Batch = Pick<RolloutShard, 'purpose' | 'policyId' | 'step'> & ActivitySizes;
 
 async function rolloutShards(
   context: IterationContext,
@@ -54,12 +55,12 @@ async function rolloutShards(
   { player, refill = 0 }: { player: AgentRole | 'reference'; refill?: number },
 ): Promise<void> {
   const { environment, runner } = context;
-  const { purpose, step, tasksPerActivity } = batch;
-  for (const [number, { from, to }] of [...splitRange(range, activitiesPerShard * tasksPerActivity)].entries()) {
+  const { purpose, step } = batch;
+  const rolloutShard = async ([number, { from, to }]: [number, Range]): Promise<void> => {
     await runner.unpaused();
     await executeOnce(
       rollout,
-      { ...keyOf(context), environment, from, to, ...batch },
+      { ...keyOf(context), environment, from, to, end: range.to, ...batch },
       {
         workflowId: rolloutWorkflowId(iterationName(context), { purpose, step, refill, player, number }),
         staticSummary: `Roll out ${to - from} ${purpose} tasks with ${player}`,
@@ -67,5 +68,7 @@ async function rolloutShards(
         whileRunning: runner.forwardControlTo,
       },
     );
-  }
+  };
+  const concurrency = batch.fewestTasks === undefined ? 1 : concurrentShards;
+  await slidingWindow(concurrency, shardsOf(range, batch).entries(), rolloutShard);
 }

@@ -1,4 +1,5 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import { attemptPlaces } from '../../../src/activities/context/attempt-places';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { environmentData } from '../../../src/envs/server/environment-data';
 import { openEnvClient } from '../../../src/envs/openenv/client';
@@ -17,9 +18,11 @@ afterAll(() => Promise.all([judging.stop(), small.kill()]));
 function servicesOfSmallServer() {
   const open = openEnvClient(small);
   const seen = { sessions: 0, max: 0, holders: new Set<string | undefined>() };
+  const data = { environmentData: environmentData(small) };
   const services: Dependencies = {
     ...judging.services,
-    environmentData: environmentData(small),
+    ...data,
+    places: attemptPlaces(data),
     async openEnvironment(name, options) {
       const session = await open(name, options);
       let counted = 0;

@@ -1,3 +1,4 @@
+import { attemptPlaces } from '../../../src/activities/context/attempt-places';
 import { tmpdir } from 'node:os';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { randomUUID } from 'node:crypto';
@@ -42,6 +43,7 @@ export async function startRollouts(): Promise<Rollouts> {
     artifacts: artifactStore(tmpdir()), // only the paths of policies, which no scripted server reads
     policies: policyClient(policy),
   } as Dependencies;
+  services.places = attemptPlaces(services);
   return {
     database,
     policy,

@@ -1,3 +1,4 @@
+import { attemptPlaces } from '../../../src/activities/context/attempt-places';
 import { tmpdir } from 'node:os';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { randomUUID } from 'node:crypto';
@@ -56,6 +57,7 @@ export async function startJudging(): Promise<JudgedCampaigns> {
     policies: policyClient({ url: policy.url.replace(/\/v1$/, '') }),
     models: createModelService({ store, providers: providersAt(model.url) }),
   } as Dependencies;
+  services.places = attemptPlaces(services);
   return {
     services,
     pool: database.pool,

@@ -3,6 +3,7 @@ import { artifactStore } from '../../../src/artifacts/artifact-store';
 // Plays a batch of rollouts like a rollout worker. Run by `runProgram`.
 import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
+import { attemptPlaces } from '../../../src/activities/context/attempt-places';
 import type { RolloutBatch } from '../../../src/activities/rollout/planned-attempt';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import type { EnvironmentEndpoint } from '../../../src/envs/server/endpoint';
@@ -21,9 +22,11 @@ export type RolloutInput = {
 };
 
 async function main({ databaseUrl, environment, policyUrl, input }: RolloutInput): Promise<void> {
+  const data = { environmentData: environmentData(environment) };
   const services = {
     store: createStore(createPool(databaseUrl)),
-    environmentData: environmentData(environment),
+    ...data,
+    places: attemptPlaces(data),
     openEnvironment: openEnvClient(environment),
     artifacts: artifactStore(tmpdir()), // only the paths of policies, which no scripted server reads
     policies: policyClient({ url: policyUrl }),

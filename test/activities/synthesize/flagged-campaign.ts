@@ -1,3 +1,4 @@
+import { attemptPlaces } from '../../../src/activities/context/attempt-places';
 import type { Pool } from 'pg';
 import { randomUUID } from 'node:crypto';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
@@ -52,6 +53,7 @@ export async function flaggedCampaign(
     openEnvironment: openEnvClient(environment),
     models: createModelService({ store, providers: scriptedProviders(modelUrl) }),
   } as Partial<Dependencies> as Dependencies;
+  services.places = attemptPlaces(services);
   const start = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
   await inActivity(() => seedTasks(services)(start));
   const key = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };

@@ -159,20 +159,36 @@ test('without training data no policy is registered', async () => {
   ]);
 });
 
-test('a long rollout is split into consecutive shards of 200 activities, and each range of tasks is played once', async () => {
-  const script = scriptedActivities('shards', {
-    choosePolicies: ({ roles, purpose }) => {
-      const [to, tasksPerActivity] = purpose === 'evaluation' ? [603, 3] : [1, 1];
-      const range = { from: 0, to };
-      return Promise.resolve(roles.map((role) => ({ role, policyId: role.padEnd(64, '0'), range, tasksPerActivity })));
-    },
-  });
-  await run('shards', start, script);
-  const ranges = script.callsOf('collectRollouts').filter(({ purpose }) => purpose === 'evaluation');
+test('a long rollout of 0.1.0 is split into consecutive shards of 200 activities, and each range of tasks is played once', async () => {
+  const ranges = await rangesOfEvaluation('shards', { to: 603, tasksPerActivity: 3 });
   const sorted = ranges.map(({ from, to }) => [Number(from), Number(to)]).sort(([a], [b]) => a! - b!);
   expect(sorted).toEqual(Array.from({ length: 201 }, (_, n) => [3 * n, 3 * n + 3]));
   expect(ranges.at(-1)).toMatchObject({ from: 600 }); // the second shard starts after the end of the first
 });
+
+test('the shards of a long rollout run at once, with smaller activities at its end, and each range is played once', async () => {
+  const ranges = await rangesOfEvaluation('queue', { to: 2000, tasksPerActivity: 8, fewestTasks: 2 });
+  const sorted = ranges.toSorted((a, b) => Number(a['from']) - Number(b['from']));
+  expect(sorted.map(({ from }) => from)).toEqual([0, ...sorted.slice(0, -1).map(({ to }) => to)]);
+  const counts = sorted.map(({ from, to }) => Number(to) - Number(from));
+  expect([counts[0], counts.at(-2), sorted.at(-1)!['to']]).toEqual([8, 2, 2000]);
+});
+
+/** Returns the ranges of the activities of an evaluation with activities of these sizes, in the order of their starts. */
+async function rangesOfEvaluation(
+  name: string,
+  { to, ...sizes }: { to: number; tasksPerActivity: number; fewestTasks?: number },
+): Promise<Record<string, unknown>[]> {
+  const script = scriptedActivities(name, {
+    choosePolicies: ({ roles, purpose }) => {
+      const evaluation = { range: { from: 0, to }, ...sizes };
+      const played = purpose === 'evaluation' ? evaluation : { range: { from: 0, to: 1 }, tasksPerActivity: 1 };
+      return Promise.resolve(roles.map((role) => ({ role, policyId: role.padEnd(64, '0'), ...played })));
+    },
+  });
+  await run(name, start, script);
+  return script.callsOf('collectRollouts').filter(({ purpose }) => purpose === 'evaluation');
+}
 
 const llm = {
   llm: { models: { explorer: { provider, model: 'm', price: { inputPerMillion: 1, outputPerMillion: 2 } } } },

@@ -24,7 +24,7 @@ const shard: RolloutShard = {
   tasksPerActivity: 1,
 };
 
-test('four activities of a shard run concurrently, and after a pause they end and no other starts', async () => {
+test('of a shard of 0.1.0 four activities run concurrently, and after a pause they end and no other starts', async () => {
   let release: () => void = () => undefined;
   const gate = new Promise<void>((resolve) => {
     release = resolve;
@@ -54,4 +54,45 @@ test('four activities of a shard run concurrently, and after a pause they end an
     await handle.result();
   });
   expect(ended.sort((a, b) => a - b)).toEqual(Array.from({ length: 10 }, (_, n) => n));
+});
+
+test.each([
+  { name: 'the row follows', rowAfterResume: false },
+  { name: 'the row still says that it is paused', rowAfterResume: true },
+])('what a pause leaves in the queue is played once after it, if $name', async ({ name, rowAfterResume }) => {
+  let release: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let isPaused = false; // in the row of the campaign
+  const played: number[] = [];
+  const script = scriptedActivities('queue', {
+    async collectRollouts({ from, heedsPause }) {
+      if (heedsPause && isPaused) return { attempts: 0, reused: 0, paused: true };
+      await gate;
+      played.push(from);
+      return { attempts: 1, reused: 0 };
+    },
+  });
+  const oneAtATime = { maxConcurrentActivityTaskExecutions: 1 };
+  const run = async (): Promise<void> => {
+    const handle = await temporal.client.workflow.start<typeof rollout>('rollout', {
+      workflowId: `queue/${name}`,
+      taskQueue: 'workflow',
+      args: [{ ...shard, fewestTasks: 1, end: 10 }],
+    });
+    const open = async (): Promise<number> => (await handle.describe()).raw.pendingActivities?.length ?? 0;
+    await until(async () => script.calls.length === 1 && (await open()) === 10);
+    isPaused = true;
+    await handle.signal(controlSignal, { paused: true, resumes: 0, stops: 0, skips: 0 });
+    release();
+    await until(async () => (await open()) === 0);
+    expect(played).toHaveLength(1);
+
+    isPaused = rowAfterResume;
+    await handle.signal(controlSignal, { paused: false, resumes: 1, stops: 0, skips: 0 });
+    await handle.result();
+  };
+  await temporal.withWorkers(queues, script.activities, run, oneAtATime);
+  expect(played.sort((a, b) => a - b)).toEqual(Array.from({ length: 10 }, (_, n) => n));
 });
