@@ -1,7 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { rm, stat, mkdir, rename } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
 import { writeAtomically } from '../files/atomic-write';
+import { writeLines, type Lines } from '../files/write-lines';
 import { requireFile, sha256OfFile, findProblem } from './verify-policy';
 import { DomainError } from '../domain/errors';
 
@@ -25,13 +26,18 @@ export const artifactStore = (root: string) => ({
   reportPath: (campaign: string): string => join(root, 'reports', `${campaign}.html`),
 
   /** Stores a dataset under the hash of its bytes; a damaged file of this name is replaced. */
-  async saveDataset(lines: readonly string[]): Promise<{ sha256: string; path: string }> {
-    const text = lines.map((line) => `${line}\n`).join('');
-    const sha256 = createHash('sha256').update(text).digest('hex');
-    const path = this.datasetPath(sha256);
-    const found = await sha256OfFile(path).catch(() => undefined);
-    if (found !== sha256) await writeAtomically(path, text);
-    return { sha256, path };
+  async saveDataset(lines: Lines): Promise<{ sha256: string; path: string }> {
+    const staging = join(root, 'datasets', `${randomUUID()}.staging`);
+    await mkdir(dirname(staging), { recursive: true });
+    try {
+      const { sha256 } = await writeLines(staging, lines);
+      const path = this.datasetPath(sha256);
+      const found = await sha256OfFile(path).catch(() => undefined);
+      if (found !== sha256) await rename(staging, path);
+      return { sha256, path };
+    } finally {
+      await rm(staging, { force: true });
+    }
   },
 
   async saveReport(campaign: string, html: string): Promise<string> {

@@ -6,6 +6,7 @@ import { turnJournalStore } from './trajectories/turn-journal';
 import { budgetStore } from './spending/budgets';
 import { campaignStore } from './campaign/campaigns';
 import { cleanupStore } from './campaign/cleanup';
+import { demonstrationStore } from './training/demonstrations';
 import { evaluationStore } from './training/evaluations';
 import { explorationStore } from './tasks/exploration';
 import { reusedAttemptStore } from './trajectories/reused-attempts';
@@ -47,6 +48,7 @@ export const createStore = (pool: Pool) => ({
   feedbackSignals: feedbackSignalStore(pool),
   exploration: explorationStore(pool),
   preferencePairs: preferencePairStore(pool),
+  demonstrations: demonstrationStore(pool),
   trainingRuns: trainingRunStore(pool),
   trainingProgress: trainingProgressStore(pool),
   reusedRuns: reusedRunStore(pool),

@@ -46,7 +46,7 @@ async function saveRun(
     successReward: spec.training.rft.successReward,
     reading: readingOf(spec),
   });
-  if (lines.length === 0) return null;
+  if (examples.length === 0) return null;
   const dataset = await deps.artifacts.saveDataset(lines);
   const active = await deps.store.policies.listActive(campaignId);
   const content = {
@@ -61,7 +61,7 @@ async function saveRun(
     jobKey,
     role,
     datasetUri: `file://${dataset.path}`,
-    datasetRows: lines.length,
+    datasetRows: examples.length,
     backend: spec.compute.backend,
     gpus: method === 'init' ? 0 : gpusOf(spec.compute),
     contentKey: spec.compute.reuse ? await contentKeyOf(deps, content) : null,

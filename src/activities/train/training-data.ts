@@ -6,6 +6,9 @@ import type { TrainingExample } from '../../store/training/training-runs';
 import type { TrainingMethod } from '../../training/contract/training-backend';
 import { pairRow, trajectoryRow } from '../../training/data/dataset-rows';
 import type { Dependencies } from '../context/dependencies';
+import { pagesOf } from '../../domain/pages';
+import type { AgentRole } from '../../domain/roles';
+import type { Store } from '../../store';
 
 export type TrainingRequest = IterationKey & {
   role: PolicyRole;
@@ -16,80 +19,67 @@ export type TrainingRequest = IterationKey & {
 
 export type TrainingSource = RecipeJob['data'];
 
-export type TrainingData = { lines: string[]; examples: TrainingExample[] };
+/** `examples`: the source of each line. The lines are read page by page while they are written. */
+export type TrainingData = { lines: AsyncIterable<string>; examples: TrainingExample[] };
 
 type Request = {
   campaignId: number;
   iteration: number;
-  role: string;
+  role: AgentRole | 'base';
   data: TrainingSource;
   /** Min reward of an attempt in the dataset. */
   successReward: number;
   reading: Reading;
 };
 
-/** Returns the rows of a training dataset and the source of each row, in a fixed order. */
-export async function trainingData(deps: Dependencies, request: Request): Promise<TrainingData> {
-  switch (request.data) {
-    case 'pairs':
-      return pairData(deps, request);
-    case 'pairs-and-experts': {
-      const parts = [await pairData(deps, request), await trajectoryData(deps, request)];
-      return { lines: parts.flatMap(({ lines }) => lines), examples: parts.flatMap(({ examples }) => examples) };
-    }
-    default:
-      return trajectoryData(deps, request);
-  }
-}
+/** A trajectory in a dataset, with its reward where attempts are chosen by it. */
+type Demonstration = { trajectoryId: string; reward?: number };
 
-async function pairData(
-  { store }: Dependencies,
-  { campaignId, iteration, role, reading }: Request,
-): Promise<TrainingData> {
-  const all = await store.preferencePairs.list(campaignId, iteration);
-  const pairs = all.filter(({ forRole }) => forRole === role);
-  const ids = pairs.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
-  const trajectories = await store.trajectories.findMany(campaignId, [...new Set(ids)]);
+/** Returns the lines of a training dataset and the source of each line, in a fixed order. */
+export async function trainingData({ store }: Dependencies, request: Request): Promise<TrainingData> {
+  const { campaignId, iteration, role, data } = request;
+  const pairIds = data.startsWith('pairs') ? await store.preferencePairs.listIds(campaignId, iteration, role) : [];
+  const demonstrations = data === 'pairs' ? [] : await listDemonstrations(store, request);
   return {
-    lines: pairs.map((pair) => {
-      const sides = { chosen: trajectories.get(pair.chosenId)!, rejected: trajectories.get(pair.rejectedId)! };
-      return JSON.stringify(pairRow(pair, sides, reading));
-    }),
-    examples: pairs.map(({ id }) => ({ trajectoryId: null, pairId: id })),
+    examples: [
+      ...pairIds.map((pairId) => ({ trajectoryId: null, pairId })),
+      ...demonstrations.map(({ trajectoryId }) => ({ trajectoryId, pairId: null })),
+    ],
+    lines: linesOf(store, request, pairIds, demonstrations),
   };
 }
 
-async function trajectoryData({ store }: Dependencies, request: Request): Promise<TrainingData> {
-  const { campaignId, data, reading } = request;
-  const played = await store.trajectories.listExperts(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
-  const experts = played.map(({ trajectoryId }) => trajectoryId);
+/** Returns the experts and, for rejection sampling, the successful attempts so far. */
+async function listDemonstrations(
+  { demonstrations }: Store,
+  { campaignId, iteration, data, successReward }: Request,
+): Promise<Demonstration[]> {
+  const experts = await demonstrations.listExpertIds(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
   const successes =
-    data === 'expert-and-successes' ? await distinctSuccesses(store, request) : new Map<string, number>();
-  const ids = [...experts, ...successes.keys()];
-  const trajectories = await store.trajectories.findMany(campaignId, ids);
-  return {
-    lines: ids.map((id) => {
-      const reward = successes.get(id);
-      const row = trajectoryRow(trajectories.get(id)!, reading);
-      return JSON.stringify({ ...row, ...(reward === undefined ? {} : { reward }) });
-    }),
-    examples: ids.map((id) => ({ trajectoryId: id, pairId: null })),
-  };
+    data === 'expert-and-successes' ? await demonstrations.listSuccesses(campaignId, iteration, successReward) : [];
+  return [...experts.map((trajectoryId) => ({ trajectoryId })), ...successes];
 }
 
-/** Rejection sampling: rewards of the successful attempts so far, one attempt per task and sequence of actions. */
-async function distinctSuccesses(
-  store: Dependencies['store'],
-  { campaignId, iteration, successReward }: Request,
-): Promise<Map<string, number>> {
-  const attempts = await store.trajectories.listScored(campaignId, iteration);
-  const seen = new Set<string>();
-  const kept = new Map<string, number>();
-  for (const { taskId, actions, reward, trajectoryId } of attempts) {
-    const solution = JSON.stringify([taskId, actions]);
-    if (reward < successReward || seen.has(solution)) continue;
-    seen.add(solution);
-    kept.set(trajectoryId, reward);
+async function* linesOf(
+  { preferencePairs, trajectories }: Store,
+  { campaignId, reading }: Request,
+  pairIds: readonly string[],
+  demonstrations: readonly Demonstration[],
+): AsyncGenerator<string> {
+  for (const ids of pagesOf(pairIds)) {
+    const pairs = await preferencePairs.findMany(campaignId, ids);
+    const sideIds = [...pairs.values()].flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
+    const sides = await trajectories.findMany(campaignId, [...new Set(sideIds)]);
+    for (const id of ids) {
+      const pair = pairs.get(id)!;
+      const ofPair = { chosen: sides.get(pair.chosenId)!, rejected: sides.get(pair.rejectedId)! };
+      yield JSON.stringify(pairRow(pair, ofPair, reading));
+    }
   }
-  return kept;
+  for (const page of pagesOf(demonstrations)) {
+    const ids = page.map(({ trajectoryId }) => trajectoryId);
+    const found = await trajectories.findMany(campaignId, ids);
+    for (const { trajectoryId, ...reward } of page)
+      yield JSON.stringify({ ...trajectoryRow(found.get(trajectoryId)!, reading), ...reward });
+  }
 }

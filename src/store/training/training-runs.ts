@@ -1,9 +1,11 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { DomainError } from '../../domain/errors';
 import type { TrainerState, TrainingMethod } from '../../training/contract/training-backend';
 import { assertEpoch, assertJobEpoch, jobEpochError, type IterationKey, type JobKey } from '../database/epoch';
 import type { PolicyRole } from './policies';
+import { inTransaction } from '../database/pool';
 import { raw, sql } from '../database/sql';
+import { pagesOf } from '../../domain/pages';
 
 export type TrainingRunRow = {
   jobKey: string;
@@ -50,15 +52,17 @@ const columns = `job_key as "jobKey", campaign_id as "campaignId", iteration, ro
   reference_policy as "referencePolicy", steps, initial_state as "initialState", final_state as "finalState",
   gpus, content_key as "contentKey", found_from as "reusedFrom"`;
 
+const examplesPerStatement = 10_000;
+
 export const trainingRunStore = (pool: Pool) => ({
   /**
-   * Stores a run and its training examples in one statement. The first writer wins; every call returns the stored run.
+   * Stores a run and its training examples in one transaction. The first writer wins; every call returns the stored run.
    *
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
   async save(key: IterationKey, run: NewTrainingRun, examples: readonly TrainingExample[]): Promise<TrainingRunRow> {
-    await pool.query(sql`
-      with run as (
+    await inTransaction(pool, async (client) => {
+      const { rowCount } = await client.query(sql`
         insert into training_runs (job_key, campaign_id, iteration, epoch, role, method, base_policy, dataset_sha256,
           dataset_uri, dataset_rows, settings, seed, backend, reference_policy, steps, initial_state, gpus,
           content_key)
@@ -71,14 +75,9 @@ export const trainingRunStore = (pool: Pool) => ({
         where i.campaign_id = ${key.campaignId}::integer and i.number = ${key.iteration}::smallint
           and i.epoch = ${key.epoch}::integer
         for share
-        on conflict do nothing
-        returning campaign_id, job_key
-      )
-      insert into training_examples (campaign_id, job_key, ordinal, trajectory_id, pair_id)
-      select run.campaign_id, run.job_key, (e.ordinal - 1)::integer, e."trajectoryId", e."pairId"
-      from run, rows from (jsonb_to_recordset(${JSON.stringify(examples)}::jsonb) as ("trajectoryId" text,
-        "pairId" text))
-        with ordinality as e ("trajectoryId", "pairId", ordinal)`);
+        on conflict do nothing`);
+      if (rowCount === 1) await insertExamples(client, key, run.jobKey, examples);
+    });
     await assertEpoch(pool, key);
     return this.get(run.jobKey);
   },
@@ -132,5 +131,20 @@ export const trainingRunStore = (pool: Pool) => ({
     await assertJobEpoch(pool, job);
   },
 });
+
+async function insertExamples(
+  client: PoolClient,
+  { campaignId }: IterationKey,
+  jobKey: string,
+  examples: readonly TrainingExample[],
+): Promise<void> {
+  for (const [page, part] of [...pagesOf(examples, examplesPerStatement)].entries())
+    await client.query(sql`
+          insert into training_examples (campaign_id, job_key, ordinal, trajectory_id, pair_id)
+          select ${campaignId}::integer, ${jobKey}, (${page * examplesPerStatement}::integer + e.ordinal - 1)::integer,
+            e."trajectoryId", e."pairId"
+          from rows from (jsonb_to_recordset(${JSON.stringify(part)}::jsonb) as ("trajectoryId" text, "pairId" text))
+            with ordinality as e ("trajectoryId", "pairId", ordinal)`);
+}
 
 export type TrainingRunStore = ReturnType<typeof trainingRunStore>;

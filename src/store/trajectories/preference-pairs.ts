@@ -6,6 +6,10 @@ import { assertEpoch, type IterationKey } from '../database/epoch';
 
 export type PreferencePairRow = PreferencePair & { id: string; iteration: number };
 
+const columns = `id, iteration, for_role as "forRole", kind, task_id as "taskId", chosen_id as "chosenId",
+  rejected_id as "rejectedId", chosen_reward as "chosenReward", rejected_reward as "rejectedReward",
+  lambda_dpo as "lambdaDpo", lambda_sft as "lambdaSft", hard_negative as "hardNegative"`;
+
 export const preferencePairStore = (pool: Pool) => ({
   /**
    * Stores the pairs of one role and the counts of dropped pairs. A repeated call changes nothing.
@@ -45,15 +49,32 @@ export const preferencePairStore = (pool: Pool) => ({
   /** Lists the pairs of one role, or of all, in a fixed order. */
   async list(campaignId: number, iteration: number, forRole?: AgentRole): Promise<PreferencePairRow[]> {
     const { rows } = await pool.query<PreferencePairRow>(
-      `select id, iteration, for_role as "forRole", kind, task_id as "taskId", chosen_id as "chosenId",
-         rejected_id as "rejectedId", chosen_reward as "chosenReward", rejected_reward as "rejectedReward",
-         lambda_dpo as "lambdaDpo", lambda_sft as "lambdaSft", hard_negative as "hardNegative"
-       from preference_pairs
+      `select ${columns} from preference_pairs
        where campaign_id = $1::integer and iteration = $2::smallint and ($3::text is null or for_role = $3::text)
        order by for_role, kind, id collate "C"`,
       [campaignId, iteration, forRole ?? null],
     );
     return rows;
+  },
+
+  /** Lists the ids of one role's pairs in the order of `list`. */
+  async listIds(campaignId: number, iteration: number, forRole: string): Promise<string[]> {
+    const { rows } = await pool.query<{ id: string }>(
+      `select id from preference_pairs
+       where campaign_id = $1::integer and iteration = $2::smallint and for_role = $3
+       order by kind, id collate "C"`,
+      [campaignId, iteration, forRole],
+    );
+    return rows.map(({ id }) => id);
+  },
+
+  /** Returns the pairs with these ids. */
+  async findMany(campaignId: number, ids: readonly string[]): Promise<Map<string, PreferencePairRow>> {
+    const { rows } = await pool.query<PreferencePairRow>(
+      `select ${columns} from preference_pairs where campaign_id = $1::integer and id = any ($2::text[])`,
+      [campaignId, ids],
+    );
+    return new Map(rows.map((row) => [row.id, row]));
   },
 
   /** Returns the newest iteration with pairs, 0 without one. */

@@ -38,6 +38,13 @@ export type TrajectoryRow = TrajectorySummary &
     turns: Omit<StoredTurn, 'logprobs'>[];
   };
 
+/** Purposes of the replays of reference actions: of seed tasks, or of all tasks of the pool. */
+export const expertPurposes = { seed: ['expert'], pool: ['expert', 'validation'] };
+
+/** Condition for the replays `t` of the purposes $2 at train tasks `k` of campaign $1. */
+export const isExpert = `t.campaign_id = $1::integer and t.purpose = any ($2::text[]) and t.outcome = 'scored'
+  and k.verdict = 'admitted' and k.split = 'train'`;
+
 export const trajectoryStore = (pool: Pool) => ({
   /**
    * Stores a finished attempt with its turns and deletes them from the journal. The first writer wins; every call
@@ -110,10 +117,9 @@ export const trajectoryStore = (pool: Pool) => ({
          array(select s.action from trajectory_turns s
                where s.campaign_id = t.campaign_id and s.trajectory_id = t.id order by s.ordinal) as actions
        from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
-       where t.campaign_id = $1::integer and t.purpose = any ($2::text[]) and t.outcome = 'scored'
-         and k.verdict = 'admitted' and k.split = 'train'
+       where ${isExpert}
        order by t.task_id, t.iteration`,
-      [campaignId, from === 'seed' ? ['expert'] : ['expert', 'validation']],
+      [campaignId, expertPurposes[from]],
     );
     return rows;
   },

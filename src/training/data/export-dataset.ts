@@ -1,11 +1,12 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/errors';
 import type { AgentRole } from '../../domain/roles';
 import { type Reading, withFunctionsFor, type Prompt } from '../../domain/rollout/reading';
 import type { CampaignSpec } from '../../specification/campaign-spec';
+import { writeLines } from '../../files/write-lines';
 import type { Store } from '../../store';
 import {
   listDemonstrations,
@@ -16,6 +17,7 @@ import {
 } from '../../store/training/training-examples';
 import type { TrajectoryRow } from '../../store/trajectories/trajectories';
 import { conversationOf, type ChatMessage } from '../../domain/rollout/turn';
+import { pagesOf } from '../../domain/pages';
 
 export const exportFormats = ['trl-sft', 'trl-dpo'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
@@ -34,8 +36,6 @@ export type Exported = ExportRequest & { rows: number; bytes: number; sha256: st
 
 type Query = ExampleQuery & Pick<Reading, 'functions'>;
 
-const chunkSize = 200;
-
 /**
  * Writes the training examples of a campaign as JSON lines for `datasets.load_dataset("json")` and TRL's trainers. The
  * rows are streamed in a fixed order, so equal rows give equal bytes, and the file appears only when it is complete.
@@ -47,12 +47,12 @@ export async function exportDataset(store: Store, pool: Pool, request: ExportReq
   const { functions = 'text' } = (spec as Partial<CampaignSpec>).policy ?? {};
   const query = { campaignId, role: request.role, iteration: request.iteration, functions };
   const lines = request.format === 'trl-sft' ? demonstrations(store, pool, query) : pairs(store, pool, query);
-  const written = await writeLines(request.output, lines, () => nothingToExport(request));
+  const written = await writeOutput(request.output, lines, () => nothingToExport(request));
   return { ...request, ...written };
 }
 
 async function* demonstrations(store: Store, pool: Pool, query: Query): AsyncGenerator<string> {
-  for (const part of parts(await listDemonstrations(pool, query))) {
+  for (const part of pagesOf(await listDemonstrations(pool, query))) {
     const ids = part.map(({ trajectoryId }) => trajectoryId);
     const bodies = await store.trajectories.findMany(query.campaignId, ids);
     for (const example of part) yield demonstrationLine(example, bodies.get(example.trajectoryId)!, query.functions);
@@ -60,7 +60,7 @@ async function* demonstrations(store: Store, pool: Pool, query: Query): AsyncGen
 }
 
 async function* pairs(store: Store, pool: Pool, query: Query): AsyncGenerator<string> {
-  for (const part of parts(await listTrainingPairs(pool, query))) {
+  for (const part of pagesOf(await listTrainingPairs(pool, query))) {
     const ids = part.flatMap(({ chosenId, rejectedId }) => [chosenId, rejectedId]);
     const bodies = await store.trajectories.findMany(query.campaignId, ids);
     for (const pair of part)
@@ -68,38 +68,19 @@ async function* pairs(store: Store, pool: Pool, query: Query): AsyncGenerator<st
   }
 }
 
-function* parts<T>(all: readonly T[]): Generator<readonly T[]> {
-  for (let start = 0; start < all.length; start += chunkSize) yield all.slice(start, start + chunkSize);
-}
-
-/** Writes to a staging file, flushes and renames it; deletes it after a failure. */
-async function writeLines(output: string, lines: AsyncIterable<string>, emptyError: () => Error) {
+/** Writes to a staging file and renames it; deletes it after a failure. */
+async function writeOutput(output: string, lines: AsyncIterable<string>, emptyError: () => Error) {
   await mkdir(dirname(output), { recursive: true });
   const staging = `${output}.${randomUUID()}.staging`;
-  const hash = createHash('sha256');
-  let rows = 0;
-  let bytes = 0;
   try {
-    const file = await open(staging, 'w');
-    try {
-      for await (const line of lines) {
-        const text = Buffer.from(`${line}\n`);
-        await file.writeFile(text);
-        hash.update(text);
-        rows += 1;
-        bytes += text.length;
-      }
-      if (rows === 0) throw emptyError();
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    const written = await writeLines(staging, lines);
+    if (written.rows === 0) throw emptyError();
     await rename(staging, output);
+    return written;
   } catch (error) {
     await rm(staging, { force: true });
     throw error;
   }
-  return { rows, bytes, sha256: hash.digest('hex') };
 }
 
 function nothingToExport({ campaign, format, role, iteration }: ExportRequest): DomainError {
