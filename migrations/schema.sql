@@ -13,6 +13,16 @@ create table abstractions (
   constraint abstractions_pkey PRIMARY KEY (campaign_id, id),
   constraint abstractions_candidates_check CHECK (candidates >= 0)
 );
+create table action_patterns (
+  campaign_id integer not null,
+  iteration smallint not null,
+  ordinal integer not null,
+  pattern text not null,
+  count integer not null,
+  trajectories integer not null,
+  rewarded boolean not null,
+  constraint action_patterns_pkey PRIMARY KEY (campaign_id, iteration, ordinal)
+);
 create table active_policies (
   campaign_id integer not null,
   role text not null,
@@ -41,6 +51,15 @@ create table attempt_faults (
   fault text not null,
   recorded_at timestamp with time zone not null default now(),
   constraint attempt_faults_pkey PRIMARY KEY (id)
+);
+create table attempt_groups (
+  campaign_id integer not null,
+  iteration smallint not null,
+  task_id text not null,
+  policy_id text not null,
+  extractor text not null,
+  attempts jsonb not null,
+  constraint attempt_groups_pkey PRIMARY KEY (campaign_id, task_id, iteration, policy_id)
 );
 create table attempt_resumes (
   id bigint not null generated always as identity,
@@ -700,6 +719,7 @@ create table turn_journal (
   constraint turn_journal_ordinal_check CHECK (ordinal > 0)
 ) partition by LIST (campaign_id);
 
+CREATE INDEX attempt_groups_by_iteration ON attempt_groups USING btree (campaign_id, iteration);
 CREATE INDEX attempt_resumes_by_trajectory ON attempt_resumes USING btree (campaign_id, trajectory_id);
 CREATE INDEX events_by_campaign ON events USING btree (campaign_id, id);
 CREATE UNIQUE INDEX events_once ON events USING btree (campaign_id, key) WHERE key IS NOT NULL;
@@ -719,10 +739,12 @@ CREATE INDEX trajectories_by_task ON trajectories USING btree (campaign_id, task
 
 alter table abstractions add constraint abstractions_campaign_id_context_id_fkey FOREIGN KEY (campaign_id, context_id) REFERENCES exploration_contexts(campaign_id, id);
 alter table abstractions add constraint abstractions_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table action_patterns add constraint action_patterns_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table active_policies add constraint active_policies_campaign_id_policy_id_fkey FOREIGN KEY (campaign_id, policy_id) REFERENCES policies(campaign_id, id) ON DELETE CASCADE;
 alter table admission_verdicts add constraint admission_verdicts_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table admission_verdicts add constraint admission_verdicts_campaign_id_task_id_fkey FOREIGN KEY (campaign_id, task_id) REFERENCES tasks(campaign_id, id);
 alter table attempt_faults add constraint attempt_faults_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+alter table attempt_groups add constraint attempt_groups_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table attempt_resumes add constraint attempt_resumes_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table budgets add constraint budgets_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table calibration_items add constraint calibration_items_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;

@@ -52,8 +52,11 @@ async function measure(databaseUrl: string, folder: string, size: Size): Promise
   try {
     process.stderr.write(`seeds ${name}\n`);
     const campaignId = await seedCampaign(pool, name, size);
+    const runPhase = (phase: string, iteration: number): Promise<Cost> =>
+      run([databaseUrl, String(campaignId), String(iteration), phase, folder]);
+    for (let earlier = 1; earlier < size.iterations; earlier++) await runPhase('signals', earlier);
     for (const phase of given.phases.split(',')) {
-      const cost = await run([databaseUrl, String(campaignId), String(size.iterations), phase, folder]);
+      const cost = await runPhase(phase, size.iterations);
       print({ ...size, phase, stored: size.attempts * size.iterations, ...cost });
     }
   } finally {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { patternExtractors } from '../domain/signals/action-pattern';
-import { defaultFeedbackSettings } from '../domain/signals/detect-signals';
+import { defaultFeedbackSettings } from '../domain/signals/feedback-settings';
 import { keyRules } from './key-rules';
 import { choice, count, flag, unit } from './key-types';
 

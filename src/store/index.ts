@@ -26,6 +26,7 @@ import { preferencePairStore } from './trajectories/preference-pairs';
 import { promotionApprovalStore } from './training/promotion-approvals';
 import { phaseCheckStore } from './campaign/phase-checks';
 import { providerStore } from './spending/providers';
+import { attemptGroupStore } from './trajectories/attempt-groups';
 import { attemptCountStore } from './trajectories/attempt-counts';
 import { rolloutStore } from './trajectories/rollouts';
 import { taskStore } from './tasks/tasks';
@@ -44,6 +45,7 @@ export const createStore = (pool: Pool) => ({
   trajectories: trajectoryStore(pool),
   turnJournal: turnJournalStore(pool),
   rollouts: rolloutStore(pool),
+  attemptGroups: attemptGroupStore(pool),
   attemptCounts: attemptCountStore(pool),
   feedbackSignals: feedbackSignalStore(pool),
   exploration: explorationStore(pool),

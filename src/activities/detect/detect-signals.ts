@@ -1,35 +1,108 @@
-import { setImmediate } from 'node:timers/promises';
 import { createRandom } from '../../domain/random/seeded-random';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
-import { detectSignals as detect } from '../../domain/signals/detect-signals';
-import { rateSignals, type SignalRate } from '../../domain/signals/unchanged-policy';
+import { compareText } from '../../domain/compare-text';
+import { groupBy } from '../../domain/group-by';
+import { pagesOf } from '../../domain/pages';
+import { detectBoundary } from '../../domain/signals/detect-boundary';
+import { detectForgetting } from '../../domain/signals/detect-forgetting';
+import {
+  detectRare,
+  rarityOf,
+  type PatternedAttempt,
+  type RareSettings,
+  type Rarity,
+} from '../../domain/signals/detect-rare';
+import type { FeedbackSettings } from '../../domain/signals/feedback-settings';
+import type { FeedbackSignal } from '../../domain/signals/feedback-signal';
+import { rateSignals, ratedTasks, type RatedTasks } from '../../domain/signals/unchanged-policy';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../context/dependencies';
+import { countPatterns } from './count-patterns';
+import { completed, createPause } from './pause';
 
 /**
  * Detects the feedback signals of an iteration from its stored attempts, and compares them with the signals of an
- * unchanged policy. A retry gives the same signals.
+ * unchanged policy. It reads the iteration's attempts, and of earlier ones only the groups in the window of their tasks. A
+ * retry gives the same signals.
  */
 export const detectSignals =
   (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign(deps, key.campaignId);
-    const history = await deps.store.trajectories.listScored(key.campaignId, key.iteration);
-    const current = history.filter(({ iteration }) => iteration === key.iteration);
-    await deps.store.feedbackSignals.save(key, detect(current, history, spec.signals));
+    const pause = createPause();
+    await countPatterns(deps, key, spec.signals.rare.pattern, pause);
+    const patterns = await readPatterns(deps, key, spec.signals.rare);
+    const found: FeedbackSignal[][] = [[], [], []];
+    const rated: RatedTasks[] = [];
+    for (const taskIds of await pagesOfTasks(deps, key, spec.signals)) {
+      const page = await detectPage(deps, key, taskIds, { settings: spec.signals, patterns });
+      for (const [kind, signals] of page.signals.entries()) found[kind]!.push(...signals);
+      rated.push(page.rated);
+      await pause();
+    }
+    const signals = found.flatMap((ofKind) => ofKind.sort((a, b) => compareText(a.trajectoryId, b.trajectoryId)));
+    await deps.store.feedbackSignals.save(key, signals);
     const random = createRandom(iterationSeed(spec, key.iteration, 'unchanged-policy'));
-    await deps.store.feedbackSignals.saveRates(
-      key,
-      await completed(rateSignals(current, history, spec.signals, random)),
-    );
+    await deps.store.feedbackSignals.saveRates(key, await completed(rateSignals(rated, spec.signals, random), pause));
     await deps.store.iterations.recordWork(key, 'detect', 'signals');
   };
 
-/** Other activities of the worker continue between the permutations. */
-async function completed(rounds: Generator<void, SignalRate[]>): Promise<SignalRate[]> {
-  for (;;) {
-    const round = rounds.next();
-    if (round.done) return round.value;
-    await setImmediate();
+/** `textsOf`: the patterns of an iteration by their ordinals. */
+type Patterns = { rarity: Rarity; textsOf: ReadonlyMap<number, readonly string[]> };
+
+async function readPatterns(
+  { store: { attemptGroups } }: Dependencies,
+  { campaignId, iteration }: IterationKey,
+  settings: RareSettings,
+): Promise<Patterns> {
+  const rows = await attemptGroups.listPatterns(campaignId, iteration);
+  const attempts = await attemptGroups.countAttempts(campaignId, iteration);
+  const textsOf = new Map<number, string[]>();
+  for (const { iteration: number, ordinal, pattern } of rows) {
+    if (!textsOf.has(number)) textsOf.set(number, []);
+    textsOf.get(number)![ordinal] = pattern;
   }
+  const distinct = new Map(rows.map((row) => [row.pattern, row]));
+  return { rarity: rarityOf(distinct.values(), attempts, settings), textsOf };
+}
+
+/** Attempts at a task are detected together, and with a window of a type the attempts at all of its tasks. */
+async function pagesOfTasks(
+  { store: { attemptGroups } }: Dependencies,
+  { campaignId, iteration }: IterationKey,
+  { forgetting: { scope } }: FeedbackSettings,
+): Promise<Iterable<readonly string[]>> {
+  if (scope === 'task') return pagesOf(await attemptGroups.listPlayed(campaignId, iteration), tasksPerPage);
+  const tasks = await attemptGroups.listTasks(campaignId, iteration);
+  return [...groupBy(tasks, ({ taskType }) => taskType).values()].map((ofType) => ofType.map(({ taskId }) => taskId));
+}
+
+const tasksPerPage = 50;
+
+/** Returns the signals of each kind at some tasks, and the attempts for their rates. */
+async function detectPage(
+  { store: { attemptGroups } }: Dependencies,
+  key: IterationKey,
+  taskIds: readonly string[],
+  { settings, patterns: { rarity, textsOf } }: { settings: FeedbackSettings; patterns: Patterns },
+): Promise<{ signals: FeedbackSignal[][]; rated: RatedTasks }> {
+  const { forgetting, boundary, rare } = settings;
+  const rows = await attemptGroups.listWindow(key, taskIds, forgetting.window);
+  const attempts = rows.map(({ patterns, ...attempt }): PatternedAttempt => {
+    const texts = textsOf.get(attempt.iteration);
+    return { ...attempt, patterns: patterns.map((ordinal) => texts![ordinal]!) };
+  });
+  const current = attempts.filter(({ iteration }) => iteration === key.iteration);
+  const history = attempts.filter(({ iteration }) => iteration < key.iteration);
+  const allRare = detectRare(attempts, rarity, rare);
+  const rareIds = new Set(allRare.map(({ trajectoryId }) => trajectoryId));
+  const currentIds = new Set(current.map(({ trajectoryId }) => trajectoryId));
+  return {
+    signals: [
+      detectForgetting(current, history, forgetting),
+      detectBoundary(current, boundary),
+      allRare.filter(({ trajectoryId }) => currentIds.has(trajectoryId)),
+    ],
+    rated: ratedTasks(attempts, key.iteration, rareIds, forgetting),
+  };
 }

@@ -22,8 +22,8 @@ export const isMeasurement = (purpose: Purpose): boolean => purpose === 'evaluat
 /** Attempts that an activity brings to its worker: enough to make its start cheap, few enough to spread over workers. */
 export const maxAttemptsPerActivity = 32;
 
-/** Stored, scored attempt, as signals and pairs read it. */
-export type ScoredAttempt = {
+/** Stored, scored attempt. */
+export type AttemptResult = {
   trajectoryId: string;
   taskId: string;
   /** Kind of task, in the environment's grouping: scope of a forgetting window that all tasks of a kind share. */
@@ -35,6 +35,10 @@ export type ScoredAttempt = {
   role: AgentRole;
   /** In [0, 1]. */
   reward: number;
+};
+
+/** Stored, scored attempt with its actions, as pairs read it. */
+export type ScoredAttempt = AttemptResult & {
   /** The policy's texts, turn by turn. */
   actions: readonly string[];
 };

@@ -1,4 +1,4 @@
-import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
+import { distinctAttempts, type AttemptResult } from '../rollout/trajectory';
 import type { FeedbackSignal } from './feedback-signal';
 import { groupBy } from '../group-by';
 import { compareText } from '../compare-text';
@@ -24,7 +24,7 @@ export const defaultBoundarySettings: BoundarySettings = { enabled: true, thresh
  * @returns       at most one signal per trajectory, sorted by trajectory id
  * @throws DomainError `InvalidSetting`, `InvalidReward`, `ConflictingTrajectory`
  */
-export function detectBoundary(current: readonly ScoredAttempt[], settings: BoundarySettings): FeedbackSignal[] {
+export function detectBoundary(current: readonly AttemptResult[], settings: BoundarySettings): FeedbackSignal[] {
   const { enabled, threshold } = settings;
   requireSetting(threshold >= 0 && threshold <= 1, 'boundary.threshold', 'in [0, 1]', threshold);
   if (!enabled) return [];
@@ -37,7 +37,7 @@ export function detectBoundary(current: readonly ScoredAttempt[], settings: Boun
     .sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
 }
 
-function markMixed(group: readonly ScoredAttempt[], threshold: number): FeedbackSignal[] {
+function markMixed(group: readonly AttemptResult[], threshold: number): FeedbackSignal[] {
   const above = group.filter(({ reward }) => reward > threshold).length;
   const below = group.filter(({ reward }) => reward < threshold).length;
   if (above === 0 || below === 0) return [];

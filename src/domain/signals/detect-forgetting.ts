@@ -1,4 +1,4 @@
-import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
+import { distinctAttempts, type AttemptResult } from '../rollout/trajectory';
 import { DomainError, requireSetting } from '../errors';
 import type { FeedbackSignal } from './feedback-signal';
 import { groupBy } from '../group-by';
@@ -61,36 +61,54 @@ export const defaultForgettingSettings: ForgettingSettings = {
  * @throws DomainError `InvalidSetting`, `InvalidReward`, `ConflictingTrajectory`, `MissingTaskType`
  */
 export function detectForgetting(
-  current: readonly ScoredAttempt[],
-  history: readonly ScoredAttempt[],
+  current: readonly AttemptResult[],
+  history: readonly AttemptResult[],
   settings: ForgettingSettings,
 ): FeedbackSignal[] {
-  const { enabled, window, threshold, scope, maxP } = settings;
+  const { enabled, window, threshold, maxP } = settings;
   requireSetting(Number.isInteger(window) && window >= 1, 'forgetting.window', 'an integer >= 1', window);
   requireSetting(threshold >= 0 && threshold <= 1, 'forgetting.threshold', 'in [0, 1]', threshold);
   requireSetting(maxP > 0 && maxP <= 1, 'forgetting.maxP', 'in (0, 1]', maxP);
   if (!enabled) return [];
 
   const currentIds = new Set(current.map(({ trajectoryId }) => trajectoryId));
-  const groups = groupBy(distinctAttempts([...history, ...current]), (attempt) => scopeOf(attempt, scope));
-  const split = [...groups.values()].map(splitByPolicy);
-  const testOf = ([attempt]: readonly ScoredAttempt[]): string =>
-    JSON.stringify([scope === 'task' ? attempt!.taskId : attempt!.taskType, attempt!.iteration]);
-  const tests = groupBy(
-    split.flatMap((iterations) => iterations.slice(1)), // the first has nothing before it
-    testOf,
-  );
-  return split
-    .flatMap((iterations) =>
-      iterations.flatMap((group, i) =>
-        markIteration(iterations, i, { ...settings, maxP: maxP / (tests.get(testOf(group))?.length ?? 1) }),
-      ),
-    )
+  return policyGroups(distinctAttempts([...history, ...current]), settings)
+    .flatMap(({ groups, maxPs }) => {
+      const rewards = groups.map((group) => group.map(({ reward }) => reward));
+      return groups.flatMap((group, i) => {
+        if (!group.some(({ trajectoryId }) => currentIds.has(trajectoryId))) return [];
+        return markIteration(rewards, i, { ...settings, maxP: maxPs[i]! }).map(({ index, ...mark }): FeedbackSignal => {
+          const { taskId, trajectoryId } = group[index]!;
+          return { kind: 'forgetting', taskId, trajectoryId, ...mark };
+        });
+      });
+    })
     .filter(({ trajectoryId }) => currentIds.has(trajectoryId))
     .sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
 }
 
-function scopeOf({ role, taskId, taskType, trajectoryId }: ScoredAttempt, scope: ForgettingSettings['scope']): string {
+/** The attempts of an agent in one scope: one group per iteration and policy, oldest first, with `maxP` of its test. */
+export type PolicyGroups<T extends AttemptResult> = { groups: T[][]; maxPs: number[] };
+
+/** @throws DomainError `MissingTaskType` */
+export function policyGroups<T extends AttemptResult>(
+  attempts: readonly T[],
+  { scope, maxP }: Pick<ForgettingSettings, 'scope' | 'maxP'>,
+): PolicyGroups<T>[] {
+  const split = [...groupBy(attempts, (attempt) => scopeOf(attempt, scope)).values()].map(splitByPolicy);
+  const testOf = ([attempt]: readonly T[]): string =>
+    JSON.stringify([scope === 'task' ? attempt!.taskId : attempt!.taskType, attempt!.iteration]);
+  const tests = groupBy(
+    split.flatMap((groups) => groups.slice(1)), // the first has nothing before it
+    testOf,
+  );
+  return split.map((groups) => ({
+    groups,
+    maxPs: groups.map((group) => maxP / (tests.get(testOf(group))?.length ?? 1)),
+  }));
+}
+
+function scopeOf({ role, taskId, taskType, trajectoryId }: AttemptResult, scope: ForgettingSettings['scope']): string {
   if (scope === 'task') return JSON.stringify([role, taskId]);
   if (taskType === undefined)
     throw new DomainError(
@@ -101,63 +119,57 @@ function scopeOf({ role, taskId, taskType, trajectoryId }: ScoredAttempt, scope:
 }
 
 /** Returns one group per iteration and policy, oldest first, with attempts in the order of their numbers. */
-function splitByPolicy(attempts: readonly ScoredAttempt[]): ScoredAttempt[][] {
+function splitByPolicy<T extends AttemptResult>(attempts: readonly T[]): T[][] {
   const ordered = attempts.toSorted((a, b) => a.iteration - b.iteration || a.attempt - b.attempt);
   return [...groupBy(ordered, ({ iteration, policyId }) => JSON.stringify([iteration, policyId])).values()];
 }
 
-/** Returns the signals of iteration `i`, given the iterations before it. */
-function markIteration(
-  iterations: readonly ScoredAttempt[][],
-  i: number,
-  settings: ForgettingSettings,
-): FeedbackSignal[] {
+/** A failed attempt of a group that is marked. */
+type Mark = { index: number } & Pick<FeedbackSignal, 'strength' | 'detail'>;
+
+/**
+ * Returns the marked attempts of group `i`, given the groups before it.
+ *
+ * @param groups rewards of each group, oldest group first
+ */
+export function markIteration(groups: readonly (readonly number[])[], i: number, settings: ForgettingSettings): Mark[] {
   const { window, score, history, threshold } = settings;
-  const group = iterations[i] ?? [];
+  const group = groups[i] ?? [];
   const running = score !== 'drop' && history === 'running';
-  const earlier = iterations.slice(Math.max(0, i - (running ? window - 1 : window)), i);
+  const earlier = groups.slice(Math.max(0, i - (running ? window - 1 : window)), i);
   const [before, now] = [successesIn(earlier.flat(), threshold), successesIn(group, threshold)];
   const p = fisherDrop(before, now);
   if (score === 'drop') return markDrop(group, { before, now, p }, settings);
-  const bestEarlier = Math.max(...earlier.flatMap((attempts) => scoresOf(attempts, score)));
+  const bestEarlier = Math.max(...earlier.flatMap((rewards) => scoresOf(rewards, score)));
 
-  return group.flatMap((attempt, k) => {
-    const bestBefore = Math.max(bestEarlier, ...scoresOf(running ? group.slice(0, k) : [], score));
-    const compared = score === 'rollout' ? [attempt] : running ? group.slice(0, k + 1) : group;
+  return group.flatMap((reward, index) => {
+    const bestBefore = Math.max(bestEarlier, ...scoresOf(running ? group.slice(0, index) : [], score));
+    const compared = score === 'rollout' ? [reward] : running ? group.slice(0, index + 1) : group;
     const scoreNow = Math.max(...scoresOf(compared, score));
-    if (bestBefore < threshold || scoreNow >= threshold || attempt.reward >= threshold) return [];
-    const { taskId, trajectoryId, reward } = attempt;
-    const detail = { reward, scoreNow, bestBefore, window };
-    return [{ kind: 'forgetting', taskId, trajectoryId, strength: 1 - p, detail }];
+    if (bestBefore < threshold || scoreNow >= threshold || reward >= threshold) return [];
+    return [{ index, strength: 1 - p, detail: { reward, scoreNow, bestBefore, window } }];
   });
 }
 
-/** Returns signals for the failed attempts of a group if the drop of its successes is too improbable. */
+/** Returns marks for the failed attempts of a group if the drop of its successes is too improbable. */
 function markDrop(
-  group: readonly ScoredAttempt[],
+  group: readonly number[],
   { before, now, p }: { before: Sample; now: Sample; p: number },
   { window, threshold, maxP }: ForgettingSettings,
-): FeedbackSignal[] {
+): Mark[] {
   if (p > maxP) return [];
   const detail = { before: before.hits, attemptsBefore: before.n, now: now.hits, attempts: now.n, p, window };
-  return group
-    .filter(({ reward }) => reward < threshold)
-    .map(({ taskId, trajectoryId, reward }) => ({
-      kind: 'forgetting',
-      taskId,
-      trajectoryId,
-      strength: 1 - p,
-      detail: { reward, ...detail },
-    }));
+  return group.flatMap((reward, index) =>
+    reward < threshold ? [{ index, strength: 1 - p, detail: { reward, ...detail } }] : [],
+  );
 }
 
-const successesIn = (attempts: readonly ScoredAttempt[], threshold: number): Sample => ({
-  hits: attempts.filter(({ reward }) => reward >= threshold).length,
-  n: attempts.length,
+const successesIn = (rewards: readonly number[], threshold: number): Sample => ({
+  hits: rewards.filter((reward) => reward >= threshold).length,
+  n: rewards.length,
 });
 
-function scoresOf(attempts: readonly ScoredAttempt[], score: Exclude<ForgettingSettings['score'], 'drop'>): number[] {
-  const rewards = attempts.map(({ reward }) => reward);
+function scoresOf(rewards: readonly number[], score: Exclude<ForgettingSettings['score'], 'drop'>): readonly number[] {
   if (score === 'rollout' || rewards.length === 0) return rewards;
   return [score === 'mean' ? mean(rewards) : Math.max(...rewards)];
 }

@@ -1,5 +1,6 @@
-import { actionPatterns, type PatternExtractor } from './action-pattern';
-import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
+import type { AttemptResult } from '../rollout/trajectory';
+import type { PatternExtractor } from './action-pattern';
+import type { PatternCount } from './pattern-counts';
 import type { FeedbackSignal } from './feedback-signal';
 import { compareText } from '../compare-text';
 import { groupBy } from '../group-by';
@@ -38,8 +39,6 @@ export type RareSettings = {
   measure: 'tail' | 'share';
 };
 
-const rewardedFrom = 0.5;
-
 export const defaultRareSettings: RareSettings = {
   enabled: true,
   thetaPercent: 5,
@@ -51,61 +50,36 @@ export const defaultRareSettings: RareSettings = {
   measure: 'tail',
 };
 
-/**
- * Marks attempts with a rare action pattern:
- *
- *   N >= N_min   and   c_p / N < theta / 100   and   c_p > 0
- *
- * Source: arXiv:2604.15840, section 3.1. c_p and N are cumulative over the campaign and are counted at each call, from
- * all attempts up to the current iteration: no counts are stored, so a repeated call cannot count twice. The attempts of
- * all agents are counted together. The strength is the share of N that is more common, with half of the equally common.
- *
- * @param current attempts to mark, in any order
- * @param history attempts stored so far, in any order; may contain `current`; attempts of later iterations do not count
- * @returns       at most one signal per trajectory, for its rarest pattern, sorted by trajectory id
- * @throws DomainError `InvalidSetting`, `InvalidReward`, `ConflictingTrajectory`
- */
-export function detectRare(
-  current: readonly ScoredAttempt[],
-  history: readonly ScoredAttempt[],
-  settings: RareSettings,
-): FeedbackSignal[] {
-  requireRareSettings(settings);
-  if (!settings.enabled) return [];
+/** An attempt with its distinct patterns. */
+export type PatternedAttempt = AttemptResult & { patterns: readonly string[] };
 
-  const marked = distinctAttempts(current);
-  const latest = marked.reduce((max, { iteration }) => Math.max(max, iteration), -Infinity);
-  const past = distinctAttempts([...history, ...current]).filter(({ iteration }) => iteration <= latest);
-  const counts = countPatterns(past, settings);
-  if (counts.total < settings.minTotal) return [];
-  return marked.flatMap((attempt) => markRare(attempt, counts, settings));
-}
+type UnitCount = { count: number; trajectories: number };
 
-type PatternCount = { count: number; trajectories: number };
-type PatternCounts = {
+/** Counts of all patterns in the unit of the settings. */
+export type Rarity = {
   /** N. */
   total: number;
-  byPattern: ReadonlyMap<string, PatternCount>;
+  byPattern: ReadonlyMap<string, UnitCount>;
   /** Sum of the counts of all patterns with a lower count, and of those with this count. */
   massOf: ReadonlyMap<number, { rarer: number; equal: number }>;
   /** Sum of all counts. */
   mass: number;
 };
 
-function countPatterns(attempts: readonly ScoredAttempt[], settings: RareSettings): PatternCounts {
-  const { pattern, countUnit, among } = settings;
-  const byPattern = new Map<string, PatternCount>();
-  const rewarded = new Set<string>();
-  for (const { actions, reward } of attempts) {
-    const all = actionPatterns(actions, pattern);
-    for (const p of new Set(all)) {
-      const { count, trajectories } = byPattern.get(p) ?? { count: 0, trajectories: 0 };
-      const added = countUnit === 'patterns' ? all.filter((other) => other === p).length : 1;
-      byPattern.set(p, { count: count + added, trajectories: trajectories + 1 });
-      if (reward >= rewardedFrom) rewarded.add(p);
-    }
-  }
-  if (among === 'rewarded') for (const p of byPattern.keys()) if (!rewarded.has(p)) byPattern.delete(p);
+/**
+ * Returns the counts by which patterns are rare.
+ *
+ * @param patterns the patterns of all attempts up to the current iteration, each once
+ * @param attempts number of these attempts
+ * @throws DomainError `InvalidSetting`
+ */
+export function rarityOf(patterns: Iterable<PatternCount>, attempts: number, settings: RareSettings): Rarity {
+  requireRareSettings(settings);
+  const { countUnit, among } = settings;
+  const byPattern = new Map<string, UnitCount>();
+  for (const { pattern, count, trajectories, rewarded } of patterns)
+    if (rewarded || among === 'all')
+      byPattern.set(pattern, { count: countUnit === 'patterns' ? count : trajectories, trajectories });
 
   const counts = [...byPattern.values()].map(({ count }) => count).sort((a, b) => a - b);
   const massOf = new Map<number, { rarer: number; equal: number }>();
@@ -114,25 +88,45 @@ function countPatterns(attempts: readonly ScoredAttempt[], settings: RareSetting
     massOf.set(count, { rarer: mass, equal: count * same.length });
     mass += count * same.length;
   }
-  return { total: countUnit === 'patterns' ? mass : attempts.length, byPattern, massOf, mass };
+  return { total: countUnit === 'patterns' ? mass : attempts, byPattern, massOf, mass };
+}
+
+/**
+ * Marks attempts with a rare action pattern:
+ *
+ *   N >= N_min   and   c_p / N < theta / 100   and   c_p > 0
+ *
+ * Source: arXiv:2604.15840, section 3.1. c_p and N are cumulative over the campaign: sums of the counts of all iterations up
+ * to the current one, each of which is counted once. The attempts of all agents are counted together. The strength is the
+ * share of N that is more common, with half of the equally common.
+ *
+ * @param current attempts to mark
+ * @returns       at most one signal per trajectory, for its rarest pattern, in the order of `current`
+ */
+export function detectRare(
+  current: readonly PatternedAttempt[],
+  rarity: Rarity,
+  settings: RareSettings,
+): FeedbackSignal[] {
+  if (!settings.enabled || rarity.total < settings.minTotal) return [];
+  return current.flatMap((attempt) => markRare(attempt, rarity, settings));
 }
 
 function markRare(
-  attempt: ScoredAttempt,
-  { total, byPattern, massOf, mass }: PatternCounts,
+  { taskId, trajectoryId, patterns }: PatternedAttempt,
+  { total, byPattern, massOf, mass }: Rarity,
   settings: RareSettings,
 ): FeedbackSignal[] {
-  const isRare = ({ count }: PatternCount): boolean =>
+  const isRare = ({ count }: UnitCount): boolean =>
     settings.measure === 'share'
       ? count * 100 < settings.thetaPercent * total
       : massOf.get(count)!.rarer * 100 < settings.thetaPercent * mass;
-  const rare = [...new Set(actionPatterns(attempt.actions, settings.pattern))]
+  const rare = patterns
     .flatMap((pattern) => (byPattern.has(pattern) ? [{ pattern, ...byPattern.get(pattern)! }] : []))
     .filter((found) => found.trajectories >= settings.minCount && isRare(found))
     .sort((a, b) => a.count - b.count || compareText(a.pattern, b.pattern));
   const [rarest] = rare;
   if (!rarest) return [];
-  const { taskId, trajectoryId } = attempt;
   const { rarer, equal } = massOf.get(rarest.count)!;
   const strength = 1 - (rarer + equal / 2) / mass;
   return [{ kind: 'rare', taskId, trajectoryId, strength, detail: { ...rarest, total, rarePatterns: rare.length } }];

@@ -2,11 +2,9 @@ import { compareText } from '../compare-text';
 import { groupBy } from '../group-by';
 import type { Random } from '../random/seeded-random';
 import { mean } from '../evaluation/statistics';
-import { distinctAttempts, type ScoredAttempt } from '../rollout/trajectory';
-import { detectBoundary } from './detect-boundary';
-import { detectForgetting, type ForgettingSettings } from './detect-forgetting';
-import { detectRare } from './detect-rare';
-import type { FeedbackSettings } from './detect-signals';
+import { distinctAttempts, type AttemptResult } from '../rollout/trajectory';
+import { markIteration, policyGroups, type ForgettingSettings, type PolicyGroups } from './detect-forgetting';
+import type { FeedbackSettings } from './feedback-settings';
 import { feedbackSignalKinds, type FeedbackSignalKind } from './feedback-signal';
 
 /** Tasks with a signal of one kind, beside those that an unchanged policy would have. */
@@ -22,89 +20,145 @@ export type SignalRate = {
 
 type FlaggedTasks = Record<FeedbackSignalKind, number>;
 
+type Outcome = { reward: number; isRare: boolean };
+
+/** An attempt with the outcome that a permutation gives it, at first its own. */
+type Slot = AttemptResult & { outcome: Outcome };
+
+/** The attempts of some tasks, or of all tasks of a type, in the iteration and the window before it. */
+export type RatedTasks = {
+  /** The attempts of each agent at each task, which exchange their outcomes. */
+  windows: Slot[][];
+  /** Tests of forgetting. */
+  scopes: PolicyGroups<Slot>[];
+  /** The attempts of each policy at each task in the iteration. */
+  played: Slot[][];
+};
+
+/**
+ * Returns the attempts of some tasks as `rateSignals` reads them.
+ *
+ * @param attempts attempts of the iteration and before it, in any order
+ * @param now      the iteration
+ * @param rare     ids of the attempts with a rare pattern, by the counts of the iteration
+ */
+export function ratedTasks(
+  attempts: readonly AttemptResult[],
+  now: number,
+  rare: ReadonlySet<string>,
+  settings: ForgettingSettings,
+): RatedTasks {
+  const windows = windowsOf(attempts, now, settings).map((window) =>
+    window.map((attempt): Slot => {
+      const { trajectoryId, reward } = attempt;
+      return { ...attempt, outcome: { reward, isRare: rare.has(trajectoryId) } };
+    }),
+  );
+  const slots = windows.flat().sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
+  const played = groupBy(
+    slots.filter(({ iteration }) => iteration === now),
+    ({ taskId, role, policyId }) => JSON.stringify([taskId, role, policyId]),
+  );
+  return { windows, scopes: policyGroups(slots, settings), played: [...played.values()] };
+}
+
 /**
  * Compares an iteration's flagged tasks with the flagged tasks of a policy that did not change. If it did not, it makes no
- * difference in which iteration of the window an attempt was made: each permutation exchanges the rewards and actions of
- * a task's attempts, and all signals are detected again. A generator, so that the caller can pause between permutations.
+ * difference in which iteration of the window an attempt was made: each permutation exchanges the rewards and rare patterns of
+ * a task's attempts, and the signals are detected again. The counts of patterns include the whole window, so a permutation
+ * changes no pattern's rarity. A generator, so that the caller can pause.
  *
- * @param current attempts of the iteration
- * @param history attempts stored so far, in any order; may contain `current`
- * @returns       one rate per kind
+ * @param tasks each task once, in any order
+ * @returns     one rate per kind
  */
 export function* rateSignals(
-  current: readonly ScoredAttempt[],
-  history: readonly ScoredAttempt[],
+  tasks: readonly RatedTasks[],
   settings: FeedbackSettings,
   random: Random,
 ): Generator<void, SignalRate[]> {
-  const currentIds = new Set(current.map(({ trajectoryId }) => trajectoryId));
-  const windows = windowsOf(current, history, settings.forgetting);
-  // The counts of patterns include the whole window, so a permutation changes no pattern's rarity.
-  const rare = new Set(detectRare(windows.flat(), history, settings.rare).map(({ trajectoryId }) => trajectoryId));
-  const countFlagged = (tasks: readonly Dealt[][]): FlaggedTasks => {
-    const attempts = tasks.flat();
-    const now = attempts.filter(({ trajectoryId }) => currentIds.has(trajectoryId));
-    return {
-      forgetting: countTasks(detectForgetting(now, attempts, settings.forgetting)),
-      boundary: countTasks(detectBoundary(now, settings.boundary)),
-      rare: countTasks(now.filter(({ outcomeOf }) => rare.has(outcomeOf))),
-    };
-  };
-
-  const found = countFlagged(windows.map((task) => task.map((attempt) => deal(attempt, attempt))));
+  const windows = tasks.flatMap((some) => some.windows).sort(byFirstAttempt);
+  const found = yield* countFlagged(tasks, settings);
+  const outcomes = windows.map((slots) => slots.map(({ outcome }) => outcome));
+  const attempts = outcomes.reduce((sum, { length }) => sum + length, 0);
   const rounds: FlaggedTasks[] = [];
-  for (let round = permutationsFor(windows.flat().length); round > 0; round--) {
-    yield;
-    rounds.push(countFlagged(windows.map((task) => permute(task, random))));
+  for (let round = permutationsFor(attempts); round > 0; round--) {
+    for (const [i, slots] of windows.entries()) {
+      const dealt = random.shuffle(outcomes[i]!);
+      for (const [k, slot] of slots.entries()) slot.outcome = dealt[k]!;
+      yield;
+    }
+    rounds.push(yield* countFlagged(tasks, settings));
   }
+  const played = countTasks(tasks.flatMap((some) => some.played.map(([slot]) => slot!)));
   return feedbackSignalKinds.map((kind) => ({
     kind,
-    played: countTasks(current),
+    played,
     flagged: found[kind],
     unchanged: mean(rounds.map((flagged) => flagged[kind])),
     permutations: rounds.length,
   }));
 }
 
-/** An attempt with the reward and the actions of another one of its task. */
-type Dealt = ScoredAttempt & { outcomeOf: string };
-
-const deal = (attempt: ScoredAttempt, { reward, actions, trajectoryId }: ScoredAttempt): Dealt => ({
-  ...attempt,
-  reward,
-  actions,
-  outcomeOf: trajectoryId,
-});
-
-function permute(task: readonly ScoredAttempt[], random: Random): Dealt[] {
-  const outcomes = random.shuffle(task);
-  return task.map((attempt, i) => deal(attempt, outcomes[i]!));
+function* countFlagged(
+  tasks: readonly RatedTasks[],
+  { forgetting, boundary }: FeedbackSettings,
+): Generator<void, FlaggedTasks> {
+  const flagged = { forgetting: new Set<string>(), boundary: new Set<string>(), rare: new Set<string>() };
+  const now = tasks.reduce((latest, { played }) => Math.max(latest, latestOf(played.flat())), 0);
+  for (const { scopes, played } of tasks) {
+    for (const scope of forgetting.enabled ? scopes : [])
+      for (const taskId of forgottenTasks(scope, now, forgetting)) flagged.forgetting.add(taskId);
+    for (const slots of played) {
+      const { taskId } = slots[0]!;
+      if (boundary.enabled && isMixed(slots, boundary.threshold)) flagged.boundary.add(taskId);
+      if (slots.some(({ outcome }) => outcome.isRare)) flagged.rare.add(taskId);
+    }
+    yield;
+  }
+  return { forgetting: flagged.forgetting.size, boundary: flagged.boundary.size, rare: flagged.rare.size };
 }
+
+function forgottenTasks({ groups, maxPs }: PolicyGroups<Slot>, now: number, settings: ForgettingSettings): string[] {
+  const rewards = groups.map((slots) => slots.map(({ outcome }) => outcome.reward));
+  return groups.flatMap((slots, i) => {
+    if (slots[0]!.iteration !== now) return [];
+    const marks = markIteration(rewards, i, { ...settings, maxP: maxPs[i]! });
+    return marks.map(({ index }) => slots[index]!.taskId);
+  });
+}
+
+const isMixed = (slots: readonly Slot[], threshold: number): boolean =>
+  slots.some(({ outcome }) => outcome.reward > threshold) && slots.some(({ outcome }) => outcome.reward < threshold);
 
 /**
  * Returns the attempts of each agent at each task: the iteration's, and the attempts of the `window` policies before it,
  * in an order that does not depend on the input. Tasks that the iteration does not play belong to the history of a type.
  */
 function windowsOf(
-  current: readonly ScoredAttempt[],
-  history: readonly ScoredAttempt[],
+  attempts: readonly AttemptResult[],
+  now: number,
   { window, scope }: ForgettingSettings,
-): ScoredAttempt[][] {
-  const now = current.reduce((latest, { iteration }) => Math.max(latest, iteration), 0);
-  const played = new Set(current.map(keyOf));
-  const attempts = distinctAttempts([...history, ...current])
-    .filter((attempt) => attempt.iteration <= now && (scope === 'task-type' || played.has(keyOf(attempt))))
-    .sort((a, b) => b.iteration - a.iteration || compareText(a.trajectoryId, b.trajectoryId));
-  return [...groupBy(attempts, keyOf).values()].map((all) => {
+): AttemptResult[][] {
+  const played = new Set(attempts.filter(({ iteration }) => iteration === now).map(keyOf));
+  const ordered = distinctAttempts(attempts)
+    .filter((attempt) => scope === 'task-type' || played.has(keyOf(attempt)))
+    .sort((a, b) => b.iteration - a.iteration); // in the order of their ids within an iteration
+  return [...groupBy(ordered, keyOf).values()].map((all) => {
     const before = all.filter(({ iteration }) => iteration < now);
     const policies = groupBy(before, ({ iteration, policyId }) => JSON.stringify([iteration, policyId]));
     return [...all.slice(0, all.length - before.length), ...[...policies.values()].slice(0, window).flat()];
   });
 }
 
-const keyOf = ({ role, taskId }: ScoredAttempt): string => JSON.stringify([role, taskId]);
+const byFirstAttempt = ([a]: readonly Slot[], [b]: readonly Slot[]): number =>
+  b!.iteration - a!.iteration || compareText(a!.trajectoryId, b!.trajectoryId);
+
+const latestOf = (attempts: readonly AttemptResult[]): number =>
+  attempts.reduce((latest, { iteration }) => Math.max(latest, iteration), 0);
+
+const keyOf = ({ role, taskId }: AttemptResult): string => JSON.stringify([role, taskId]);
 
 const countTasks = (marked: readonly { taskId: string }[]): number => new Set(marked.map(({ taskId }) => taskId)).size;
 
-/** Bounds the work to a few seconds: 100,000 attempts take about one. */
+/** Bounds the work to some seconds. */
 const permutationsFor = (attempts: number): number => Math.max(5, Math.min(50, Math.floor(100_000 / attempts)));

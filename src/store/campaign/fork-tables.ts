@@ -29,6 +29,8 @@ export const copiedTables = {
   trajectory_turns: ofParent('trajectories', 'trajectory_id'),
   attempt_faults: ofParent('trajectories', 'trajectory_id'),
   attempt_resumes: ofIteration,
+  attempt_groups: ofIteration,
+  action_patterns: ofIteration,
   feedback_signals: ofIteration,
   signal_rates: ofIteration,
   exploration_contexts: ofIteration,

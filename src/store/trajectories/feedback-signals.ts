@@ -2,9 +2,13 @@ import type { Pool } from 'pg';
 import type { FeedbackSignal, FeedbackSignalKind } from '../../domain/signals/feedback-signal';
 import type { SignalRate } from '../../domain/signals/unchanged-policy';
 import { feedbackSignalId } from '../../domain/campaign/ids';
+import { pagesOf } from '../../domain/pages';
 import { assertEpoch, type IterationKey } from '../database/epoch';
 
 export type FeedbackSignalRow = FeedbackSignal & { id: string; iteration: number };
+
+/** Bounds the time for which a statement's JSON blocks the process to some 20 ms. */
+const signalsPerStatement = 5_000;
 
 export const feedbackSignalStore = (pool: Pool) => ({
   /**
@@ -14,18 +18,19 @@ export const feedbackSignalStore = (pool: Pool) => ({
    */
   async save(key: IterationKey, found: readonly FeedbackSignal[]): Promise<void> {
     const { campaignId, iteration, epoch } = key;
-    await pool.query(
-      `insert into feedback_signals (campaign_id, id, iteration, kind, ordinal, task_id, trajectory_id, strength,
-         detail, epoch)
-       select $1::integer, s.id, $2::smallint, s.kind, s.ordinal, s."taskId", s."trajectoryId", s.strength,
-         s.detail, $3::integer
-       from jsonb_to_recordset($4::jsonb)
-         as s (id text, kind text, ordinal integer, "taskId" text, "trajectoryId" text, strength float8, detail jsonb)
-       where exists (select from iterations i
-         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
-       on conflict do nothing`,
-      [campaignId, iteration, epoch, JSON.stringify(numbered(iteration, found))],
-    );
+    for (const page of pagesOf(numbered(iteration, found), signalsPerStatement))
+      await pool.query(
+        `insert into feedback_signals (campaign_id, id, iteration, kind, ordinal, task_id, trajectory_id, strength,
+           detail, epoch)
+         select $1::integer, s.id, $2::smallint, s.kind, s.ordinal, s."taskId", s."trajectoryId", s.strength,
+           s.detail, $3::integer
+         from jsonb_to_recordset($4::jsonb)
+           as s (id text, kind text, ordinal integer, "taskId" text, "trajectoryId" text, strength float8, detail jsonb)
+         where exists (select from iterations i
+           where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
+         on conflict do nothing`,
+        [campaignId, iteration, epoch, JSON.stringify(page)],
+      );
     await assertEpoch(pool, key);
   },
 

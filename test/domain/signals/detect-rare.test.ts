@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
-import { defaultRareSettings, detectRare, type RareSettings } from '../../../src/domain/signals/detect-rare';
+import { defaultRareSettings, type RareSettings } from '../../../src/domain/signals/detect-rare';
 import { attemptLists, attemptOf, reordered } from '../rollout/attempts';
+import { detectRare } from './detect';
 
 /** The paper's letter. */
 const settings: RareSettings = { ...defaultRareSettings, pattern: 'name-set', among: 'all', measure: 'share' };

@@ -1,9 +1,6 @@
-import {
-  defaultFeedbackSettings,
-  detectSignals,
-  type FeedbackSettings,
-} from '../../../src/domain/signals/detect-signals';
+import { defaultFeedbackSettings, type FeedbackSettings } from '../../../src/domain/signals/feedback-settings';
 import { attemptOf, groupOf } from '../rollout/attempts';
+import { detectSignals } from './detect';
 
 /** The paper's letter. */
 const literal: FeedbackSettings = {

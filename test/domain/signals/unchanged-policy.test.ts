@@ -1,8 +1,9 @@
 import { createRandom } from '../../../src/domain/random/seeded-random';
 import type { ScoredAttempt } from '../../../src/domain/rollout/trajectory';
-import { defaultFeedbackSettings, detectSignals } from '../../../src/domain/signals/detect-signals';
-import { rateSignals, type SignalRate } from '../../../src/domain/signals/unchanged-policy';
+import { defaultFeedbackSettings } from '../../../src/domain/signals/feedback-settings';
+import type { SignalRate } from '../../../src/domain/signals/unchanged-policy';
 import { groupOf } from '../rollout/attempts';
+import { detectSignals, rateSignals } from './detect';
 
 const settings = defaultFeedbackSettings;
 
@@ -59,12 +60,8 @@ type Attempts = { current: ScoredAttempt[]; history: ScoredAttempt[] };
 const ratesOf = (attempts: Attempts): Record<SignalRate['kind'], SignalRate> =>
   Object.fromEntries(allRates(attempts).map((rate) => [rate.kind, rate])) as Record<SignalRate['kind'], SignalRate>;
 
-function allRates({ current, history }: Attempts, feedback = settings): SignalRate[] {
-  const rounds = rateSignals(current, history, feedback, createRandom(1));
-  let round = rounds.next();
-  while (!round.done) round = rounds.next();
-  return round.value;
-}
+const allRates = ({ current, history }: Attempts, feedback = settings): SignalRate[] =>
+  rateSignals(current, history, feedback, createRandom(1));
 
 /** Plays each task 4 times in 4 iterations, with a success rate drawn per task, or with those that `changed` returns. */
 function campaignOf(tasks: number, changed: (task: number) => { before: number; now: number } | null): Attempts {

@@ -57,6 +57,16 @@ type Writer = {
 const writers: Writer[] = [
   { writes: 'seed tasks', write: ({ store, key }) => store.tasks.seed(key, [task('late')]) },
   { writes: 'candidates', write: ({ store, key }) => store.tasks.propose(key, [candidate('late')]) },
+  {
+    writes: 'groups of attempts',
+    write: ({ store, key }) =>
+      store.attemptGroups.save(
+        key,
+        { iteration: 1, extractor: 'bigram' },
+        [[{ taskId: 'known', policyId: hash('a'), attempts: [] }]],
+        () => [],
+      ),
+  },
   { writes: 'an admission', write: ({ store, key }) => store.admission.decide(key, [admitted('open')]) },
   {
     writes: 'a rejection',

@@ -11,6 +11,7 @@ import {
   type NewCampaign,
 } from './new-campaign';
 import type { Pool } from 'pg';
+import type { GroupedAttempt } from '../../../src/store/trajectories/attempt-groups';
 import { addModelRows } from './model-rows';
 
 /** Ids of the rows of `fullCampaign`. */
@@ -55,6 +56,9 @@ export async function fullCampaign(pool: Pool): Promise<NewCampaign> {
   const open = { ...key, trajectoryId: `${ids.failed.slice(0, -1)}1` };
   await store.turnJournal.record(open, turn(1));
   await store.turnJournal.recordResume(open, { outcome: 'resumed', turns: 1, detail: null });
+  const groups = [{ taskId: 'seed', policyId: ids.start, attempts: [[0, 0, [0]] satisfies GroupedAttempt] }];
+  const patterns = [{ pattern: 'select', count: 1, trajectories: 1, rewarded: false }];
+  await store.attemptGroups.save(key, { iteration: 1, extractor: 'bigram' }, [groups], () => [patterns]);
   await store.feedbackSignals.save(key, [
     { kind: 'forgetting', taskId: 'seed', trajectoryId: ids.failed, strength: 1, detail: { before: 1 } },
   ]);
