@@ -25,6 +25,7 @@ import { policyStore } from './training/policies';
 import { preferencePairStore } from './trajectories/preference-pairs';
 import { promotionApprovalStore } from './training/promotion-approvals';
 import { phaseCheckStore } from './campaign/phase-checks';
+import { poolStore } from './tasks/pools';
 import { providerStore } from './spending/providers';
 import { attemptGroupStore } from './trajectories/attempt-groups';
 import { attemptCountStore } from './trajectories/attempt-counts';
@@ -40,6 +41,7 @@ export const createStore = (pool: Pool) => ({
   campaigns: campaignStore(pool),
   iterations: iterationStore(pool),
   tasks: taskStore(pool),
+  pools: poolStore(pool),
   admission: admissionStore(pool),
   matches: matchStore(pool),
   trajectories: trajectoryStore(pool),

@@ -35,12 +35,11 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
   plan: {
     async verify({ deps: { store }, key }) {
       const isPlanned = key.iteration === 0 || (await store.tasks.countPlanned(key, 'train')) > 0;
-      return isPlanned && (await store.tasks.list(key.campaignId)).length > 0 ? null : 'its plan';
+      return isPlanned && (await store.pools.hasTasks(key.campaignId)) ? null : 'its plan';
     },
     async count({ deps: { store }, key }) {
-      const pool = await store.tasks.list(key.campaignId, { verdict: 'admitted' });
-      const heldOut = pool.filter(({ split }) => split === 'held-out').length;
-      return { 'train tasks': pool.length - heldOut, 'held-out tasks': heldOut };
+      const { train, heldOut } = await store.pools.countBySplit(key.campaignId);
+      return { 'train tasks': train, 'held-out tasks': heldOut };
     },
   },
   rollout: {

@@ -4,8 +4,7 @@ import { deriveSeed } from '../../domain/random/seed-tree';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
-import type { TaskRow } from '../../store/tasks/tasks';
-import { drawTasks, standingsOf, type Standing } from './draw-tasks';
+import { drawableTasks, drawsSeeds, type DrawableTasks } from './draw-tasks';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
@@ -17,26 +16,16 @@ import { getCampaign, type Dependencies } from '../context/dependencies';
 export const planIteration =
   (deps: Dependencies) =>
   async (key: IterationKey): Promise<void> => {
-    const { tasks } = deps.store;
+    const { tasks, pools } = deps.store;
     const { spec, name } = await getCampaign(deps, key.campaignId);
-    const pool = await tasks.list(key.campaignId, { verdict: 'admitted' });
-
-    if (key.iteration === 0) {
-      const seeds = pool.filter(({ split, origin }) => split === 'train' && origin === 'seed');
-      await tasks.plan(key, 'expert', idsOf(seeds.filter(({ referenceActions }) => referenceActions.length > 0)));
-    } else {
-      const standings = await standingsOf(deps, key, spec, drawable(spec, pool));
-      if (standings.length === 0) throw emptyPool(name, drawable(spec, pool).length);
-      await planTraining(deps, key, spec, standings);
+    if (key.iteration === 0) await tasks.plan(key, 'expert', await pools.listReferences(key.campaignId));
+    else {
+      const drawable = await drawableTasks(deps, key, spec);
+      if (drawable.size === 0) throw emptyPool(name, await pools.countAdmitted(key.campaignId, drawsSeeds(spec)));
+      await planTraining(deps, key, spec, drawable);
     }
-    await tasks.plan(key, 'evaluation', idsOf(pool.filter(({ evaluationSet }) => evaluationSet === 'dev')));
+    await tasks.plan(key, 'evaluation', await pools.listEvaluated(key.campaignId, 'dev'));
   };
-
-const idsOf = (tasks: readonly TaskRow[]): string[] => tasks.map(({ id }) => id);
-
-/** Returns the tasks that training draws from: only synthesized tasks if the first pool is synthesized. */
-const drawable = ({ synthesis }: CampaignSpec, pool: readonly TaskRow[]): TaskRow[] =>
-  pool.filter(({ split, origin }) => split === 'train' && (synthesis.initialTasks === null || origin !== 'seed'));
 
 function emptyPool(name: string, retired: number): DomainError {
   const cause = retired === 0 ? 'no train task was admitted' : `all ${retired} have retired`;
@@ -50,16 +39,19 @@ async function planTraining(
   { store }: Dependencies,
   key: IterationKey,
   spec: CampaignSpec,
-  pool: readonly Standing[],
+  drawable: DrawableTasks,
 ): Promise<void> {
   const seed = iterationSeed(spec, key.iteration, 'plan');
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
-  if (tasksPerStep === null || stepsPerIteration === null)
+  if (tasksPerStep === null || stepsPerIteration === null) {
     // a recipe without RL steps plays one batch per iteration
-    return store.tasks.plan(key, 'train', drawTasks(pool, tasksPerIteration, spec, createRandom(seed)));
-
-  for (let step = 1; step <= stepsPerIteration; step++) {
-    const batch = drawTasks(pool, tasksPerStep, spec, createRandom(deriveSeed(seed, step)));
-    await store.tasks.plan(key, 'train', batch, { step, from: (step - 1) * tasksPerStep });
+    const [batch] = await drawable.draw([{ limit: tasksPerIteration, random: createRandom(seed) }]);
+    return store.tasks.plan(key, 'train', batch!);
   }
+  const steps = Array.from({ length: stepsPerIteration }, (_, i) => i + 1);
+  const batches = await drawable.draw(
+    steps.map((step) => ({ limit: tasksPerStep, random: createRandom(deriveSeed(seed, step)) })),
+  );
+  for (const [i, step] of steps.entries())
+    await store.tasks.plan(key, 'train', batches[i]!, { step, from: i * tasksPerStep });
 }
