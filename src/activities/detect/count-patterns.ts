@@ -4,7 +4,7 @@ import { pagesOf } from '../../domain/pages';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { AttemptGroup } from '../../store/trajectories/attempt-groups';
 import type { Dependencies } from '../context/dependencies';
-import type { Pause } from './pause';
+import type { Pause } from '../context/pause';
 
 /**
  * Stores the groups and patterns of the iteration, and of earlier ones that have none: those that an earlier release

@@ -5,20 +5,15 @@ import { groupBy } from '../../domain/group-by';
 import { pagesOf } from '../../domain/pages';
 import { detectBoundary } from '../../domain/signals/detect-boundary';
 import { detectForgetting } from '../../domain/signals/detect-forgetting';
-import {
-  detectRare,
-  rarityOf,
-  type PatternedAttempt,
-  type RareSettings,
-  type Rarity,
-} from '../../domain/signals/detect-rare';
+import { detectRare, rarityOf, isRare, type RareSettings, type Rarity } from '../../domain/signals/detect-rare';
 import type { FeedbackSettings } from '../../domain/signals/feedback-settings';
 import type { FeedbackSignal } from '../../domain/signals/feedback-signal';
 import { rateSignals, ratedTasks, type RatedTasks } from '../../domain/signals/unchanged-policy';
 import type { IterationKey } from '../../store/campaign/iterations';
+import type { WindowAttempt } from '../../store/trajectories/attempt-groups';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { countPatterns } from './count-patterns';
-import { completed, createPause } from './pause';
+import { completed, createPause } from '../context/pause';
 
 /**
  * Detects the feedback signals of an iteration from its stored attempts, and compares them with the signals of an
@@ -47,8 +42,9 @@ export const detectSignals =
     await deps.store.iterations.recordWork(key, 'detect', 'signals');
   };
 
-/** `textsOf`: the patterns of an iteration by their ordinals. */
-type Patterns = { rarity: Rarity; textsOf: ReadonlyMap<number, readonly string[]> };
+/** `byIteration`: the patterns of an iteration by their ordinals. */
+type Patterns = { rarity: Rarity; byIteration: ReadonlyMap<number, readonly Pattern[]> };
+type Pattern = { text: string; isRare: boolean };
 
 async function readPatterns(
   { store: { attemptGroups } }: Dependencies,
@@ -57,13 +53,14 @@ async function readPatterns(
 ): Promise<Patterns> {
   const rows = await attemptGroups.listPatterns(campaignId, iteration);
   const attempts = await attemptGroups.countAttempts(campaignId, iteration);
-  const textsOf = new Map<number, string[]>();
-  for (const { iteration: number, ordinal, pattern } of rows) {
-    if (!textsOf.has(number)) textsOf.set(number, []);
-    textsOf.get(number)![ordinal] = pattern;
-  }
   const distinct = new Map(rows.map((row) => [row.pattern, row]));
-  return { rarity: rarityOf(distinct.values(), attempts, settings), textsOf };
+  const rarity = rarityOf(distinct.values(), attempts, settings);
+  const byIteration = new Map<number, Pattern[]>();
+  for (const { iteration: number, ordinal, pattern } of rows) {
+    if (!byIteration.has(number)) byIteration.set(number, []);
+    byIteration.get(number)![ordinal] = { text: pattern, isRare: isRare(pattern, rarity, settings) };
+  }
+  return { rarity, byIteration };
 }
 
 /** Attempts at a task are detected together, and with a window of a type the attempts at all of its tasks. */
@@ -84,25 +81,24 @@ async function detectPage(
   { store: { attemptGroups } }: Dependencies,
   key: IterationKey,
   taskIds: readonly string[],
-  { settings, patterns: { rarity, textsOf } }: { settings: FeedbackSettings; patterns: Patterns },
+  { settings, patterns: { rarity, byIteration } }: { settings: FeedbackSettings; patterns: Patterns },
 ): Promise<{ signals: FeedbackSignal[][]; rated: RatedTasks }> {
   const { forgetting, boundary, rare } = settings;
-  const rows = await attemptGroups.listWindow(key, taskIds, forgetting.window);
-  const attempts = rows.map(({ patterns, ...attempt }): PatternedAttempt => {
-    const texts = textsOf.get(attempt.iteration);
-    return { ...attempt, patterns: patterns.map((ordinal) => texts![ordinal]!) };
-  });
+  const attempts = await attemptGroups.listWindow(key, taskIds, forgetting.window);
+  const patternsOf = ({ iteration, patterns }: WindowAttempt): Pattern[] =>
+    patterns.map((ordinal) => byIteration.get(iteration)![ordinal]!);
   const current = attempts.filter(({ iteration }) => iteration === key.iteration);
   const history = attempts.filter(({ iteration }) => iteration < key.iteration);
-  const allRare = detectRare(attempts, rarity, rare);
-  const rareIds = new Set(allRare.map(({ trajectoryId }) => trajectoryId));
-  const currentIds = new Set(current.map(({ trajectoryId }) => trajectoryId));
+  const withPatterns = current.map((attempt) => ({
+    ...attempt,
+    patterns: patternsOf(attempt).map(({ text }) => text),
+  }));
   return {
     signals: [
       detectForgetting(current, history, forgetting),
       detectBoundary(current, boundary),
-      allRare.filter(({ trajectoryId }) => currentIds.has(trajectoryId)),
+      detectRare(withPatterns, rarity, rare),
     ],
-    rated: ratedTasks(attempts, key.iteration, rareIds, forgetting),
+    rated: ratedTasks(attempts, key.iteration, (attempt) => patternsOf(attempt).some((one) => one.isRare), forgetting),
   };
 }

@@ -109,7 +109,7 @@ export function policyGroups<T extends AttemptResult>(
 }
 
 function scopeOf({ role, taskId, taskType, trajectoryId }: AttemptResult, scope: ForgettingSettings['scope']): string {
-  if (scope === 'task') return JSON.stringify([role, taskId]);
+  if (scope === 'task') return `${role} ${taskId}`;
   if (taskType === undefined)
     throw new DomainError(
       'MissingTaskType',
@@ -121,7 +121,7 @@ function scopeOf({ role, taskId, taskType, trajectoryId }: AttemptResult, scope:
 /** Returns one group per iteration and policy, oldest first, with attempts in the order of their numbers. */
 function splitByPolicy<T extends AttemptResult>(attempts: readonly T[]): T[][] {
   const ordered = attempts.toSorted((a, b) => a.iteration - b.iteration || a.attempt - b.attempt);
-  return [...groupBy(ordered, ({ iteration, policyId }) => JSON.stringify([iteration, policyId])).values()];
+  return [...groupBy(ordered, ({ iteration, policyId }) => `${iteration} ${policyId}`).values()];
 }
 
 /** A failed attempt of a group that is marked. */

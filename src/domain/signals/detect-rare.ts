@@ -108,22 +108,28 @@ export function detectRare(
   rarity: Rarity,
   settings: RareSettings,
 ): FeedbackSignal[] {
-  if (!settings.enabled || rarity.total < settings.minTotal) return [];
   return current.flatMap((attempt) => markRare(attempt, rarity, settings));
+}
+
+/** Returns whether attempts with this pattern are marked. */
+export function isRare(pattern: string, rarity: Rarity, settings: RareSettings): boolean {
+  const { enabled, minTotal, minCount, measure, thetaPercent } = settings;
+  const found = rarity.byPattern.get(pattern);
+  if (!enabled || rarity.total < minTotal || !found || found.trajectories < minCount) return false;
+  return measure === 'share'
+    ? found.count * 100 < thetaPercent * rarity.total
+    : rarity.massOf.get(found.count)!.rarer * 100 < thetaPercent * rarity.mass;
 }
 
 function markRare(
   { taskId, trajectoryId, patterns }: PatternedAttempt,
-  { total, byPattern, massOf, mass }: Rarity,
+  rarity: Rarity,
   settings: RareSettings,
 ): FeedbackSignal[] {
-  const isRare = ({ count }: UnitCount): boolean =>
-    settings.measure === 'share'
-      ? count * 100 < settings.thetaPercent * total
-      : massOf.get(count)!.rarer * 100 < settings.thetaPercent * mass;
+  const { total, byPattern, massOf, mass } = rarity;
   const rare = patterns
-    .flatMap((pattern) => (byPattern.has(pattern) ? [{ pattern, ...byPattern.get(pattern)! }] : []))
-    .filter((found) => found.trajectories >= settings.minCount && isRare(found))
+    .filter((pattern) => isRare(pattern, rarity, settings))
+    .map((pattern) => ({ pattern, ...byPattern.get(pattern)! }))
     .sort((a, b) => a.count - b.count || compareText(a.pattern, b.pattern));
   const [rarest] = rare;
   if (!rarest) return [];

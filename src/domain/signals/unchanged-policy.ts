@@ -40,24 +40,26 @@ export type RatedTasks = {
  *
  * @param attempts attempts of the iteration and before it, in any order
  * @param now      the iteration
- * @param rare     ids of the attempts with a rare pattern, by the counts of the iteration
+ * @param isRare   true for an attempt with a rare pattern, by the counts of the iteration
  */
-export function ratedTasks(
-  attempts: readonly AttemptResult[],
+export function ratedTasks<T extends AttemptResult>(
+  attempts: readonly T[],
   now: number,
-  rare: ReadonlySet<string>,
+  isRare: (attempt: T) => boolean,
   settings: ForgettingSettings,
 ): RatedTasks {
   const windows = windowsOf(attempts, now, settings).map((window) =>
     window.map((attempt): Slot => {
-      const { trajectoryId, reward } = attempt;
-      return { ...attempt, outcome: { reward, isRare: rare.has(trajectoryId) } };
+      const { trajectoryId, taskId, taskType, iteration, policyId, role, reward } = attempt;
+      const named = { trajectoryId, taskId, ...(taskType !== undefined && { taskType }) };
+      const outcome = { reward, isRare: isRare(attempt) };
+      return { ...named, iteration, attempt: attempt.attempt, policyId, role, reward, outcome };
     }),
   );
   const slots = windows.flat().sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
   const played = groupBy(
     slots.filter(({ iteration }) => iteration === now),
-    ({ taskId, role, policyId }) => JSON.stringify([taskId, role, policyId]),
+    ({ taskId, role, policyId }) => `${role} ${policyId} ${taskId}`,
   );
   return { windows, scopes: policyGroups(slots, settings), played: [...played.values()] };
 }
@@ -104,7 +106,7 @@ function* countFlagged(
   { forgetting, boundary }: FeedbackSettings,
 ): Generator<void, FlaggedTasks> {
   const flagged = { forgetting: new Set<string>(), boundary: new Set<string>(), rare: new Set<string>() };
-  const now = tasks.reduce((latest, { played }) => Math.max(latest, latestOf(played.flat())), 0);
+  const now = tasks.flatMap(({ played }) => played)[0]?.[0]?.iteration;
   for (const { scopes, played } of tasks) {
     for (const scope of forgetting.enabled ? scopes : [])
       for (const taskId of forgottenTasks(scope, now, forgetting)) flagged.forgetting.add(taskId);
@@ -118,7 +120,11 @@ function* countFlagged(
   return { forgetting: flagged.forgetting.size, boundary: flagged.boundary.size, rare: flagged.rare.size };
 }
 
-function forgottenTasks({ groups, maxPs }: PolicyGroups<Slot>, now: number, settings: ForgettingSettings): string[] {
+function forgottenTasks(
+  { groups, maxPs }: PolicyGroups<Slot>,
+  now: number | undefined,
+  settings: ForgettingSettings,
+): string[] {
   const rewards = groups.map((slots) => slots.map(({ outcome }) => outcome.reward));
   return groups.flatMap((slots, i) => {
     if (slots[0]!.iteration !== now) return [];
@@ -134,18 +140,18 @@ const isMixed = (slots: readonly Slot[], threshold: number): boolean =>
  * Returns the attempts of each agent at each task: the iteration's, and the attempts of the `window` policies before it,
  * in an order that does not depend on the input. Tasks that the iteration does not play belong to the history of a type.
  */
-function windowsOf(
-  attempts: readonly AttemptResult[],
+function windowsOf<T extends AttemptResult>(
+  attempts: readonly T[],
   now: number,
   { window, scope }: ForgettingSettings,
-): AttemptResult[][] {
+): T[][] {
   const played = new Set(attempts.filter(({ iteration }) => iteration === now).map(keyOf));
   const ordered = distinctAttempts(attempts)
     .filter((attempt) => scope === 'task-type' || played.has(keyOf(attempt)))
     .sort((a, b) => b.iteration - a.iteration); // in the order of their ids within an iteration
   return [...groupBy(ordered, keyOf).values()].map((all) => {
     const before = all.filter(({ iteration }) => iteration < now);
-    const policies = groupBy(before, ({ iteration, policyId }) => JSON.stringify([iteration, policyId]));
+    const policies = groupBy(before, ({ iteration, policyId }) => `${iteration} ${policyId}`);
     return [...all.slice(0, all.length - before.length), ...[...policies.values()].slice(0, window).flat()];
   });
 }
@@ -153,10 +159,7 @@ function windowsOf(
 const byFirstAttempt = ([a]: readonly Slot[], [b]: readonly Slot[]): number =>
   b!.iteration - a!.iteration || compareText(a!.trajectoryId, b!.trajectoryId);
 
-const latestOf = (attempts: readonly AttemptResult[]): number =>
-  attempts.reduce((latest, { iteration }) => Math.max(latest, iteration), 0);
-
-const keyOf = ({ role, taskId }: AttemptResult): string => JSON.stringify([role, taskId]);
+const keyOf = ({ role, taskId }: AttemptResult): string => `${role} ${taskId}`;
 
 const countTasks = (marked: readonly { taskId: string }[]): number => new Set(marked.map(({ taskId }) => taskId)).size;
 

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { preferencePairId } from '../../domain/campaign/ids';
+import { pagesOf } from '../../domain/pages';
 import type { PairingResult, PreferencePair } from '../../domain/pairs/select-pairs';
 import type { AgentRole } from '../../domain/roles';
 import { assertEpoch, type IterationKey } from '../database/epoch';
@@ -9,6 +10,12 @@ export type PreferencePairRow = PreferencePair & { id: string; iteration: number
 const columns = `id, iteration, for_role as "forRole", kind, task_id as "taskId", chosen_id as "chosenId",
   rejected_id as "rejectedId", chosen_reward as "chosenReward", rejected_reward as "rejectedReward",
   lambda_dpo as "lambdaDpo", lambda_sft as "lambdaSft", hard_negative as "hardNegative"`;
+
+/** Bounds the time for which a statement's JSON blocks the process to some 20 ms. */
+const pairsPerStatement = 5_000;
+
+const isCurrent = `exists (select from iterations i
+  where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)`;
 
 export const preferencePairStore = (pool: Pool) => ({
   /**
@@ -22,27 +29,26 @@ export const preferencePairStore = (pool: Pool) => ({
       id: preferencePairId(key.iteration, forRole, pair.kind, ordinal),
     }));
     await pool.query(
-      `with live as (
-         select campaign_id, number, epoch from iterations
-         where campaign_id = $1::integer and number = $2::smallint and epoch = $3::integer
-         for share
-       ), drops as (
-         insert into dropped_pairs (campaign_id, iteration, for_role, kind, reason, count)
-         select live.campaign_id, live.number, $5, d.kind, d.reason, d.count
-         from live, jsonb_to_recordset($6::jsonb) as d (kind text, reason text, count integer)
-         where d.count > 0
-         on conflict do nothing
-       )
-       insert into preference_pairs (campaign_id, id, iteration, for_role, kind, task_id, chosen_id, rejected_id,
-         chosen_reward, rejected_reward, lambda_dpo, lambda_sft, hard_negative, epoch)
-       select live.campaign_id, p.id, live.number, $5, p.kind, p."taskId", p."chosenId", p."rejectedId",
-         p."chosenReward", p."rejectedReward", p."lambdaDpo", p."lambdaSft", p."hardNegative", live.epoch
-       from live, jsonb_to_recordset($4::jsonb) as p (id text, kind text, "taskId" text, "chosenId" text,
-         "rejectedId" text, "chosenReward" float8, "rejectedReward" float8, "lambdaDpo" float8, "lambdaSft" float8,
-         "hardNegative" boolean)
+      `insert into dropped_pairs (campaign_id, iteration, for_role, kind, reason, count)
+       select $1::integer, $2::smallint, $4, d.kind, d.reason, d.count
+       from jsonb_to_recordset($5::jsonb) as d (kind text, reason text, count integer)
+       where d.count > 0 and ${isCurrent}
        on conflict do nothing`,
-      [key.campaignId, key.iteration, key.epoch, JSON.stringify(named), forRole, JSON.stringify(dropped)],
+      [key.campaignId, key.iteration, key.epoch, forRole, JSON.stringify(dropped)],
     );
+    for (const page of pagesOf(named, pairsPerStatement))
+      await pool.query(
+        `insert into preference_pairs (campaign_id, id, iteration, for_role, kind, task_id, chosen_id, rejected_id,
+           chosen_reward, rejected_reward, lambda_dpo, lambda_sft, hard_negative, epoch)
+         select $1::integer, p.id, $2::smallint, $4, p.kind, p."taskId", p."chosenId", p."rejectedId",
+           p."chosenReward", p."rejectedReward", p."lambdaDpo", p."lambdaSft", p."hardNegative", $3::integer
+         from jsonb_to_recordset($5::jsonb) as p (id text, kind text, "taskId" text, "chosenId" text,
+           "rejectedId" text, "chosenReward" float8, "rejectedReward" float8, "lambdaDpo" float8, "lambdaSft" float8,
+           "hardNegative" boolean)
+         where ${isCurrent}
+         on conflict do nothing`,
+        [key.campaignId, key.iteration, key.epoch, forRole, JSON.stringify(page)],
+      );
     await assertEpoch(pool, key);
   },
 

@@ -51,7 +51,7 @@ export function rateSignals(
   const keyOf = ({ taskId, taskType }: ScoredAttempt) => (settings.forgetting.scope === 'task' ? taskId : taskType);
   const tasks = [...new Set(all.map(keyOf))].map((key) => {
     const ofKey = all.filter((attempt) => keyOf(attempt) === key);
-    return ratedTasks(ofKey, now, rare, settings.forgetting);
+    return ratedTasks(ofKey, now, ({ trajectoryId }) => rare.has(trajectoryId), settings.forgetting);
   });
   const steps = rate(tasks, settings, random);
   for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
