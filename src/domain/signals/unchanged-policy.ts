@@ -51,9 +51,10 @@ export function ratedTasks<T extends AttemptResult>(
   const windows = windowsOf(attempts, now, settings).map((window) =>
     window.map((attempt): Slot => {
       const { trajectoryId, taskId, taskType, iteration, policyId, role, reward } = attempt;
-      const named = { trajectoryId, taskId, ...(taskType !== undefined && { taskType }) };
       const outcome = { reward, isRare: isRare(attempt) };
-      return { ...named, iteration, attempt: attempt.attempt, policyId, role, reward, outcome };
+      const slot: Slot = { trajectoryId, taskId, iteration, attempt: attempt.attempt, policyId, role, reward, outcome };
+      if (taskType !== undefined) slot.taskType = taskType;
+      return slot;
     }),
   );
   const slots = windows.flat().sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));

@@ -18,7 +18,8 @@ export const feedbackSignalStore = (pool: Pool) => ({
    */
   async save(key: IterationKey, found: readonly FeedbackSignal[]): Promise<void> {
     const { campaignId, iteration, epoch } = key;
-    for (const page of pagesOf(numbered(iteration, found), signalsPerStatement))
+    const numbered = numbering(iteration);
+    for (const page of pagesOf(found, signalsPerStatement))
       await pool.query(
         `insert into feedback_signals (campaign_id, id, iteration, kind, ordinal, task_id, trajectory_id, strength,
            detail, epoch)
@@ -29,7 +30,7 @@ export const feedbackSignalStore = (pool: Pool) => ({
          where exists (select from iterations i
            where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
          on conflict do nothing`,
-        [campaignId, iteration, epoch, JSON.stringify(page)],
+        [campaignId, iteration, epoch, JSON.stringify(page.map(numbered))],
       );
     await assertEpoch(pool, key);
   },
@@ -97,13 +98,13 @@ export const feedbackSignalStore = (pool: Pool) => ({
 });
 
 /** Numbers signals per kind. Detection returns them in a deterministic order, so the number is a stable id. */
-function numbered(iteration: number, found: readonly FeedbackSignal[]) {
+function numbering(iteration: number) {
   const next = new Map<FeedbackSignalKind, number>();
-  return found.map((signal) => {
+  return (signal: FeedbackSignal) => {
     const ordinal = next.get(signal.kind) ?? 0;
     next.set(signal.kind, ordinal + 1);
     return { ...signal, ordinal, id: feedbackSignalId(iteration, signal.kind, ordinal) };
-  });
+  };
 }
 
 export type FeedbackSignalStore = ReturnType<typeof feedbackSignalStore>;

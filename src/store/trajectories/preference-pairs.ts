@@ -24,10 +24,6 @@ export const preferencePairStore = (pool: Pool) => ({
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
   async save(key: IterationKey, forRole: AgentRole, { pairs, dropped }: PairingResult): Promise<void> {
-    const named = pairs.map((pair, ordinal) => ({
-      ...pair,
-      id: preferencePairId(key.iteration, forRole, pair.kind, ordinal),
-    }));
     await pool.query(
       `insert into dropped_pairs (campaign_id, iteration, for_role, kind, reason, count)
        select $1::integer, $2::smallint, $4, d.kind, d.reason, d.count
@@ -36,7 +32,12 @@ export const preferencePairStore = (pool: Pool) => ({
        on conflict do nothing`,
       [key.campaignId, key.iteration, key.epoch, forRole, JSON.stringify(dropped)],
     );
-    for (const page of pagesOf(named, pairsPerStatement))
+    let ordinal = 0;
+    for (const page of pagesOf(pairs, pairsPerStatement)) {
+      const named = page.map((pair) => ({
+        ...pair,
+        id: preferencePairId(key.iteration, forRole, pair.kind, ordinal++),
+      }));
       await pool.query(
         `insert into preference_pairs (campaign_id, id, iteration, for_role, kind, task_id, chosen_id, rejected_id,
            chosen_reward, rejected_reward, lambda_dpo, lambda_sft, hard_negative, epoch)
@@ -47,8 +48,9 @@ export const preferencePairStore = (pool: Pool) => ({
            "hardNegative" boolean)
          where ${isCurrent}
          on conflict do nothing`,
-        [key.campaignId, key.iteration, key.epoch, forRole, JSON.stringify(page)],
+        [key.campaignId, key.iteration, key.epoch, forRole, JSON.stringify(named)],
       );
+    }
     await assertEpoch(pool, key);
   },
 
