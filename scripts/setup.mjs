@@ -60,7 +60,9 @@ for (const name of wanted) extras[name]();
 step(
   'Build',
   'dist/.setup',
-  hashOf('package-lock.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src')),
+  // V8 refuses the code caches of another Node.
+  process.version +
+    hashOf('package-lock.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src'), ...filesBelow('scripts')),
   () => run('npm', ['run', '--silent', 'build']),
 );
 const failed = (await Promise.allSettled(queues.values())).filter(({ status }) => status === 'rejected');

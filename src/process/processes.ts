@@ -15,7 +15,7 @@ export type Launch = {
    */
   inheritsEnvironment: boolean | readonly string[];
   cwd: string;
-  /** Folder of its code if it belongs to this project; changed code changes the fingerprint. */
+  /** Folder of its Python code if it belongs to this project; changed code changes the fingerprint. */
   sources?: string;
   /** Files that the program reads at its start; changed contents change the fingerprint. */
   settings?: readonly string[];

@@ -17,6 +17,6 @@ export function fingerprintOf({ file, args, env, cwd, sources, settings }: Launc
 
 function addSources(hash: Hash, folder: string): void {
   if (!existsSync(folder)) return; // the package is installed elsewhere
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /\.(js|py)$/.test(file));
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.py'));
   for (const file of files.sort()) hash.update(file).update(readFileSync(path.join(folder, file)));
 }

@@ -5,6 +5,7 @@ import { StackError } from '../errors/errors';
 import { failpointVariables } from '../failpoints/failpoint-variables';
 import { providerFiles } from '../llm/providers';
 import { readReadyFile, removeStaleReadyFiles } from '../process/ready-file';
+import { versionFile } from '../process/run-bundle';
 import { payloadKeyFiles } from '../temporal/payload-keys';
 import { backendFiles, type BackendFile } from '../training/backends';
 import { workerRoles, type Service, type WorkerRole } from './service-definition';
@@ -71,8 +72,8 @@ function nodeService({ readyName, command, variables, settings, ...service }: No
     stopSignal: 'SIGTERM',
 
     prepare({ config }) {
-      const program = programOf(config);
-      if (!existsSync(program)) throw new StackError(`the project is not built: found no ${program}`, 'npm run build');
+      if (!existsSync(versionFile))
+        throw new StackError(`the project is not built: found no ${versionFile}`, 'npm run build');
       removeStaleReadyFiles(config.home, readyName);
     },
 
@@ -82,8 +83,7 @@ function nodeService({ readyName, command, variables, settings, ...service }: No
       env: { ...variables(config), ...failpointVariables(), COEVOLVE_STACK: config.home },
       inheritsEnvironment: true,
       cwd: config.projectRoot,
-      sources: path.join(config.projectRoot, 'dist'),
-      settings: settings(config),
+      settings: [versionFile, ...settings(config)],
     }),
 
     isReady: ({ config }, pid) => readReadyFile(config.home, readyName, pid) !== undefined,
