@@ -3,7 +3,7 @@ module.exports = {
   testEnvironment: 'node',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 120_000,
-  globalTeardown: '<rootDir>/test/support/stop-postgres.ts',
+  globalTeardown: '<rootDir>/test/support/stop-servers.ts',
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -14,6 +14,8 @@ export type Config = {
   readonly projectRoot: string;
   /** Interpreter with the two Python packages. */
   readonly python: string;
+  /** Folder of the server that forks training jobs. Without it every job starts Python. */
+  readonly trainerServer?: string;
   /** Folder of checkpoints and datasets. */
   readonly artifacts: string;
   /** Search path of programs, in the format of PATH. */
@@ -99,6 +101,7 @@ export function required(value: string | undefined, name: string, variable: stri
 export function readConfig(env: Env = process.env): Config {
   const projectRoot = path.resolve(__dirname, '..'); // parent of src/ and of dist/
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
+  const trainerServer = env['COEVOLVE_TRAINER_SERVER'] || path.join(home, 'trainer-server');
   const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
   const notifyUrl = readUrl(env, 'COEVOLVE_NOTIFY_URL', ['http:', 'https:']);
   const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
@@ -107,6 +110,7 @@ export function readConfig(env: Env = process.env): Config {
     home,
     projectRoot,
     python: path.resolve(env['COEVOLVE_PYTHON'] || path.join(projectRoot, '.venv', 'bin', 'python')),
+    ...(trainerServer === 'off' ? {} : { trainerServer: path.resolve(trainerServer) }),
     artifacts: path.resolve(env['COEVOLVE_ARTIFACTS'] || path.join(home, 'artifacts')),
     searchPath: env['PATH'] ?? '',
     ...readDatabase(env),
@@ -133,6 +137,7 @@ export function variablesOf(config: Config): Record<string, string> {
   const variables = {
     COEVOLVE_HOME: config.home,
     COEVOLVE_PYTHON: config.python,
+    COEVOLVE_TRAINER_SERVER: config.trainerServer ?? 'off',
     COEVOLVE_ARTIFACTS: config.artifacts,
     DATABASE_URL: config.databasePasswordFile ? withPassword(config.databaseUrl!, '') : config.databaseUrl,
     COEVOLVE_DATABASE_PASSWORD_FILE: config.databasePasswordFile,

@@ -14,6 +14,7 @@ test('an empty environment selects the embedded stack of the project', () => {
     home: path.join(root, '.coevolve'),
     projectRoot: root,
     python: path.join(root, '.venv/bin/python'),
+    trainerServer: path.join(root, '.coevolve/trainer-server'),
     artifacts: path.join(root, '.coevolve/artifacts'),
     searchPath: '',
     temporal: { namespace: 'coevolve', connection: {} },
@@ -31,6 +32,12 @@ test('the artifacts folder is in the home by default', () => {
   expect(readConfig({ COEVOLVE_HOME: '/srv/home', COEVOLVE_ARTIFACTS: '/srv/a' }).artifacts).toBe('/srv/a');
 });
 
+test('the trainer server is in the home by default, and can be switched off', () => {
+  expect(readConfig({ COEVOLVE_HOME: '/srv/home' }).trainerServer).toBe('/srv/home/trainer-server');
+  expect(readConfig({ COEVOLVE_TRAINER_SERVER: '/srv/shared' }).trainerServer).toBe('/srv/shared');
+  expect(readConfig({ COEVOLVE_TRAINER_SERVER: 'off' }).trainerServer).toBeUndefined();
+});
+
 test('an empty variable counts as absent', () => {
   expect(readConfig({ DATABASE_URL: '', COEVOLVE_POLICY_URL: '', TEMPORAL_ADDRESS: '' })).toEqual(readConfig({}));
 });
@@ -40,6 +47,7 @@ test('a configuration is equal to the one read from its variables', () => {
     COEVOLVE_HOME: '/srv/home',
     COEVOLVE_PYTHON: '/usr/bin/python3',
     COEVOLVE_ARTIFACTS: '/srv/artifacts',
+    COEVOLVE_TRAINER_SERVER: 'off',
     DATABASE_URL: 'postgres://user:word@db:5432/coevolve',
     TEMPORAL_ADDRESS: 'temporal.example:7233',
     TEMPORAL_NAMESPACE: 'research',

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../errors/errors';
@@ -81,6 +81,11 @@ export function readRecord(home: string, name: string): ProcessRecord | undefine
   return Number(pid) > 1 ? { pid: Number(pid), fingerprint, startTime: startTime.join(' ') } : undefined;
 }
 
+/** Writes the pid file of a process that this one has not started. */
+export function saveRecord(home: string, name: string, { pid, startTime, fingerprint }: ProcessRecord): void {
+  writeFileSync(pidFile(home, name), `${pid} ${fingerprint} ${startTime}\n`, { mode: 0o600 });
+}
+
 export function isAlive({ pid, startTime }: Pick<ProcessRecord, 'pid' | 'startTime'>): boolean {
   return startTimeOf(pid) === startTime;
 }
@@ -138,8 +143,12 @@ export const logFile = (home: string, name: string): string => path.join(home, '
 
 const pidFile = (home: string, name: string): string => path.join(home, 'run', `${name}.pid`);
 
-/** Opens a log for appending; a log above the maximum size is first renamed to `<file>.1`. */
 function openLog(file: string): number {
-  if (existsSync(file) && statSync(file).size > maxLogBytes) renameSync(file, `${file}.1`);
+  rotateLog(file);
   return openSync(file, 'a', 0o600);
+}
+
+/** Renames a log above the maximum size to `<file>.1`. */
+export function rotateLog(file: string): void {
+  if (existsSync(file) && statSync(file).size > maxLogBytes) renameSync(file, `${file}.1`);
 }

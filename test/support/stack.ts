@@ -12,6 +12,7 @@ import { readState } from '../../src/stack/stack-state';
 import { createPool } from '../../src/store/database/pool';
 import { connectClient } from '../../src/temporal/connect';
 import { statusQuery } from '../../src/workflows/temporal/messages';
+import { trainerServer } from './trainer-server';
 
 const projectRoot = path.resolve(__dirname, '../..');
 const program = path.join(projectRoot, 'dist', 'cli', 'main.js');
@@ -95,6 +96,7 @@ export async function bringUpStack(
     COEVOLVE_PYTHON,
     COEVOLVE_TEMPORAL_BIN,
     COEVOLVE_HOME: home,
+    COEVOLVE_TRAINER_SERVER: trainerServer,
     ...(providers ? { COEVOLVE_LLM_PROVIDERS: providersFile } : {}),
     ...variables,
   });

@@ -38,7 +38,7 @@ const charactersPerToken = 1.75;
  * @param rowTokens mean length of a row
  */
 export async function probeTraining(
-  config: Pick<Config, 'python' | 'projectRoot'>,
+  { python, projectRoot }: Pick<Config, 'python' | 'projectRoot'>,
   spec: CampaignSpec,
   policy: Policy | null,
   rowTokens: number,
@@ -46,7 +46,7 @@ export async function probeTraining(
   const end = Date.now() + limitMs;
   const root = await mkdtemp(join(tmpdir(), 'coevolve-probe-'));
   const artifacts = artifactStore(root);
-  const backend = localBackend(config, artifacts);
+  const backend = localBackend({ python, projectRoot }, artifacts);
   const job = { dataset: null, reference: null, trainerState: null, seed: spec.seed };
   try {
     const tokens = policy ? Math.min(rowTokens, maxUpdateTokens) : rowTokens;

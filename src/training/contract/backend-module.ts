@@ -26,8 +26,13 @@ export type BackendConfig<File extends string = never> = DeviceConfig &
     readonly artifacts: string;
   } & { readonly [Name in File]?: string };
 
-/** Where the trainer is installed. */
-export type TrainerConfig = { readonly python: string; readonly projectRoot: string };
+/** Where the trainer is installed, and the folder of its server (docs/decisions/0058-jobs-forked-from-a-server.md). */
+export type TrainerConfig = {
+  readonly python: string;
+  readonly projectRoot: string;
+  /** Without it every job starts Python. */
+  readonly trainerServer?: string;
+};
 
 export type BackendServices = {
   artifacts: JobFolders;

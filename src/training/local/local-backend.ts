@@ -14,6 +14,7 @@ import { DomainError } from '../../domain/errors';
 import type { Device } from '../../process/devices';
 import { deviceQueue, type SharedServer } from './device-queue';
 import { devicesOf, trainerCommand } from './trainer-command';
+import { forkTrainer } from './trainer-server';
 
 /** Longer than the 30 s that torch's launcher waits for its processes. */
 const cancelGraceMs = 40_000;
@@ -105,12 +106,14 @@ function trainerStarter(config: TrainerConfig, shared?: SharedDevices) {
   const leaseOf = async (folder: string): Promise<DeviceLease | undefined> => leases?.find(folder);
 
   async function start(job: TrainingJob, folder: string, devices: readonly number[]): Promise<void> {
-    await startDetached(folder, 'trainer', 'trainer', {
-      file: config.python,
-      ...trainerCommand(job.settings, folder, devices),
-      inheritsEnvironment: true,
-      cwd: config.projectRoot,
-    });
+    const isForked = devices.length === 0 && (await forkTrainer(config, job.settings, folder));
+    if (!isForked)
+      await startDetached(folder, 'trainer', 'trainer', {
+        file: config.python,
+        ...trainerCommand(job.settings, folder, devices),
+        inheritsEnvironment: true,
+        cwd: config.projectRoot,
+      });
     const lease = devices.length > 0 && (await leaseOf(folder));
     if (lease) await leases!.save({ ...lease, waiting: null });
   }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { TrainerConfig } from '../contract/backend-module';
@@ -9,6 +10,8 @@ const launch = z.looseObject({
   device: z.enum(['auto', 'cpu', 'cuda']).default('cpu'),
   processes: z.number().int().min(1).default(1),
   threads: z.number().int().min(1).default(1),
+  engine: z.string().optional(),
+  compile: z.string().optional(),
 });
 
 /** Returns the number of GPUs that a job uses on a machine with GPUs: one per process. */
@@ -16,6 +19,19 @@ export function devicesOf(settings: Record<string, unknown>): number {
   const { device, processes } = launch.parse(settings);
   return device === 'cpu' ? 0 : processes;
 }
+
+/**
+ * Returns whether a job may run in a fork of the trainer server: one process of the built-in engine on a CPU. CUDA does
+ * not survive a fork, and the server does not import the rest.
+ */
+export function isForkable(settings: Record<string, unknown>): boolean {
+  const { processes, engine, compile } = launch.parse(settings);
+  const computesOnCpu = settings['device'] === 'cpu' || !gpuDrivers.some((file) => existsSync(file));
+  return process.platform === 'linux' && processes === 1 && engine !== 'trl' && compile !== 'on' && computesOnCpu;
+}
+
+/** Devices of the drivers through which torch finds GPUs: NVIDIA's, AMD's, and those of Windows. */
+const gpuDrivers = ['/dev/nvidiactl', '/dev/kfd', '/dev/dxg'];
 
 /**
  * Returns the arguments and the environment of Python for the job of a folder. Several processes are started by torch's

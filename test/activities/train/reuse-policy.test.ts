@@ -18,11 +18,9 @@ import { localBackend } from '../../../src/training/local/local-backend';
 import { trainerVersion } from '../../../src/training/local/trainer-command';
 import { attempt, raiseEpoch, step, task } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { forkedTrainer } from '../../support/trainer-server';
 import { inActivity } from '../context/in-activity';
 import { taskCampaign, type TaskCampaign } from '../context/task-campaign';
-
-const projectRoot = path.resolve(__dirname, '../../..');
-const config = { python: path.join(projectRoot, '.venv/bin/python'), projectRoot };
 
 let database: FreshDatabase;
 let root: string;
@@ -54,8 +52,8 @@ async function campaign({ reuse = true, seed = 7 } = {}): Promise<TaskCampaign> 
   await store.tasks.plan(key, 'expert', ['seed']);
   await store.trajectories.save(attempt(key, { taskId: 'seed', turns: [reference] }));
   const artifacts = artifactStore(root);
-  const training = backendForRun({ local: () => localBackend(config, artifacts) }, store.trainingRuns);
-  const services = { ...made.services, artifacts, training, trainerVersion: () => trainerVersion(config) };
+  const training = backendForRun({ local: () => localBackend(forkedTrainer, artifacts) }, store.trainingRuns);
+  const services = { ...made.services, artifacts, training, trainerVersion: () => trainerVersion(forkedTrainer) };
   return { ...made, services };
 }
 

@@ -8,6 +8,7 @@ import { createStore } from '../../../src/store';
 import { createPool } from '../../../src/store/database/pool';
 import { localBackend } from '../../../src/training/local/local-backend';
 import { programInput } from '../../support/run-program';
+import { forkedTrainer } from '../../support/trainer-server';
 import { inActivity } from '../context/in-activity';
 
 export type WatchInput = { databaseUrl: string; root: string; jobKey: string };
@@ -15,8 +16,7 @@ export type WatchInput = { databaseUrl: string; root: string; jobKey: string };
 async function main({ databaseUrl, root, jobKey }: WatchInput): Promise<void> {
   const store = createStore(createPool(databaseUrl));
   const artifacts = artifactStore(root);
-  const projectRoot = process.cwd();
-  const local = () => localBackend({ python: `${projectRoot}/.venv/bin/python`, projectRoot }, artifacts);
+  const local = () => localBackend(forkedTrainer, artifacts);
   const services = { store, artifacts, training: backendForRun({ local }, store.trainingRuns) } as Dependencies;
   await inActivity(() => submitTraining(services)({ jobKey, epoch: 1 }));
   await inActivity(() => watchTraining(services)({ jobKey, epoch: 1 }));

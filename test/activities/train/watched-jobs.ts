@@ -11,6 +11,7 @@ import { localBackend } from '../../../src/training/local/local-backend';
 import { newCampaign, trainingRun, type NewCampaign } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { twentyLines } from '../../support/sft-lines';
+import { forkedTrainer } from '../../support/trainer-server';
 import { inActivity } from '../context/in-activity';
 
 /** Campaign whose training jobs are real local trainers in a temporary folder. */
@@ -27,15 +28,13 @@ export type WatchedJobs = {
   remove(): Promise<void>;
 };
 
-const projectRoot = path.resolve(__dirname, '../../..');
-
 export async function watchedJobs(): Promise<WatchedJobs> {
   const database = await freshDatabase();
   const root = mkdtempSync(path.join(tmpdir(), 'coevolve-watch-'));
   const campaign = await newCampaign(database.pool);
   const { store } = campaign;
   const artifacts = artifactStore(root);
-  const local = () => localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
+  const local = () => localBackend(forkedTrainer, artifacts);
   const services = { store, artifacts, training: backendForRun({ local }, store.trainingRuns) } as Dependencies;
   const submit = (jobKey: string): Promise<void> => inActivity(() => submitTraining(services)({ jobKey, epoch: 1 }));
   async function stored(role: string, changes: Partial<NewTrainingRun>): Promise<string> {

@@ -8,8 +8,8 @@ import { findTrainer } from '../../../src/process/find-trainer';
 import { localBackend } from '../../../src/training/local/local-backend';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/contract/training-backend';
 import { twentyLines } from '../../support/sft-lines';
+import { forkedTrainer } from '../../support/trainer-server';
 
-const projectRoot = path.resolve(__dirname, '../../..');
 let root: string;
 let artifacts: ArtifactStore;
 let backend: TrainingBackend;
@@ -29,8 +29,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(root, { recursive: true }));
 
 /** Returns the backend of a new worker. */
-const newBackend = (): TrainingBackend =>
-  localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
+const newBackend = (): TrainingBackend => localBackend(forkedTrainer, artifacts);
 
 const quick = { epochs: 1, batch_size: 10, max_length: 64 };
 /** Long enough to be interrupted; it writes a checkpoint after every update. */

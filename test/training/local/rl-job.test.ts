@@ -13,8 +13,8 @@ import type {
   TrainingJob,
   TrainingStatus,
 } from '../../../src/training/contract/training-backend';
+import { forkedTrainer } from '../../support/trainer-server';
 
-const projectRoot = path.resolve(__dirname, '../../..');
 let root: string;
 let artifacts: ArtifactStore;
 let backend: TrainingBackend;
@@ -24,7 +24,7 @@ const batches: Dataset[] = [];
 beforeAll(async () => {
   root = mkdtempSync(path.join(tmpdir(), 'coevolve-resident-'));
   artifacts = artifactStore(root);
-  backend = localBackend({ python: path.join(projectRoot, '.venv/bin/python'), projectRoot }, artifacts);
+  backend = localBackend(forkedTrainer, artifacts);
   const lines = Array.from({ length: 20 }, (_, n) => JSON.stringify({ trajectory_id: `t${n}`, messages }));
   const dataset = await artifacts.saveDataset(lines);
   const settings = { vocabulary_size: 320, hidden_size: 32, layers: 1, feed_forward_size: 32 };

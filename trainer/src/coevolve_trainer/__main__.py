@@ -1,4 +1,4 @@
-"""Command line of the trainer: runs a job, pins a checkpoint, prints the contract or the version."""
+"""Command line of the trainer: runs or forks jobs, pins a checkpoint, prints the contract or the version."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run or resume the job in <job-dir>/job.json")
     run.add_argument("job_dir", type=Path)
+    serve = commands.add_parser("serve", help="fork the jobs that are requested at a Unix socket")
+    serve.add_argument("socket", type=Path)
     for name, help in (
         ("pin", "exclude the checkpoint of an update from removal"),
         ("unpin", "allow the removal of a pinned checkpoint"),
@@ -39,6 +41,11 @@ def main() -> int:
 
         print(json.dumps(contract(), indent=2))
         return 0
+    if arguments.command == "serve":
+        _prepare_imports(threads=1)
+        from .serve import serve as serve_jobs
+
+        return serve_jobs(arguments.socket.absolute(), _run)
     job_dir = arguments.job_dir.absolute()
     if arguments.command == "run":
         _run(job_dir)
@@ -48,14 +55,7 @@ def main() -> int:
 def _run(job_dir: Path) -> NoReturn:
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    # torch, CUDA and tokenizers read these when they are imported. One thread by default, because workers run
-    # on the same machine.
-    os.environ |= {"OMP_NUM_THREADS": str(_threads(job_dir)), "TOKENIZERS_PARALLELISM": "false"}
-    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required for deterministic sums in cuBLAS
-    _configure_cuda()
-    # The imports create a million objects that are never freed; collecting them takes a sixth of the start
-    gc.set_threshold(50_000)
+    _prepare_imports(_threads(job_dir))
     from .run import run_job
 
     code = run_job(job_dir, stop)
@@ -64,6 +64,17 @@ def _run(job_dir: Path) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _prepare_imports(threads: int) -> None:
+    # torch, CUDA and tokenizers read these when they are imported. One thread by default, because workers run
+    # on the same machine.
+    os.environ |= {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required for deterministic sums in cuBLAS
+    _configure_cuda()
+    # The imports create a million objects that are never freed; collecting them takes a sixth of the start
+    gc.set_threshold(50_000)
 
 
 def _configure_cuda() -> None:

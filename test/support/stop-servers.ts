@@ -1,9 +1,11 @@
 import { Client } from 'pg';
 import { readStackConfig, stackDown } from '../../src/stack';
 import { sharedPostgres } from './database';
+import { stopTrainerServers, trainerServer } from './trainer-server';
 
-/** Jest's global teardown: stops the shared Postgres unless another test run uses it. */
-export default async function stopPostgres(): Promise<void> {
+/** Jest's global teardown: stops the trainer server, and the shared Postgres unless another test run uses it. */
+export default async function stopServers(): Promise<void> {
+  await stopTrainerServers(trainerServer); // another test run starts it again
   if (!(await isUsed())) await stackDown(sharedPostgres);
 }
 
