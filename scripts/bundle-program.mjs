@@ -1,5 +1,5 @@
 // Bundles the compiled program and its packages, and writes V8's code caches: a command then starts in a tenth of the time
-// (docs/decisions/0058-program-as-one-bundle.md). Stack traces name functions; the code in dist/bundle/ is not minified.
+// (docs/decisions/0061-program-as-one-bundle.md). Stack traces name functions; the code in dist/bundle/ is not minified.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

@@ -26,7 +26,7 @@ export type BackendConfig<File extends string = never> = DeviceConfig &
     readonly artifacts: string;
   } & { readonly [Name in File]?: string };
 
-/** Where the trainer is installed, and the folder of its server (docs/decisions/0058-jobs-forked-from-a-server.md). */
+/** Where the trainer is installed, and the folder of its server (docs/decisions/0060-jobs-forked-from-a-server.md). */
 export type TrainerConfig = {
   readonly python: string;
   readonly projectRoot: string;
