@@ -8,6 +8,7 @@ RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src
+# Writes the code caches too, which fit the Node of this image only.
 RUN npm run build && npm prune --omit=dev
 
 # Debian 12 has Python 3.11, the version that requirements/product.lock is made for.
