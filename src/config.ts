@@ -103,14 +103,10 @@ export function readConfig(env: Env = process.env): Config {
   const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
   const trainerServer = env['COEVOLVE_TRAINER_SERVER'] || path.join(home, 'trainer-server');
   const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
-  const notifyUrl = readUrl(env, 'COEVOLVE_NOTIFY_URL', ['http:', 'https:']);
-  const metricsAddress = readAddress(env, 'COEVOLVE_METRICS_ADDRESS');
-  const attempts = readCount(env, 'COEVOLVE_ATTEMPTS');
   return Object.freeze({
     home,
     projectRoot,
     python: path.resolve(env['COEVOLVE_PYTHON'] || path.join(projectRoot, '.venv', 'bin', 'python')),
-    ...(trainerServer === 'off' ? {} : { trainerServer: path.resolve(trainerServer) }),
     artifacts: path.resolve(env['COEVOLVE_ARTIFACTS'] || path.join(home, 'artifacts')),
     searchPath: env['PATH'] ?? '',
     ...readDatabase(env),
@@ -121,13 +117,22 @@ export function readConfig(env: Env = process.env): Config {
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
     policyServer: readPolicyServer(env, projectRoot),
     devices: readDevices(env, 'COEVOLVE_DEVICES'),
-    ...(attempts ? { attempts } : {}),
     ...readSettingsFiles(env),
-    ...(payloadKeys ? { payloadKeysFile: path.resolve(payloadKeys) } : {}),
-    ...(notifyUrl ? { notifyUrl } : {}),
-    ...(metricsAddress ? { metricsAddress } : {}),
+    ...present({
+      trainerServer: trainerServer === 'off' ? undefined : path.resolve(trainerServer),
+      attempts: readCount(env, 'COEVOLVE_ATTEMPTS'),
+      payloadKeysFile: payloadKeys ? path.resolve(payloadKeys) : undefined,
+      notifyUrl: readUrl(env, 'COEVOLVE_NOTIFY_URL', ['http:', 'https:']),
+      metricsAddress: readAddress(env, 'COEVOLVE_METRICS_ADDRESS'),
+    }),
   });
 }
+
+/** Leaves out the keys without a value. */
+const present = <T extends object>(values: T) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof T]?: Exclude<T[Key], undefined>;
+  };
 
 /** Returns a variable that a file of settings names, such as the value of a provider's header. */
 export const namedVariable = (name: string): string | undefined => process.env[name];
@@ -200,17 +205,10 @@ function readTemporal(env: Env): TemporalConfig {
   const binary = env['COEVOLVE_TEMPORAL_BIN'];
   if (address && !/^[^\s/]+:\d+$/.test(address))
     throw new ConfigError('TEMPORAL_ADDRESS', `expected host:port, got "${address}"`);
-  const credentials = {
-    ...(apiKey ? { apiKey } : {}),
-    ...(tls === undefined ? {} : { tls }),
-    ...(metadata ? { metadata } : {}),
-  };
   return Object.freeze({
     namespace,
-    ...(address ? { address } : {}),
-    ...(uiUrl ? { uiUrl } : {}),
-    ...(binary ? { binary: path.resolve(binary) } : {}),
-    connection: address ? credentials : {}, // without an address, the credentials belong to another server
+    ...present({ address, uiUrl, binary: binary ? path.resolve(binary) : undefined }),
+    connection: address ? present({ apiKey, tls, metadata }) : {}, // without an address they belong to another server
   });
 }
 
@@ -236,18 +234,15 @@ function readEndpoint(env: Env, prefix: string): Endpoint {
 
 function readPolicyServer(env: Env, projectRoot: string): PolicyServerConfig {
   const kind = readOneOf(env, 'COEVOLVE_POLICY_SERVER', ['small', 'vllm'], 'small');
-  const contextTokens = readCount(env, 'COEVOLVE_POLICY_CONTEXT');
-  const threads = readCount(env, 'COEVOLVE_POLICY_THREADS');
-  const vllmArguments = env['COEVOLVE_VLLM_ARGUMENTS'];
-  const processes = readCount(env, 'COEVOLVE_VLLM_PROCESSES');
-  const devicesPerProcess = readCount(env, 'COEVOLVE_VLLM_DEVICES');
   return Object.freeze({
     kind,
-    ...(contextTokens ? { contextTokens } : {}),
-    ...(threads ? { threads } : {}),
     vllmPython: path.resolve(env['COEVOLVE_VLLM_PYTHON'] || path.join(projectRoot, '.venv-vllm', 'bin', 'python')),
-    ...(vllmArguments ? { vllmArguments } : {}),
-    ...(processes ? { processes } : {}),
-    ...(devicesPerProcess ? { devicesPerProcess } : {}),
+    ...present({
+      contextTokens: readCount(env, 'COEVOLVE_POLICY_CONTEXT'),
+      threads: readCount(env, 'COEVOLVE_POLICY_THREADS'),
+      vllmArguments: env['COEVOLVE_VLLM_ARGUMENTS'] || undefined,
+      processes: readCount(env, 'COEVOLVE_VLLM_PROCESSES'),
+      devicesPerProcess: readCount(env, 'COEVOLVE_VLLM_DEVICES'),
+    }),
   });
 }
