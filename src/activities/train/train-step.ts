@@ -18,10 +18,8 @@ export const trainStep =
     if (done?.policyId) return { policyId: done.policyId };
 
     const run = await store.trainingRuns.get(jobKey);
-    const batch = await store.rlSteps.get(jobKey, step);
-    const dataset = { path: artifacts.datasetPath(batch.datasetSha256), sha256: batch.datasetSha256 };
     await reserveTrainingBudget(deps, { ...run, epoch });
-    await training.submitStep(jobKey, step, dataset); // before the job, so that a starting trainer finds the complete batch
+    await submitBatches(deps, jobKey, step); // before the job, so that a starting trainer finds them complete
     await training.submit(jobOf(deps, run));
     const { status, made, policyId } = await adoptIntactPolicy(deps, jobKey, async () => {
       const reached = await followJob(deps, job, hasReached(step, step === run.steps));
@@ -36,6 +34,24 @@ export const trainStep =
     await store.rlSteps.finish(job, step, policyId, made.metrics);
     return { policyId };
   };
+
+/**
+ * Submits the batch of a step, and those of earlier steps unless the job runs: a restored backup has the steps and their
+ * datasets, but not the folder of the unfinished job, whose trainer then begins at the first step.
+ *
+ * @throws DomainError `UnknownTrainingStep`
+ */
+async function submitBatches(
+  { store, training, artifacts }: Dependencies,
+  jobKey: string,
+  step: number,
+): Promise<void> {
+  const { state } = await training.status(jobKey);
+  for (let number = state === 'running' ? step : 1; number <= step; number++) {
+    const { datasetSha256: sha256 } = await store.rlSteps.get(jobKey, number);
+    await training.submitStep(jobKey, number, { path: artifacts.datasetPath(sha256), sha256 });
+  }
+}
 
 const hasReached =
   (step: number, isLast: boolean) =>

@@ -65,7 +65,7 @@ function serverName({ python, projectRoot }: TrainerConfig): string {
 }
 
 /** Variables that no Python library reads at its import; they differ between stacks, shells and test processes. */
-const unread = /^((COEVOLVE|JEST|NODE|npm)_.*|_|SHLVL|PWD|OLDPWD)$/;
+const unread = /^((COEVOLVE|TEMPORAL|JEST|NODE|npm)_.*|DATABASE_URL|_|SHLVL|PWD|OLDPWD)$/;
 
 async function startServer({ python, projectRoot }: TrainerConfig, folder: string, name: string): Promise<Socket> {
   const isOfStack = folder.startsWith(`${process.env['COEVOLVE_STACK']}/`);
