@@ -10,23 +10,30 @@ const playing: readonly string[] = ['collectRollouts', 'playCalibration'];
 
 /**
  * Gives a rollout worker an activity as soon as its attempts can start, however many slow attempts of others still run.
- * A poll that waits for an activity counts as a full one.
+ * A poll that waits for an activity counts as a full one, and so does an activity until it has counted its attempts.
  */
 export function attemptSlots(places: Places): CustomSlotSupplier<ActivitySlotInfo> {
-  const polls = new Set<SlotPermit>();
+  /** Polls that wait for an activity, and activities that have not counted their attempts yet. */
+  const unknown = new Set<SlotPermit>();
   const others = new Set<SlotPermit>();
   const waiting = new Set<() => void>();
 
-  const isFree = (): boolean => others.size < maxOthers && places.free() > polls.size * maxAttemptsPerActivity;
+  const isFree = (): boolean => others.size < maxOthers && places.free() > unknown.size * maxAttemptsPerActivity;
   const reserve = (): SlotPermit => {
     const permit = {};
-    polls.add(permit);
+    unknown.add(permit);
     return permit;
   };
   const wake = (): void => {
     for (const retry of waiting) retry();
   };
+  const started: SlotPermit[] = [];
+  const forget = (permit: SlotPermit | undefined): void => {
+    if (permit) unknown.delete(permit);
+    wake();
+  };
   places.onFreed(wake);
+  places.onArrival(() => forget(started.shift()));
 
   return {
     type: 'custom',
@@ -50,15 +57,15 @@ export function attemptSlots(places: Places): CustomSlotSupplier<ActivitySlotInf
     tryReserveSlot: () => (isFree() ? reserve() : null),
 
     markSlotUsed({ permit, slotInfo }) {
-      polls.delete(permit);
-      if (!playing.includes(slotInfo.activityType)) others.add(permit);
-      wake();
+      if (playing.includes(slotInfo.activityType)) return void started.push(permit);
+      others.add(permit);
+      forget(permit);
     },
 
     releaseSlot({ permit }) {
-      polls.delete(permit);
       others.delete(permit);
-      wake();
+      if (started.includes(permit)) started.splice(started.indexOf(permit), 1);
+      forget(permit);
     },
   };
 }

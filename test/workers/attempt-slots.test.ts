@@ -58,7 +58,23 @@ test('slow attempts of an activity that has started take no slot', async () => {
   const slots = attemptSlots(places);
   const [permit] = await reserve(slots, 1);
   slots.markSlotUsed({ permit: permit!, slotInfo: collectRollouts });
-  expect(await reserve(slots, 5)).toHaveLength(2);
+  await places.during(0, async () => expect(await reserve(slots, 5)).toHaveLength(2));
+  await end();
+});
+
+test('an activity counts as a full one until it has counted its attempts, or has ended without any', async () => {
+  const { places, end } = await full(0);
+  const slots = attemptSlots(places);
+  const permits = await reserve(slots, 2);
+  for (const permit of permits) slots.markSlotUsed({ permit, slotInfo: collectRollouts });
+  const waiting = await reserve(slots, 2);
+  expect(waiting).toHaveLength(0);
+  await places.during(0, () => Promise.resolve());
+  await settled();
+  expect(waiting).toHaveLength(1);
+  slots.releaseSlot({ permit: permits[1]!, slotInfo: collectRollouts });
+  await settled();
+  expect(waiting).toHaveLength(2);
   await end();
 });
 

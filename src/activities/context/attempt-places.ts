@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { EventEmitter, setMaxListeners } from 'node:events';
 import { maxAttemptsPerActivity } from '../../domain/rollout/trajectory';
 import { createSemaphore } from '../../requests/semaphore';
 import type { EnvironmentData } from '../../envs/server/environment-data';
@@ -9,6 +9,8 @@ export type Places = {
   free(): number;
   /** Calls `listener` whenever places may have become free. */
   onFreed(listener: () => void): void;
+  /** Calls `listener` when an activity begins to count its attempts. */
+  onArrival(listener: () => void): void;
   /**
    * Runs an activity that plays at most `expected` attempts; they count as waiting from now on. The activity passes its
    * attempts to `playAll`, which starts them in order, each as soon as a place is free. After a failure no further one
@@ -49,28 +51,31 @@ export function attemptPlaces(
 
 /** @param count is called before every activity */
 function placesOf(count: () => Promise<number>): Places {
-  let limit = defaultPlaces;
+  let limit = 1; // until the first activity has asked: a worker must not take more than it can play
   /** Attempts that play or wait. */
   let open = 0;
   const inPlace = createSemaphore(() => limit);
-  const listeners: (() => void)[] = [];
+  const events = new EventEmitter();
   const update = (change: number): void => {
     open += change;
-    for (const listener of listeners) listener();
+    events.emit('freed');
   };
 
   return {
     free: () => limit - open,
-    onFreed: (listener) => void listeners.push(listener),
+    onFreed: (listener) => void events.on('freed', listener),
+    onArrival: (listener) => void events.on('arrival', listener),
     async during(expected, activity) {
       let left = expected;
-      update(left);
+      open += left;
+      events.emit('arrival');
       const expect = (attempts: number): void => {
         update(attempts - left);
         left = attempts;
       };
       try {
         limit = await count();
+        update(0);
         return await activity(async (attempts, signal, play) => {
           expect(attempts.length);
           const failure = new AbortController();

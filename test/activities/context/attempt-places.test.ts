@@ -70,6 +70,20 @@ test('the setting bounds the places, and a server without a count of sessions ha
   ]);
 });
 
+test('a worker that has played nothing takes one activity, and more as soon as it knows its places', async () => {
+  const places = placesAt(100);
+  let freed = false;
+  places.onFreed(() => (freed ||= places.free() > 32));
+  expect(places.free()).toBe(1);
+  let end!: () => void;
+  const playing = new Promise<void>((resolve) => (end = resolve));
+  const activity = places.during(32, () => playing);
+  await settled();
+  expect([places.free(), freed]).toEqual([68, true]);
+  end();
+  await activity;
+});
+
 test('after a failure no waiting attempt starts, and the running ones end before it is thrown', async () => {
   const places = placesAt(2);
   const { run, started, end } = attemptsAt(places);
