@@ -29,8 +29,8 @@ const { values: given } = parseArgs({
 });
 
 async function main(): Promise<void> {
-  process.env['COEVOLVE_HOME'] = mkdtempSync(path.join(tmpdir(), 'coevolve-scale-'));
-  const config = readConfig();
+  const home = mkdtempSync(path.join(tmpdir(), 'coevolve-scale-'));
+  const config = readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: home }); // never a database of the caller
   try {
     const { databaseUrl } = await stackUp(config, { services: ['postgres'] });
     await migrate(databaseUrl!, root);

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { resolveSpec } from '../../src/specification/read-spec';
+import { campaignOf, resolveSpec } from '../../src/specification/read-spec';
 import { createStore } from '../../src/store';
 import { inTransaction } from '../../src/store/database/pool';
 
@@ -20,14 +20,7 @@ export type Size = {
 export async function seedCampaign(pool: Pool, name: string, size: Size): Promise<number> {
   const store = createStore(pool);
   const spec = resolveSpec({ name, seed: 7, environment: { name: 'intercode-sql' }, recipe: 'combined' }, 'bench');
-  const { id } = await store.campaigns.save({
-    name,
-    recipe: spec.recipe,
-    environment: spec.environment.name,
-    spec,
-    specHash: name,
-    seed: spec.seed,
-  });
+  const { id } = await store.campaigns.save(campaignOf(spec));
   for (let number = 0; number <= size.iterations + 1; number++) await store.iterations.open(id, number);
   await inTransaction(pool, async (client) => {
     await client.query('set local session_replication_role = replica'); // no checks of foreign keys

@@ -8,6 +8,7 @@ import { readConfig, type Config } from '../../src/config';
 import type { Range } from '../../src/domain/concurrency';
 import { activitySizes, shardsOf } from '../../src/domain/rollout/activity-ranges';
 import { campaignSpecSchema } from '../../src/specification/campaign-spec';
+import { campaignOf } from '../../src/specification/read-spec';
 import { stackDown, stackUp } from '../../src/stack';
 import { workersWithNumber } from '../../src/stack/node-services';
 import { readState } from '../../src/stack/stack-state';
@@ -117,8 +118,7 @@ async function planEvaluation(store: Store, attempts: number): Promise<{ key: It
   const name = `bench-${randomUUID()}`;
   const settings = { name, seed: 1, recipe: 'eto', environment: { name: environment }, start: 'base' };
   const spec = { ...campaignSpecSchema.parse(settings), iterations: 1 };
-  const campaign = { name, recipe: 'eto', environment, spec, specHash: name, seed: 1 };
-  const { id: campaignId } = await store.campaigns.save(campaign);
+  const { id: campaignId } = await store.campaigns.save(campaignOf(spec));
   const key = { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
   const ids = Array.from({ length: attempts }, (_, n) => `task-${n}`);
   const task = {

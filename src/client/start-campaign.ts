@@ -7,7 +7,7 @@ import { secretFile } from '../process/home';
 import { memoOf } from '../domain/campaign/memo';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { nondeterminismReasons } from '../specification/nondeterminism';
-import { hashAsStored, readStoredSpec } from '../specification/read-spec';
+import { campaignOf, readStoredSpec } from '../specification/read-spec';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import type { campaign } from '../workflows';
@@ -40,14 +40,8 @@ export async function startCampaign(
   const drawsTasks = !(await connections.store.campaigns.find(spec.name));
   const nondeterminism = await requireStartable(connections, spec, { drawsTasks, onUnchecked });
   await requireNoOrphan(connections, spec.name);
-  const row = await connections.store.campaigns.save({
-    name: spec.name,
-    recipe: spec.recipe,
-    environment: spec.environment.name,
-    spec,
-    specHash: hashAsStored(spec, await connections.store.campaigns.find(spec.name)),
-    seed: spec.seed,
-  });
+  const stored = await connections.store.campaigns.find(spec.name);
+  const row = await connections.store.campaigns.save(campaignOf(spec, stored));
   await connections.store.campaigns.addNondeterminism(row.id, nondeterminism);
   const started = { campaignId: row.id, workflowId: campaignWorkflowId(spec.name) };
   if (row.finishedAt) return { ...started, outcome: 'ended' }; // also when Temporal has deleted the workflow

@@ -1,4 +1,6 @@
+import { splitRange } from './concurrency';
+
 /** Returns the items in their order, at most `size` at a time. */
 export function* pagesOf<T>(items: readonly T[], size = 200): Generator<readonly T[]> {
-  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
+  for (const { from, to } of splitRange({ from: 0, to: items.length }, size)) yield items.slice(from, to);
 }

@@ -166,6 +166,20 @@ export function hashAsStored(spec: CampaignSpec, stored: { spec: unknown; specHa
   return older && specHash(older) === hash ? stored.specHash : hash;
 }
 
+/**
+ * Returns the row of a campaign with this spec.
+ *
+ * @param stored the row of that name
+ */
+export const campaignOf = (spec: CampaignSpec, stored?: { spec: unknown; specHash: string }) => ({
+  name: spec.name,
+  recipe: spec.recipe,
+  environment: spec.environment.name,
+  spec,
+  specHash: hashAsStored(spec, stored),
+  seed: spec.seed,
+});
+
 /** Returns the error of a name that another spec has. It shows the first keys that differ, with both values. */
 export function nameTaken(
   stored: { name: string; spec: unknown },

@@ -2,7 +2,7 @@ import { DomainError } from '../../domain/errors';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { cellCampaign, type CellName } from '../../domain/experiment/experiment';
 import { cellSpec } from '../../specification/experiment/cell-spec';
-import { hashAsStored } from '../../specification/read-spec';
+import { campaignOf } from '../../specification/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { Dependencies } from '../context/dependencies';
 import { reachedLimit } from './stopping-limits';
@@ -32,14 +32,7 @@ export const openCell =
     try {
       await requireMatched({ store }, experiment, cell);
       const spec = cellSpec(experiment.resolved, cell);
-      const campaign = await campaigns.save({
-        name: spec.name,
-        recipe: spec.recipe,
-        environment: spec.environment.name,
-        spec,
-        seed: spec.seed,
-        specHash: hashAsStored(spec, await campaigns.find(spec.name)),
-      });
+      const campaign = await campaigns.save(campaignOf(spec, await campaigns.find(spec.name)));
       await campaigns.addNondeterminism(campaign.id, nondeterminism);
       await experimentCells.open(cell);
       const opened = await experimentCells.find(experimentId, cell);

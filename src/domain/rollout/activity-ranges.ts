@@ -1,5 +1,5 @@
 import { maxAttemptsPerActivity } from './trajectory';
-import { guidedRanges, splitRange, type Range } from '../concurrency';
+import { guidedRanges, type Range } from '../concurrency';
 
 /** Tasks of the activities of a rollout. */
 export type ActivitySizes = {
@@ -21,10 +21,11 @@ export function activitySizes(attemptsPerTask: number): ActivitySizes {
 const activitiesPerShard = 200;
 
 /** Returns the ranges of the activities of a part of a plan, which ends at `end`. */
-export const activityRanges = (part: Range, end: number, { tasksPerActivity, fewestTasks }: ActivitySizes): Range[] =>
-  fewestTasks === undefined
-    ? [...splitRange(part, tasksPerActivity)]
-    : [...guidedRanges(part, end, { smallest: fewestTasks, largest: tasksPerActivity })];
+export const activityRanges = (
+  part: Range,
+  end: number,
+  { tasksPerActivity: largest, fewestTasks: smallest = largest }: ActivitySizes,
+): Range[] => [...guidedRanges(part, end, { smallest, largest })];
 
 /** Splits a plan into shards of whole activities. */
 export function shardsOf(plan: Range, sizes: ActivitySizes): Range[] {

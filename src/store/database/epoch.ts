@@ -8,6 +8,10 @@ export type IterationKey = { campaignId: number; iteration: number; epoch: numbe
 /** Identifies a training job and an epoch of its iteration. */
 export type JobKey = { jobKey: string; epoch: number };
 
+/** Condition of a statement that writes for iteration $2 of campaign $1 in epoch $3: the epoch is current. */
+export const isCurrent = `exists (select from iterations i
+  where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)`;
+
 type Queryable = Pick<Pool | PoolClient, 'query'>;
 
 /**

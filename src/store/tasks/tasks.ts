@@ -59,9 +59,9 @@ const columns = `id, environment, split, evaluation_set as "evaluationSet", orig
   parent_signal_id as "parentSignalId", relation, refill, verdict, reason, grader, description, confidence,
   completion_criterion as "completionCriterion", context_id as "contextId"`;
 
-export const taskStore = (pool: Pool) => ({ ...poolStore(pool), ...planStore(pool) });
+export const taskStore = (pool: Pool) => ({ ...taskRows(pool), ...planStore(pool) });
 
-const poolStore = (pool: Pool) => ({
+const taskRows = (pool: Pool) => ({
   /** Stores tasks as admitted. Returns the count of inserted tasks. */
   seed: (key: IterationKey, tasks: readonly NewTask[]) => insertTasks(pool, key, tasks, 'admitted'),
 

@@ -6,7 +6,8 @@ import type { PatternCount } from '../../domain/signals/pattern-counts';
 import { lockEpoch, type IterationKey } from '../database/epoch';
 import { inTransaction } from '../database/pool';
 import { toJson } from '../database/postgres-text';
-import { sql } from '../database/sql';
+import { raw, sql } from '../database/sql';
+import { actionsOfAttempt } from './trajectories';
 
 /** Number, reward, and ordinals of the distinct patterns of an attempt. */
 export type GroupedAttempt = [attempt: number, reward: number, patterns: number[]];
@@ -57,9 +58,8 @@ const writtenGroups = (pool: Pool) => ({
   async listActions(campaignId: number, iteration: number, taskIds: readonly string[]): Promise<PlayedActions[]> {
     const { rows } = await pool.query<PlayedActions>(sql`
       select t.task_id as "taskId", t.policy_id as "policyId",
-        json_agg(json_build_object('attempt', t.attempt, 'reward', t.reward, 'actions', (
-          select coalesce(json_agg(s.action order by s.ordinal), '[]') from trajectory_turns s
-          where s.campaign_id = t.campaign_id and s.trajectory_id = t.id)) order by t.attempt) as attempts
+        json_agg(json_build_object('attempt', t.attempt, 'reward', t.reward,
+          'actions', ${raw(actionsOfAttempt)}) order by t.attempt) as attempts
       from trajectories t
       where t.campaign_id = ${campaignId}::integer and t.iteration = ${iteration}::smallint and t.purpose = 'train'
         and t.outcome = 'scored' and t.task_id = any (${taskIds}::text[])

@@ -3,7 +3,7 @@ import type { FeedbackSignal, FeedbackSignalKind } from '../../domain/signals/fe
 import type { SignalRate } from '../../domain/signals/unchanged-policy';
 import { feedbackSignalId } from '../../domain/campaign/ids';
 import { pagesOf } from '../../domain/pages';
-import { assertEpoch, type IterationKey } from '../database/epoch';
+import { assertEpoch, isCurrent, type IterationKey } from '../database/epoch';
 
 export type FeedbackSignalRow = FeedbackSignal & { id: string; iteration: number };
 
@@ -27,8 +27,7 @@ export const feedbackSignalStore = (pool: Pool) => ({
            s.detail, $3::integer
          from jsonb_to_recordset($4::jsonb)
            as s (id text, kind text, ordinal integer, "taskId" text, "trajectoryId" text, strength float8, detail jsonb)
-         where exists (select from iterations i
-           where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
+         where ${isCurrent}
          on conflict do nothing`,
         [campaignId, iteration, epoch, JSON.stringify(page.map(numbered))],
       );
@@ -43,8 +42,7 @@ export const feedbackSignalStore = (pool: Pool) => ({
        select $1::integer, $2::smallint, r.kind, r.played, r.flagged, r.unchanged, r.permutations
        from jsonb_to_recordset($4::jsonb)
          as r (kind text, played integer, flagged integer, unchanged float8, permutations integer)
-       where exists (select from iterations i
-         where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)
+       where ${isCurrent}
        on conflict do nothing`,
       [campaignId, iteration, epoch, JSON.stringify(rates)],
     );

@@ -3,7 +3,7 @@ import { preferencePairId } from '../../domain/campaign/ids';
 import { pagesOf } from '../../domain/pages';
 import type { PairingResult, PreferencePair } from '../../domain/pairs/select-pairs';
 import type { AgentRole } from '../../domain/roles';
-import { assertEpoch, type IterationKey } from '../database/epoch';
+import { assertEpoch, isCurrent, type IterationKey } from '../database/epoch';
 
 export type PreferencePairRow = PreferencePair & { id: string; iteration: number };
 
@@ -13,9 +13,6 @@ const columns = `id, iteration, for_role as "forRole", kind, task_id as "taskId"
 
 /** Bounds the time for which a statement's JSON blocks the process to some 20 ms. */
 const pairsPerStatement = 5_000;
-
-const isCurrent = `exists (select from iterations i
-  where i.campaign_id = $1::integer and i.number = $2::smallint and i.epoch = $3::integer for share)`;
 
 export const preferencePairStore = (pool: Pool) => ({
   /**

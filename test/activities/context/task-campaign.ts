@@ -4,7 +4,7 @@ import type { Dependencies } from '../../../src/activities/context/dependencies'
 import { createModelService } from '../../../src/llm/model-service';
 import type { Providers } from '../../../src/llm/providers';
 import type { CampaignSpec } from '../../../src/specification/campaign-spec';
-import { resolveSpec } from '../../../src/specification/read-spec';
+import { campaignOf, resolveSpec } from '../../../src/specification/read-spec';
 import { createStore } from '../../../src/store';
 import type { IterationKey } from '../../../src/store/database/epoch';
 import type { NewTask } from '../../../src/store/tasks/tasks';
@@ -24,14 +24,7 @@ export async function taskCampaign(
     { name, seed: 7, environment: { name: 'intercode-sql' }, recipe: 'combined', ...changes },
     'test.yaml',
   );
-  const { id: campaignId } = await store.campaigns.save({
-    name,
-    recipe: spec.recipe,
-    environment: spec.environment.name,
-    spec,
-    specHash: name,
-    seed: spec.seed,
-  });
+  const { id: campaignId } = await store.campaigns.save(campaignOf(spec));
   const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
   const services = { store, models: createModelService({ store, providers }) } as Dependencies;
   return { store, pool, campaignId, name, key, services, spec };

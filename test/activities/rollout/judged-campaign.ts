@@ -1,3 +1,4 @@
+import { campaignOf } from '../../../src/specification/read-spec';
 import { attemptPlaces } from '../../../src/activities/context/attempt-places';
 import { tmpdir } from 'node:os';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
@@ -66,14 +67,7 @@ export async function startJudging(): Promise<JudgedCampaigns> {
     async start(changes = {}) {
       const name = `c-${randomUUID()}`;
       const spec = { iterations: 1, ...campaignSpecSchema.parse({ ...specNamed(name), ...changes }) } as CampaignSpec;
-      const { id: campaignId } = await store.campaigns.save({
-        name,
-        recipe: spec.recipe,
-        environment: spec.environment.name,
-        spec,
-        specHash: name,
-        seed: spec.seed,
-      });
+      const { id: campaignId } = await store.campaigns.save(campaignOf(spec));
       const first = { campaignId, iteration: 0, epoch: await store.iterations.open(campaignId, 0) };
       await inActivity(() => seedTasks(services)(first));
       return { name, spec, key: { campaignId, iteration: 1, epoch: await store.iterations.open(campaignId, 1) } };

@@ -9,7 +9,7 @@ import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode } from '../../../src/envs/episode/play-episode';
 import { createModelService } from '../../../src/llm/model-service';
 import type { CampaignSpec } from '../../../src/specification/campaign-spec';
-import { specHash } from '../../../src/specification/read-spec';
+import { campaignOf } from '../../../src/specification/read-spec';
 import { createStore } from '../../../src/store';
 import type { IterationKey } from '../../../src/store/database/epoch';
 import type { TaskRow } from '../../../src/store/tasks/tasks';
@@ -39,14 +39,7 @@ export async function flaggedCampaign(
     environment: { name: 'intercode-sql', trainTasks: 6, heldOutTasks: 2 },
     ...changes,
   });
-  const { id: campaignId } = await store.campaigns.save({
-    name,
-    recipe: spec.recipe,
-    environment: spec.environment.name,
-    spec,
-    specHash: specHash(spec),
-    seed: spec.seed,
-  });
+  const { id: campaignId } = await store.campaigns.save(campaignOf(spec));
   const services = {
     store,
     environmentData: environmentData(environment),
