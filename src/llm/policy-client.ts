@@ -102,6 +102,12 @@ const boundsFor = (maxTokens: number): JsonBounds => ({
 function routesOf({ url, token }: PolicyEndpoint, timeoutMs: number) {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: token ?? 'none', maxRetries: 0, timeout: timeoutMs });
   const bounded = (bounds: JsonBounds) => client.withOptions({ fetch: boundedFetch(bounds, undefined, patientFetch) });
+  const completing = new Map<number, OpenAI>(); // by maxTokens, of which a campaign has few
+  const clientFor = (maxTokens: number): OpenAI => {
+    const made = completing.get(maxTokens) ?? bounded(boundsFor(maxTokens));
+    completing.set(maxTokens, made);
+    return made;
+  };
 
   async function send<T>(request: (signal: AbortSignal) => PromiseLike<T>, signal?: AbortSignal): Promise<T> {
     const deadline = AbortSignal.timeout(timeoutMs); // the client's own timeout covers only the headers
@@ -115,7 +121,7 @@ function routesOf({ url, token }: PolicyEndpoint, timeoutMs: number) {
 
   return {
     async complete(request: SampleRequest): Promise<Completion> {
-      const { chat } = bounded(boundsFor(request.maxTokens));
+      const { chat } = clientFor(request.maxTokens);
       const raw = await send((signal) => chat.completions.create(bodyOf(request), { signal }), request.signal);
       const parsed = completion.safeParse(raw);
       if (!parsed.success) throw notTheDialect(url, parsed.error);
