@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
+import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 import { attempts, tasks, tiny, type Spec } from './small-campaigns';
 
@@ -54,13 +55,16 @@ async function contentsWhenIdle(name: string): Promise<unknown> {
 }
 
 describe('operator commands', () => {
+  let trainAgain: () => void;
   beforeAll(async () => {
     await start(tiny('held', 'eto', 3));
     await until(() => attemptsOf('held', 1));
+    trainAgain = stack.suspend('worker-train'); // a slow command would find the next iteration
   });
 
   test('a paused campaign finishes its started activities, starts no others, and can be queried and joined', async () => {
     expect(await stack.json('pause', 'held', '--reason', 'lunch')).toMatchObject({ status: 'paused' });
+    trainAgain();
     const before = await until(() => contentsWhenIdle('held'));
     expect(await status('held')).toMatchObject({ status: 'paused', progress: { iteration: 1 } });
     expect(await contents()).toEqual(before);
@@ -246,18 +250,21 @@ describe('a killed policy server', () => {
   });
 });
 
-test('a campaign on bfcl parks if no prompt with its functions fits into the rows of the small policy', async () => {
-  const environment = { name: 'bfcl', options: {}, trainTasks: 4, heldOutTasks: 3, maxTurns: 2 };
-  await start({ ...tiny('functions', 'eto', 1), environment });
-  const { progress } = await until(async () => {
-    const state = await status('functions');
-    return state.status === 'parked' && state;
-  }, 500);
-  expect(progress).toMatchObject({ iteration: 0, phase: 'train' });
-  expect(progress.parked).toMatch(/no action token in the first 512 tokens of 4 rows .*a larger max_length/);
-  await stack.json('stop', 'functions');
-  await stack.waitForEnd('functions');
-});
+testOfAll(
+  'a campaign on bfcl parks if no prompt with its functions fits into the rows of the small policy',
+  async () => {
+    const environment = { name: 'bfcl', options: {}, trainTasks: 4, heldOutTasks: 3, maxTurns: 2 };
+    await start({ ...tiny('functions', 'eto', 1), environment });
+    const { progress } = await until(async () => {
+      const state = await status('functions');
+      return state.status === 'parked' && state;
+    }, 500);
+    expect(progress).toMatchObject({ iteration: 0, phase: 'train' });
+    expect(progress.parked).toMatch(/no action token in the first 512 tokens of 4 rows .*a larger max_length/);
+    await stack.json('stop', 'functions');
+    await stack.waitForEnd('functions');
+  },
+);
 
 /** File system that is too small for a checkpoint; only root can mount it. */
 const disk = mkdtempSync(path.join(tmpdir(), 'coevolve-disk-'));

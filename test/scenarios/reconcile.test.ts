@@ -4,6 +4,7 @@ import path from 'node:path';
 import { findTemporal } from '../../src/stack/temporal-service';
 import { readState } from '../../src/stack/stack-state';
 import { contentHash } from '../../src/store/audit/content-hash';
+import { describeOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
 jest.setTimeout(hangTimeoutMs);
@@ -90,8 +91,10 @@ describe('a Temporal server that has lost its data', () => {
   beforeAll(async () => {
     await start('calm');
     await until(() => played('calm', 1));
+    const trainAgain = stack.suspend('worker-train'); // a slow command would find the next iteration
     await start('held');
     await stack.json('pause', 'held');
+    trainAgain();
     await start('lost');
     await ended('calm');
     await until(() => played('lost', 1));
@@ -174,7 +177,7 @@ describe('a database that was restored from an older backup', () => {
   });
 });
 
-describe('a campaign that an operator changed in Temporal or in the database', () => {
+describeOfAll('a campaign that an operator changed in Temporal or in the database', () => {
   const handle = (suffix = '') => stack.client.workflow.getHandle(`campaign/touched${suffix}`);
 
   beforeAll(async () => {
@@ -219,6 +222,7 @@ describe('a campaign that an operator changed in Temporal or in the database', (
   test('was reset after its first iteration: it fails, and reconcile continues it', async () => {
     await start('reset');
     await until(async () => (await status('reset')).progress.phase === 'train');
+    const trainAgain = stack.suspend('worker-train');
     const { address, namespace } = stack.config.temporal;
     const reset = [
       'workflow',
@@ -235,6 +239,7 @@ describe('a campaign that an operator changed in Temporal or in the database', (
     await until(async () => (await stack.cli('list')).stdout.match(/^reset +lost /m));
     const { stdout } = await stack.cli('status', 'reset');
     expect(stdout).toMatch(/failed in Temporal[^]*`npx coevolve reconcile reset`[^]* train +- +not finished\n/);
+    trainAgain();
     expect(await reconcile('reset')).toMatchObject([{ outcome: 'started' }]);
     expect(await stack.json('abort', 'reset')).toMatchObject({ status: 'aborted' });
   });

@@ -6,3 +6,6 @@ export const runsAll = process.env['TEST_ALL'] === '1';
 
 /** A test of `npm run test:all` alone. Another test, in `npm test` too, must prove the same promise at a smaller size. */
 export const testOfAll = runsAll ? test : test.skip;
+
+/** Tests of `npm run test:all` alone, with the hooks that they share. */
+export const describeOfAll = runsAll ? describe : describe.skip;

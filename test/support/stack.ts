@@ -69,6 +69,8 @@ export type TestStack = {
   specFile(spec: { name: string } & Record<string, unknown>): string;
   /** Pid of a running service. */
   pidOf(service: ServiceName): number;
+  /** Suspends a service until the returned function is called, so that no campaign gets past it meanwhile. */
+  suspend(service: ServiceName): () => void;
   /** Stops all services and removes the home. */
   remove(): Promise<void>;
 };
@@ -117,6 +119,7 @@ export async function bringUpStack(
     await removeHome();
     throw error;
   });
+  const pidOf = (service: ServiceName): number => stackStatus(bare).find(({ name }) => name === service)!.pid!;
   const config = readStackConfig(bare);
   const pool = createPool(config.databaseUrl!, 4);
   const client = await connectClient(config);
@@ -143,7 +146,12 @@ export async function bringUpStack(
       writeFileSync(file, JSON.stringify(spec)); // JSON is YAML
       return file;
     },
-    pidOf: (service) => stackStatus(bare).find(({ name }) => name === service)!.pid!,
+    pidOf,
+    suspend(service) {
+      const pid = pidOf(service);
+      process.kill(pid, 'SIGSTOP');
+      return () => process.kill(pid, 'SIGCONT');
+    },
     async remove() {
       await pool.end();
       await client.connection.close();
