@@ -1,6 +1,6 @@
 /** Tests use real servers, workers and trainers; only language models and fine-grained faults are scripted. */
 module.exports = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/scripts/testing/measured-environment.cjs',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 120_000,
   globalTeardown: '<rootDir>/test/support/stop-servers.ts',

@@ -1,27 +1,58 @@
-// Runs the checks of the project; the last line is `N passed, N failed`. With --all the tests that use test/support/lane.ts
-// run at their full size. Two sequences run side by side, because most tests wait for processes: jest, whose output is
-// passed on at once, and all other parts, each printed at its end.
+// Runs the checks of the project; the last line is `N passed, N failed`. Two sequences run side by side, because most tests
+// wait for processes: jest, whose output is passed on at once, and all other parts, each printed at its end. Before the last
+// line stand the costs of each part and test file.
+//   --all           also the tests of test/support/lane.ts, and of the marker of_all in Python
+//   --shard 2/4     the second of four parts of about the same cost, for four machines
+//   --write-costs   writes the costs of the files to scripts/testing/costs.json, by which shards are dealt
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { joinCosts, ticksOf, watchProcesses } from './testing/process-costs.mjs';
+import { shardOf } from './testing/shards.cjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = (name) => join(root, 'node_modules', '.bin', name);
 const python = join(root, '.venv', 'bin', 'python');
+const options = readOptions();
 const results = mkdtempSync(join(tmpdir(), 'coevolve-test-'));
+const costs = join(results, 'costs');
 const total = { passed: 0, failed: 0 };
 /** Three keep two cores busy: a system test waits for its servers two thirds of its time. */
 const workers = Math.max(3, Math.floor(availableParallelism() / 2));
 
+const watch = watchProcesses(costs);
 await Promise.all([jest(), others()]);
+reportCosts();
 
 rmSync(results, { recursive: true });
 process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      all: { type: 'boolean' },
+      shard: { type: 'string', default: '1/1' },
+      'write-costs': { type: 'boolean' },
+    },
+  });
+  const [, index, shards] = (/^(\d+)\/(\d+)$/.exec(values.shard) ?? []).map(Number);
+  if (!(index >= 1 && index <= shards)) {
+    process.stderr.write(`--shard: found ${values.shard}, expected <number>/<count>, such as 2/4\n`);
+    process.exit(2);
+  }
+  return { all: values.all === true, writeCosts: values['write-costs'] === true, shard: { index, count: shards } };
+}
+
 async function others() {
+  if (options.shard.index === 1) await checks();
+  for (const name of ['environments', 'trainer', 'statistics']) await pytest(name);
+}
+
+async function checks() {
   const sharedCache = '--cache-dir=../.mypy_cache'; // the stubs of torch are read once
   await check('types', bin('tsc'), []);
   await check('lint', bin('oxlint'), ['--type-aware']);
@@ -33,19 +64,28 @@ async function others() {
     await check(`${name}: format`, python, ['-m', 'ruff', 'format', '--check', '--quiet', '.'], name);
     await check(`${name}: types`, python, ['-m', 'mypy', '--no-error-summary', sharedCache], name);
   }
-  for (const name of ['environments', 'trainer', 'statistics']) await pytest(name);
 }
 
 /** Counts a whole command as one test. */
 async function check(name, command, args, folder = '.') {
+  const before = { ticks: ticksOf('self'), at: Date.now() };
   const ok = (await run(name, command, args, { folder })) === 0;
   count(ok ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 });
+  const row = { file: name, ticks: ticksOf('self') - before.ticks, ms: Date.now() - before.at };
+  writeFileSync(costs, `${JSON.stringify(row)}\n`, { flag: 'a' });
 }
 
 async function pytest(folder) {
   const report = join(results, `${folder}.xml`);
-  const args = ['-m', 'pytest', '-q', '--durations=5', `--junitxml=${report}`];
-  const status = await run(`${folder}: tests`, python, args, { folder });
+  const files = readdirSync(join(root, folder, 'tests'), { recursive: true })
+    .filter((name) => /(^|\/)test_[^/]*\.py$/.test(name))
+    .map((name) => join(folder, 'tests', name));
+  const wanted = shardOf(files, options.shard).map((name) => name.slice(folder.length + 1));
+  if (wanted.length === 0) return;
+  const args = ['-m', 'pytest', '-q', '-p', 'pytest_costs', '--durations=5', `--junitxml=${report}`];
+  const lane = options.all ? [] : ['-m', 'not of_all'];
+  const env = { PYTHONPATH: join(root, 'scripts', 'testing') };
+  const status = await run(`${folder}: tests`, python, [...args, ...lane, ...wanted], { folder, env });
   const suite = /<testsuite [^>]*>/.exec(existsSync(report) ? readFileSync(report, 'utf8') : '')?.[0] ?? '';
   const number = (key) => Number(new RegExp(` ${key}="(\\d+)"`).exec(suite)?.[1] ?? 0);
   const failed = number('failures') + number('errors');
@@ -54,8 +94,9 @@ async function pytest(folder) {
 
 async function jest() {
   const report = join(results, 'jest.json');
-  const order = `--testSequencer=${join(root, 'scripts', 'slowest-first.cjs')}`;
-  const args = [`--maxWorkers=${workers}`, order, '--json', `--outputFile=${report}`];
+  const order = `--testSequencer=${join(root, 'scripts', 'testing', 'slowest-first.cjs')}`;
+  const shard = `--shard=${options.shard.index}/${options.shard.count}`;
+  const args = [`--maxWorkers=${workers}`, order, shard, '--json', `--outputFile=${report}`];
   const status = await run('tests', bin('jest'), args, { live: true });
   const summary = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
   const failed = (summary.numFailedTests ?? 0) + (summary.numRuntimeErrorTestSuites ?? 0);
@@ -63,7 +104,7 @@ async function jest() {
 }
 
 /** Runs a command; returns its exit code. Its output is printed at the end, or at once if `live`. */
-function run(name, command, args, { folder = '.', live = false }) {
+function run(name, command, args, { folder = '.', live = false, env = {} }) {
   const startedAt = Date.now();
   const output = [];
   const child = spawn(command, args, {
@@ -73,7 +114,9 @@ function run(name, command, args, { folder = '.', live = false }) {
     env: {
       ...process.env,
       NODE_OPTIONS: '--experimental-vm-modules --no-warnings', // node-pg-migrate is an ES module
-      TEST_ALL: process.argv.includes('--all') ? '1' : '0',
+      TEST_COSTS: costs,
+      TEST_ALL: options.all ? '1' : '0',
+      ...env,
     },
   });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => output.push(part));
@@ -86,6 +129,25 @@ function run(name, command, args, { folder = '.', live = false }) {
       resolve(code);
     });
   });
+}
+
+/** Prints the processor time, the processes and the duration of all that used a second or more. */
+function reportCosts() {
+  const rows = readFileSync(costs, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const files = joinCosts(rows, watch.stop(rows.map(({ pid }) => pid)));
+  process.stdout.write('\n== costs\nprocessor s  processes  seconds  file\n');
+  for (const { file, cpuSeconds, processes, seconds } of files.filter((row) => row.cpuSeconds >= 1)) {
+    const numbers = [cpuSeconds.toFixed(1).padStart(11), String(processes).padStart(9), seconds.toFixed(0).padStart(7)];
+    process.stdout.write(`${numbers.join('  ')}  ${file}\n`);
+  }
+  const sum = files.reduce((all, { cpuSeconds }) => all + cpuSeconds, 0);
+  process.stdout.write(`${Math.round(sum)} s of processor time in ${files.length} checks and test files\n\n`);
+  if (!options.writeCosts) return;
+  const stored = Object.fromEntries(files.map(({ file, cpuSeconds }) => [file, Math.max(1, Math.round(cpuSeconds))]));
+  writeFileSync(join(root, 'scripts', 'testing', 'costs.json'), `${JSON.stringify(stored, null, 2)}\n`);
 }
 
 function count({ passed, failed }) {
