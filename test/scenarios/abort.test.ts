@@ -3,6 +3,7 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import type { DiskUsage } from '../../src/client/disk-usage';
 import type { LogEntry } from '../../src/client/log-entry';
 import { listCommands } from '../../src/process/list-processes';
+import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 import { tiny, type Spec } from './small-campaigns';
 
@@ -79,7 +80,7 @@ const training: Spec = {
   training: { ...(tiny('training', 'eto', 1)['training'] as object), sft: { epochs: 1000 } },
 };
 
-test('an abort during rollouts removes sessions and journal and records the operator command', async () => {
+testOfAll('an abort during rollouts removes sessions and journal and records the operator command', async () => {
   await start(tiny('playing', 'eto', 2));
   await start({ ...tiny('gated', 'eto', 2), promotion: { rule: 'always', approval: true } });
   await until(() => attemptsOf('playing'));
@@ -92,7 +93,7 @@ test('an abort during rollouts removes sessions and journal and records the oper
   expect(events.rows).toEqual([{ kind: 'aborting', reason: 'wrong seed' }]);
 });
 
-test('an aborted campaign accepts another abort and rejects all other commands', async () => {
+testOfAll('an aborted campaign accepts another abort and rejects all other commands', async () => {
   expect(await stack.json('abort', 'playing')).toMatchObject({ name: 'playing', status: 'aborted' });
   for (const command of ['pause', 'resume', 'retry', 'skip', 'stop']) {
     const { code, stderr } = await stack.cli(command, 'playing');
@@ -103,7 +104,7 @@ test('an aborted campaign accepts another abort and rejects all other commands',
   }
 });
 
-test('an abort during training waits for the killed train worker and leaves no trainer', async () => {
+testOfAll('an abort during training waits for the killed train worker and leaves no trainer', async () => {
   await start(training);
   await until(() => Promise.resolve(trainersOf('training').some((command) => command.includes('/train/target'))));
   const followed = stack.cli('logs', 'training', '--follow');
@@ -117,73 +118,81 @@ test('an abort during training waits for the killed train worker and leaves no t
   expect(await followed).toMatchObject({ code: 0, stderr: '' }); // it ends with the campaign
 });
 
-test('approve --keep keeps the active policy of a campaign that is parked for the approval of a promotion', async () => {
-  const parked = async (iteration: number) =>
-    until(async () => {
-      const state = await status('gated');
-      return state.status === 'parked' && state.progress.iteration === iteration && state;
-    }, 500);
-  const { progress } = await parked(1);
-  expect(progress).toMatchObject({
-    phase: 'evaluate',
-    parked: expect.stringContaining('coevolve approve gated --keep'),
-  });
-  expect((await stack.cli('status', 'gated')).stdout).toContain('`npx coevolve skip gated` continues without evaluate');
-  expect(await stack.json('approve', 'gated', '--keep')).toMatchObject({ status: 'running' });
-  await parked(2);
-  const { rows } = await stack.pool.query(`select iteration, decision, reason from promotions p
+testOfAll(
+  'approve --keep keeps the active policy of a campaign that is parked for the approval of a promotion',
+  async () => {
+    const parked = async (iteration: number) =>
+      until(async () => {
+        const state = await status('gated');
+        return state.status === 'parked' && state.progress.iteration === iteration && state;
+      }, 500);
+    const { progress } = await parked(1);
+    expect(progress).toMatchObject({
+      phase: 'evaluate',
+      parked: expect.stringContaining('coevolve approve gated --keep'),
+    });
+    expect((await stack.cli('status', 'gated')).stdout).toContain(
+      '`npx coevolve skip gated` continues without evaluate',
+    );
+    expect(await stack.json('approve', 'gated', '--keep')).toMatchObject({ status: 'running' });
+    await parked(2);
+    const { rows } = await stack.pool.query(`select iteration, decision, reason from promotions p
     join campaigns c on c.id = p.campaign_id where c.name = 'gated' and p.role = 'target' and p.iteration > 0`);
-  expect(rows).toEqual([{ iteration: 1, decision: 'keep', reason: expect.stringContaining('kept the incumbent') }]);
-});
+    expect(rows).toEqual([{ iteration: 1, decision: 'keep', reason: expect.stringContaining('kept the incumbent') }]);
+  },
+);
 
-test('logs prints the lines of the campaign from all workers and its training jobs, in the order of their times', async () => {
-  const lines = async (...args: string[]) => {
-    const { stdout } = await stack.cli('logs', ...args, '--json');
-    return stdout
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as LogEntry);
-  };
-  const all = await lines('gated');
-  expect(all.map(({ time }) => time)).toEqual(all.map(({ time }) => time).toSorted());
-  expect(all).toContainEqual(
-    expect.objectContaining({
-      source: 'worker-workflow',
-      iteration: 1,
-      text: expect.stringMatching(/gated.*: parked/),
-    }),
-  );
-  expect(all).toContainEqual(
-    expect.objectContaining({ source: 'worker-store', text: expect.stringMatching(/evaluatePolicy.*has to wait/) }),
-  );
-  expect(new Set(all.map(({ job }) => job))).toEqual(new Set([null, '0/target', '1/target', '2/target']));
-  expect(all.filter(({ details }) => details['campaign'] || JSON.stringify(details).includes('playing'))).toEqual([]);
-  const [step] = (await lines('gated', '--job', '1/target')).filter(({ text }) => text.startsWith('step'));
-  expect(step).toMatchObject({ source: 'train 1/target', text: expect.stringMatching(/^step \d+ of \d+, loss/) });
-  expect(await lines('gated', '--since', '0s')).toEqual([]);
-  const followed = await stack.cli('logs', 'playing', '--follow'); // has ended
-  expect(followed).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('train 0/target step') });
-  expect(await stack.cli('logs', 'nobody')).toMatchObject({ code: 3 });
-  const withoutDatabase = { ...stack.config, databaseUrl: 'postgres://coevolve@127.0.0.1:1/none' };
-  expect(await runCli(withoutDatabase, ['logs', 'gated', '--iteration', '1'])).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/train 1\/target step/),
-    stderr: expect.stringContaining('unavailable'),
-  });
-  expect(await runCli(withoutDatabase, ['du'])).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/artifacts\/jobs +[\d.]+ [KM]iB/),
-    stderr: expect.stringContaining('ECONNREFUSED'),
-  });
-});
+testOfAll(
+  'logs prints the lines of the campaign from all workers and its training jobs, in the order of their times',
+  async () => {
+    const lines = async (...args: string[]) => {
+      const { stdout } = await stack.cli('logs', ...args, '--json');
+      return stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as LogEntry);
+    };
+    const all = await lines('gated');
+    expect(all.map(({ time }) => time)).toEqual(all.map(({ time }) => time).toSorted());
+    expect(all).toContainEqual(
+      expect.objectContaining({
+        source: 'worker-workflow',
+        iteration: 1,
+        text: expect.stringMatching(/gated.*: parked/),
+      }),
+    );
+    expect(all).toContainEqual(
+      expect.objectContaining({ source: 'worker-store', text: expect.stringMatching(/evaluatePolicy.*has to wait/) }),
+    );
+    expect(new Set(all.map(({ job }) => job))).toEqual(new Set([null, '0/target', '1/target', '2/target']));
+    expect(all.filter(({ details }) => details['campaign'] || JSON.stringify(details).includes('playing'))).toEqual([]);
+    const [step] = (await lines('gated', '--job', '1/target')).filter(({ text }) => text.startsWith('step'));
+    expect(step).toMatchObject({ source: 'train 1/target', text: expect.stringMatching(/^step \d+ of \d+, loss/) });
+    expect(await lines('gated', '--since', '0s')).toEqual([]);
+    const followed = await stack.cli('logs', 'playing', '--follow'); // has ended
+    expect(followed).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('train 0/target step') });
+    expect(await stack.cli('logs', 'nobody')).toMatchObject({ code: 3 });
+    const withoutDatabase = { ...stack.config, databaseUrl: 'postgres://coevolve@127.0.0.1:1/none' };
+    expect(await runCli(withoutDatabase, ['logs', 'gated', '--iteration', '1'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/train 1\/target step/),
+      stderr: expect.stringContaining('unavailable'),
+    });
+    expect(await runCli(withoutDatabase, ['du'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/artifacts\/jobs +[\d.]+ [KM]iB/),
+      stderr: expect.stringContaining('ECONNREFUSED'),
+    });
+  },
+);
 
-test('a campaign that is parked and paused can be aborted', async () => {
+testOfAll('a campaign that is parked and paused can be aborted', async () => {
   expect(await stack.json('pause', 'gated')).toMatchObject({ status: 'paused' });
   expect(await stack.json('abort', 'gated')).toMatchObject({ status: 'aborted' });
   await expectAborted('gated');
 });
 
-test('a deleted campaign leaves its name free, and its files are garbage', async () => {
+testOfAll('a deleted campaign leaves its name free, and its files are garbage', async () => {
   const name = 'gated';
   expect(await stack.cli('delete', name)).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
   expect(await stack.json('delete', name, '--yes')).toEqual({ deleted: name });

@@ -8,6 +8,7 @@ import { createStore } from '../../src/store';
 import { experimentCellStore } from '../../src/store/experiment/cells';
 import { experimentRecordStore } from '../../src/store/experiment/records';
 import { countDifferingScores, scoresHash } from '../../src/store/experiment/scores';
+import { testOfAll } from '../support/lane';
 import { insertFrozen, twoArms } from '../support/frozen-experiment';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
@@ -173,54 +174,63 @@ test('the analysis names the broken rule of effort; the exported table alone giv
   });
 });
 
-test('with killed workers, more seeds meanwhile, a pause and a terminated workflow the long table is that of the undisturbed run', async () => {
-  const id = await freeze(experimentOf('storm', [1, 2]));
-  process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // the cells of seed 1 wait for it
-  await stack.json('experiment', 'start', 'storm', '--seeds', '1');
-  await until(async () => (await cellsOf(id)).length > 0);
-  expect(await stack.json('experiment', 'start', 'storm')).toMatchObject({ outcome: 'joined', seeds: 1 });
-  expect(await stack.json('experiment', 'extend', 'storm', '--seeds', '2')).toMatchObject({ outcome: 'extended' });
-  for (const role of ['worker-workflow', 'worker-store'] as const) process.kill(stack.pidOf(role), 'SIGKILL');
-  await stack.json('up', '--unsupervised');
-  await stack.json('experiment', 'pause', 'storm');
-  expect(await status('storm')).toMatchObject({ status: 'paused' });
-  await stack.client.workflow.getHandle('experiment/storm').terminate();
-  expect(await status('storm')).toMatchObject({ status: 'lost', problem: expect.stringContaining('experiment start') });
-  expect((await stack.cli('reconcile', '--all')).stderr).toContain('experiment storm: continues');
-  expect(await status('storm')).toMatchObject({ status: 'paused' });
-  await stack.json('experiment', 'resume', 'storm');
-  expect(await end('storm')).toMatchObject({ status: 'finished', looks: [{ seeds: 1 }, { seeds: 2, finished: 4 }] });
-  expect(await scoresHash(stack.pool, id)).toBe(calmHash);
-});
+testOfAll(
+  'with killed workers, more seeds meanwhile, a pause and a terminated workflow the long table is that of the undisturbed run',
+  async () => {
+    const id = await freeze(experimentOf('storm', [1, 2]));
+    process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // the cells of seed 1 wait for it
+    await stack.json('experiment', 'start', 'storm', '--seeds', '1');
+    await until(async () => (await cellsOf(id)).length > 0);
+    expect(await stack.json('experiment', 'start', 'storm')).toMatchObject({ outcome: 'joined', seeds: 1 });
+    expect(await stack.json('experiment', 'extend', 'storm', '--seeds', '2')).toMatchObject({ outcome: 'extended' });
+    for (const role of ['worker-workflow', 'worker-store'] as const) process.kill(stack.pidOf(role), 'SIGKILL');
+    await stack.json('up', '--unsupervised');
+    await stack.json('experiment', 'pause', 'storm');
+    expect(await status('storm')).toMatchObject({ status: 'paused' });
+    await stack.client.workflow.getHandle('experiment/storm').terminate();
+    expect(await status('storm')).toMatchObject({
+      status: 'lost',
+      problem: expect.stringContaining('experiment start'),
+    });
+    expect((await stack.cli('reconcile', '--all')).stderr).toContain('experiment storm: continues');
+    expect(await status('storm')).toMatchObject({ status: 'paused' });
+    await stack.json('experiment', 'resume', 'storm');
+    expect(await end('storm')).toMatchObject({ status: 'finished', looks: [{ seeds: 1 }, { seeds: 2, finished: 4 }] });
+    expect(await scoresHash(stack.pool, id)).toBe(calmHash);
+  },
+);
 
-test('an aborted campaign is a missing cell, which is played again when it was deleted; a running experiment takes up a new arm', async () => {
-  const amended = twoArms({ name: 'gap', looks: [1], concurrency: 1 }, continued(1), continued(2));
-  const id = await freeze({ ...amended, arms: amended.arms.slice(0, 1) });
-  process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // its activities wait
-  await stack.json('experiment', 'start', 'gap');
-  await until(async () => (await cellsOf(id)).length === 1);
-  await stack.pool.query('update experiment_versions set resolved = $2 where experiment_id = $1', [id, amended]);
-  expect(await stack.json('experiment', 'start', 'gap')).toMatchObject({ outcome: 'extended', seeds: 1 });
-  await stack.json('experiment', 'stop', 'gap', '--arm', 'long');
-  const aborted = stack.json('abort', 'gap-short-s1');
-  await stack.json('up', '--unsupervised');
-  await aborted;
-  expect(await end('gap')).toMatchObject({
-    status: 'stopped',
-    cells: [{ status: 'missing', reason: expect.stringContaining('aborted') }, { status: 'waiting' }],
-  });
-  await stack.json('delete', 'gap-short-s1', '--yes');
-  await stack.json('experiment', 'start', 'gap');
-  expect(await end('gap')).toMatchObject({
-    status: 'finished',
-    cells: [{ status: 'finished' }, { status: 'finished' }],
-  });
-  for (const { checkpoints } of await cellsOf(id)) {
-    const [before, after] = checkpoints!.map(({ effort }) => effort);
-    expect(after!.updates.nominal).toBeGreaterThan(before!.updates.nominal);
-    expect(after!.environmentAttempts.nominal).toBe(0);
-  }
-});
+testOfAll(
+  'an aborted campaign is a missing cell, which is played again when it was deleted; a running experiment takes up a new arm',
+  async () => {
+    const amended = twoArms({ name: 'gap', looks: [1], concurrency: 1 }, continued(1), continued(2));
+    const id = await freeze({ ...amended, arms: amended.arms.slice(0, 1) });
+    process.kill(stack.pidOf('worker-train'), 'SIGKILL'); // its activities wait
+    await stack.json('experiment', 'start', 'gap');
+    await until(async () => (await cellsOf(id)).length === 1);
+    await stack.pool.query('update experiment_versions set resolved = $2 where experiment_id = $1', [id, amended]);
+    expect(await stack.json('experiment', 'start', 'gap')).toMatchObject({ outcome: 'extended', seeds: 1 });
+    await stack.json('experiment', 'stop', 'gap', '--arm', 'long');
+    const aborted = stack.json('abort', 'gap-short-s1');
+    await stack.json('up', '--unsupervised');
+    await aborted;
+    expect(await end('gap')).toMatchObject({
+      status: 'stopped',
+      cells: [{ status: 'missing', reason: expect.stringContaining('aborted') }, { status: 'waiting' }],
+    });
+    await stack.json('delete', 'gap-short-s1', '--yes');
+    await stack.json('experiment', 'start', 'gap');
+    expect(await end('gap')).toMatchObject({
+      status: 'finished',
+      cells: [{ status: 'finished' }, { status: 'finished' }],
+    });
+    for (const { checkpoints } of await cellsOf(id)) {
+      const [before, after] = checkpoints!.map(({ effort }) => effort);
+      expect(after!.updates.nominal).toBeGreaterThan(before!.updates.nominal);
+      expect(after!.environmentAttempts.nominal).toBe(0);
+    }
+  },
+);
 
 test('a cell whose campaign is stored is running while its workflow is being started, and lost a minute later', async () => {
   const id = await freeze(experimentOf('opened', [1], 1));

@@ -13,7 +13,7 @@ import { judgedSqlExplorer } from '../support/models/sql-explorer';
 import { scoresHash } from '../../src/store/experiment/scores';
 import { insertFrozen, twoArms } from '../support/frozen-experiment';
 import { startScriptedModel, type ScriptedModel } from '../support/models/scripted-model';
-import { runsAll, testOfAll } from '../support/lane';
+import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 
 jest.setTimeout(hangTimeoutMs);
@@ -80,14 +80,9 @@ const names = Object.keys(campaigns) as CampaignName[];
 /** The cells of an experiment: untrained policies play the tasks of their sets. */
 const cell = (maxTokens: number) => ({ ...shared, recipe: 'eto', iterations: 0, rollouts: { attempts: 1, maxTokens } });
 
-/** A kill before the first line is the same for all activities of a queue: `npm test` has it once a queue. */
-const oneOfEachQueue = ['beginPhase', 'collectRollouts', 'explore', 'watchTraining'];
-
 /** Every position of every activity, the first time that a process reaches it. */
 const everyFailpoint: Failpoint[] = activityNames.flatMap((activity) =>
-  failpointPositions
-    .filter((position) => runsAll || position !== 'before' || oneOfEachQueue.includes(activity))
-    .map((position) => ({ activity, position, nth: 1 })),
+  failpointPositions.map((position) => ({ activity, position, nth: 1 })),
 );
 
 /** Positions that do not exist, with the reason; all others must be reached. */
@@ -236,17 +231,20 @@ async function operate(variables: Variables): Promise<void> {
   ]);
 }
 
-test('campaigns with a kill at every position of every activity have the content of undisturbed ones', async () => {
-  const variables = { COEVOLVE_FAILPOINT: everyFailpoint.map(failpointName).join(',') };
-  await command(variables, 'up');
-  await start('killed', variables);
-  await operate(variables);
-  expect(await scoresOf('killed', variables)).toBe(undisturbedScores);
-  for (const name of names) expect(await contentOf(name, 'killed')).toEqual(undisturbed[name]);
+testOfAll(
+  'campaigns with a kill at every position of every activity have the content of undisturbed ones',
+  async () => {
+    const variables = { COEVOLVE_FAILPOINT: everyFailpoint.map(failpointName).join(',') };
+    await command(variables, 'up');
+    await start('killed', variables);
+    await operate(variables);
+    expect(await scoresOf('killed', variables)).toBe(undisturbedScores);
+    for (const name of names) expect(await contentOf(name, 'killed')).toEqual(undisturbed[name]);
 
-  const notReached = everyFailpoint.filter((failpoint) => !hasFired(failpoint)).map(failpointName);
-  expect(notReached.sort()).toEqual(Object.keys(unreachable).sort());
-});
+    const notReached = everyFailpoint.filter((failpoint) => !hasFired(failpoint)).map(failpointName);
+    expect(notReached.sort()).toEqual(Object.keys(unreachable).sort());
+  },
+);
 
 testOfAll(
   'campaigns with every activity executed twice concurrently have the content of undisturbed ones',

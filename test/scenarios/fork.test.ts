@@ -9,6 +9,7 @@ import { readState } from '../../src/stack/stack-state';
 import { createStore } from '../../src/store';
 import { contentHash } from '../../src/store/audit/content-hash';
 import { forkCampaign } from '../../src/store/campaign/fork-campaign';
+import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
 jest.setTimeout(hangTimeoutMs);
@@ -105,22 +106,22 @@ describe('two campaigns and their forks', () => {
     expect(created).toBe(true);
   }
 
-  test('a repeated fork command starts the workflow of a fork that crashed before it', async () => {
+  testOfAll('a repeated fork command starts the workflow of a fork that crashed before it', async () => {
     expect(await fork('steps', 1, 'steps-late')).toMatchObject({ outcome: 'started' });
   });
 
-  test('a backup can be taken while campaigns run', async () => {
+  testOfAll('a backup can be taken while campaigns run', async () => {
     const written = await stack.json('backup', backup, '--artifacts');
     expect(written).toMatchObject({ campaigns: 4, missing: [] });
   });
 
-  test('the same fork is joined, and another fork with its name is rejected', async () => {
+  testOfAll('the same fork is joined, and another fork with its name is rejected', async () => {
     expect(await fork('steps', 1, 'steps-late')).toMatchObject({ outcome: expect.stringMatching(/joined|ended/) });
     const { code, stderr } = await stack.cli('fork', 'steps', '--from-iteration', '0', '--name', 'steps-late');
     expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining('"steps-late" is taken') });
   });
 
-  test('all campaigns continue on a copy of the home after down and up', async () => {
+  testOfAll('all campaigns continue on a copy of the home after down and up', async () => {
     await stack.json('down');
     const { home } = stack.bare;
     const { postgresDirectory } = readState(home); // outside the home when Postgres's user cannot reach into it
@@ -137,7 +138,7 @@ describe('two campaigns and their forks', () => {
     expect(listed.map(({ status }) => status)).toEqual(['finished', 'finished', 'finished', 'finished']);
   });
 
-  test('a finished fork has the content of its source, independent of its iteration', async () => {
+  testOfAll('a finished fork has the content of its source, independent of its iteration', async () => {
     expect(await hashOf('pairs-early')).toEqual(await hashOf('pairs'));
     expect(await hashOf('steps-late')).toEqual(await hashOf('steps'));
     const { rows } = await stack.pool.query<{ retired: number; synthesized: number; resumed: number }>(
@@ -148,7 +149,7 @@ describe('two campaigns and their forks', () => {
     for (const count of Object.values(rows[0]!)) expect(count).toBeGreaterThan(0); // otherwise the equality proves little
   });
 
-  test('list, status and compare print the origin of a fork', async () => {
+  testOfAll('list, status and compare print the origin of a fork', async () => {
     expect((await stack.cli('list')).stdout).toContain('pairs, after iteration 0');
     expect((await stack.cli('status', 'steps-late')).stdout).toContain('forked from steps, after iteration 1');
     expect((await stack.cli('compare', 'pairs', 'pairs-early')).stdout).toContain(
@@ -156,7 +157,7 @@ describe('two campaigns and their forks', () => {
     );
   });
 
-  test('unfinished campaigns of a restored backup finish on another stack with the same content', async () => {
+  testOfAll('unfinished campaigns of a restored backup finish on another stack with the same content', async () => {
     const names = ['pairs', 'steps', 'pairs-early', 'steps-late'];
     const hashes = await Promise.all(names.map((name) => hashOf(name)));
     await stack.json('down');

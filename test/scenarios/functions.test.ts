@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { QueryResultRow } from 'pg';
+import { testOfAll } from '../support/lane';
 import { calledAnswers, functionCaller } from '../support/models/function-caller';
 import {
   judgeAnswer,
@@ -112,7 +113,7 @@ async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
 }
 
 describe('a campaign on functions whose tasks a judge grades', () => {
-  test('admits and plays tasks of executed calls, in the first pool and for signals', async () => {
+  testOfAll('admits and plays tasks of executed calls, in the first pool and for signals', async () => {
     expect(await rows(`select status from campaigns where name = 'graded'`)).toEqual([{ status: 'finished' }]);
     const admitted = await rows<{ iteration: number; origin: string; grader: string }>(
       `select k.created_iteration as iteration, k.origin, k.grader from tasks k join campaigns c on c.id = k.campaign_id
@@ -129,7 +130,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     for (const task of made(1)) expect(task).toMatchObject({ origin: 'synthesized', grader: 'judge' });
   });
 
-  test('shows the functions to its policy and to the judge, and stores each list once', async () => {
+  testOfAll('shows the functions to its policy and to the judge, and stores each list once', async () => {
     const lists = await rows<{ sha256: string; characters: number }>(
       `select f.sha256, length(f.functions) as characters from function_lists f
        join campaigns c on c.id = f.campaign_id where c.name = 'graded'`,
@@ -150,20 +151,23 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     for (const { messages } of judged) expect(messages.at(-1)!.content).toContain('functions: [{"name":');
   });
 
-  test("takes every reward of its policy from a judgement of the attempt and stores the environment's score beside it", async () => {
-    const played = await rows<{ reward: number; raw: number; completed: boolean; call: string }>(
-      `select t.reward, t.raw_score as raw, j.completed, c.name || '/' || j.call_id as call
+  testOfAll(
+    "takes every reward of its policy from a judgement of the attempt and stores the environment's score beside it",
+    async () => {
+      const played = await rows<{ reward: number; raw: number; completed: boolean; call: string }>(
+        `select t.reward, t.raw_score as raw, j.completed, c.name || '/' || j.call_id as call
        from trajectories t join campaigns c on c.id = t.campaign_id
        left join judgements j on j.campaign_id = t.campaign_id and j.kind = 'attempt' and starts_with(j.id, t.id || '/')
        where c.name = 'graded' and t.purpose = 'train'`,
-    );
-    expect(played).toHaveLength(2 * tasksPerStep * attempts);
-    for (const { reward, completed } of played) expect(reward).toBe(completed ? 1 : 0);
-    expect(new Set(played.map(({ reward }) => reward)).size).toBe(2);
-    expect(new Set(played.map(({ raw }) => raw ?? 0))).toEqual(new Set([0])); // the policy never scores in the environment
-  });
+      );
+      expect(played).toHaveLength(2 * tasksPerStep * attempts);
+      for (const { reward, completed } of played) expect(reward).toBe(completed ? 1 : 0);
+      expect(new Set(played.map(({ reward }) => reward)).size).toBe(2);
+      expect(new Set(played.map(({ raw }) => raw ?? 0))).toEqual(new Set([0])); // the policy never scores in the environment
+    },
+  );
 
-  test('trains on these rewards: groups with different rewards have an advantage', async () => {
+  testOfAll('trains on these rewards: groups with different rewards have an advantage', async () => {
     const [found] = await rows(
       `select count(*)::integer as steps from rl_steps where job_key like 'campaign/graded/%' and policy_id is not null`,
     );
@@ -172,7 +176,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     expect(mixed.length).toBeGreaterThan(0);
   });
 
-  test('sends no request for a disabled signal', async () => {
+  testOfAll('sends no request for a disabled signal', async () => {
     const kinds = await rows<{ kind: string }>(
       `select kind from feedback_signals union select aim from exploration_contexts where iteration = 1`,
     );
@@ -180,7 +184,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
     expect(model.log.filter(({ id }) => /forgetting/.test(id!))).toEqual([]);
   });
 
-  test('sends no attempt at a held-out task to the judge', async () => {
+  testOfAll('sends no attempt at a held-out task to the judge', async () => {
     expect(
       await rows(
         `select j.id from judgements j join tasks k on k.campaign_id = j.campaign_id and k.id = j.task_id
@@ -191,7 +195,7 @@ describe('a campaign on functions whose tasks a judge grades', () => {
 });
 
 describe('a campaign with a judge that is always wrong and without validation of candidates', () => {
-  test('admits candidates that were neither executed nor judged', async () => {
+  testOfAll('admits candidates that were neither executed nor judged', async () => {
     const made = await rows<{ verdict: string; stage: string; played: boolean; judged: boolean }>(
       `select k.verdict, v.reason as stage,
          exists (select from trajectories t where t.campaign_id = k.campaign_id and t.task_id = k.id
@@ -206,7 +210,7 @@ describe('a campaign with a judge that is always wrong and without validation of
     for (const task of made) expect(task).toMatchObject({ stage: 'validation is off', played: false, judged: false });
   });
 
-  test('parks before the first reward after every resume and names the next commands', async () => {
+  testOfAll('parks before the first reward after every resume and names the next commands', async () => {
     for (const reason of parked) {
       expect(reason).toMatch(/^the judge agrees with 0\.00 \(0\.00 to 0\.\d\d\) of its newest calibration/);
       expect(reason).toMatch(
@@ -225,7 +229,7 @@ describe('a campaign with a judge that is always wrong and without validation of
     ).toEqual([]);
   });
 
-  test('ends after a stop command', async () => {
+  testOfAll('ends after a stop command', async () => {
     await stack.json('stop', 'doubted');
     await stack.waitForEnd('doubted');
     expect(await rows(`select status from campaigns where name = 'doubted'`)).toEqual([{ status: 'stopped' }]);
@@ -233,7 +237,7 @@ describe('a campaign with a judge that is always wrong and without validation of
 });
 
 describe.each(worlds)('a campaign on $name, which composes tasks in the worlds of others', (world) => {
-  const when = world.installed ? test : test.skip;
+  const when = world.installed ? testOfAll : test.skip;
 
   when('grows its pool by validated tasks, plays them, and prints their lineage', async () => {
     const { admitted, lineage, violations } = await readComposed(stack, world);

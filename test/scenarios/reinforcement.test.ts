@@ -1,5 +1,6 @@
 import type { QueryResultRow } from 'pg';
 import { findProcess } from '../../src/process/processes';
+import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 
@@ -54,7 +55,7 @@ async function rows<Row extends QueryResultRow>(sql: string): Promise<Row[]> {
   return (await stack.pool.query<Row>(sql)).rows;
 }
 
-test('every iteration makes F updates, each from K new attempts at every task of its batch', async () => {
+testOfAll('every iteration makes F updates, each from K new attempts at every task of its batch', async () => {
   const batches = await rows<{ n: number; parents: number; attempts: number }>(
     `select count(*)::integer as attempts, count(distinct t.policy_id)::integer as policies,
        count(distinct t.task_id)::integer as tasks
@@ -66,7 +67,7 @@ test('every iteration makes F updates, each from K new attempts at every task of
     expect(batch).toEqual({ attempts: tasksPerStep * attempts, policies: 1, tasks: tasksPerStep });
 });
 
-test('the policy of the previous step plays the attempts of a step', async () => {
+testOfAll('the policy of the previous step plays the attempts of a step', async () => {
   const ofOtherPolicies = await rows(
     `select e.job_key, e.step from training_examples e
      join training_runs r on r.job_key = e.job_key
@@ -77,7 +78,7 @@ test('the policy of the previous step plays the attempts of a step', async () =>
   expect(ofOtherPolicies).toEqual([]);
 });
 
-test('policies form one chain from the start to the end, also across the killed trainer', async () => {
+testOfAll('policies form one chain from the start to the end, also across the killed trainer', async () => {
   const chain = await rows<{ iteration: number; step: number | null; follows: boolean }>(
     `select p.iteration, p.step,
        p.parent_id = lag(p.id) over (order by p.iteration, p.step nulls first) as follows
@@ -96,12 +97,12 @@ test('policies form one chain from the start to the end, also across the killed 
   expect(chain.slice(1).every(({ follows }) => follows)).toBe(true);
 });
 
-test('the policy server and the trainer compute the same log-probabilities of sampled tokens', async () => {
+testOfAll('the policy server and the trainer compute the same log-probabilities of sampled tokens', async () => {
   const gaps = await rows<{ gap: number }>(`select (metrics ->> 'logp_gap')::float8 as gap from rl_steps`);
   expect(Math.max(...gaps.map(({ gap }) => gap))).toBeLessThan(1e-4);
 });
 
-test('a later iteration continues with the optimizer state of the previous one', async () => {
+testOfAll('a later iteration continues with the optimizer state of the previous one', async () => {
   const runs = await rows<{ continued: boolean }>(
     `select later.initial_state ->> 'sha256' = earlier.final_state ->> 'sha256' as continued
      from training_runs later join training_runs earlier
@@ -111,7 +112,7 @@ test('a later iteration continues with the optimizer state of the previous one',
   expect(runs).toEqual([{ continued: true }, { continued: true }]);
 });
 
-test('coevolve and its control train on no seed task', async () => {
+testOfAll('coevolve and its control train on no seed task', async () => {
   const seedTasks = await rows(
     `select distinct k.origin from planned_tasks p
      join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id
@@ -121,29 +122,37 @@ test('coevolve and its control train on no seed task', async () => {
   expect(seedTasks).toEqual([]);
 });
 
-test('coevolve and its control differ only in the signals: tasks, attempts and updates are equal in number', async () => {
-  const { differences, effort, evaluationSet, pairs } = await stack.json<Comparison>('compare', 'signals', 'control');
-  expect(differences.map(({ key }) => key)).toEqual(['name', 'synthesis.aims', 'synthesis.match']);
-  const spent = effort.map((iterations) =>
-    iterations.map(({ iteration, admitted, attempts: played, updates }) => ({ iteration, admitted, played, updates })),
-  );
-  expect(spent[0]).toEqual(spent[1]);
-  expect(spent[0]!.slice(1)).toMatchObject(
-    [1, 2].map(() => ({ played: steps * tasksPerStep * attempts, updates: steps })),
-  );
-  const grown = spent[0]!.slice(1).reduce((sum, { admitted }) => sum + admitted, 0);
-  expect(grown).toBeGreaterThan(0);
-  expect(evaluationSet).toBe('test');
-  expect(pairs).toMatchObject([{ tasks: 15, played: [15, 15], tests: { mcnemarP: expect.any(Number) } }]);
-  const aimed = await rows<{ name: string; signalled: number }>(
-    `select c.name, count(t.parent_signal_id)::integer as signalled from tasks t join campaigns c on c.id = t.campaign_id
+testOfAll(
+  'coevolve and its control differ only in the signals: tasks, attempts and updates are equal in number',
+  async () => {
+    const { differences, effort, evaluationSet, pairs } = await stack.json<Comparison>('compare', 'signals', 'control');
+    expect(differences.map(({ key }) => key)).toEqual(['name', 'synthesis.aims', 'synthesis.match']);
+    const spent = effort.map((iterations) =>
+      iterations.map(({ iteration, admitted, attempts: played, updates }) => ({
+        iteration,
+        admitted,
+        played,
+        updates,
+      })),
+    );
+    expect(spent[0]).toEqual(spent[1]);
+    expect(spent[0]!.slice(1)).toMatchObject(
+      [1, 2].map(() => ({ played: steps * tasksPerStep * attempts, updates: steps })),
+    );
+    const grown = spent[0]!.slice(1).reduce((sum, { admitted }) => sum + admitted, 0);
+    expect(grown).toBeGreaterThan(0);
+    expect(evaluationSet).toBe('test');
+    expect(pairs).toMatchObject([{ tasks: 15, played: [15, 15], tests: { mcnemarP: expect.any(Number) } }]);
+    const aimed = await rows<{ name: string; signalled: number }>(
+      `select c.name, count(t.parent_signal_id)::integer as signalled from tasks t join campaigns c on c.id = t.campaign_id
      where t.created_iteration > 0 and t.verdict = 'admitted' group by c.name order by c.name`,
-  );
-  expect(aimed).toEqual([
-    { name: 'control', signalled: 0 },
-    { name: 'signals', signalled: grown },
-  ]);
-});
+    );
+    expect(aimed).toEqual([
+      { name: 'control', signalled: 0 },
+      { name: 'signals', signalled: grown },
+    ]);
+  },
+);
 
 type Effort = { iteration: number; admitted: number; attempts: number; updates: number };
 type Comparison = {

@@ -1,4 +1,5 @@
 import type { QueryResultRow } from 'pg';
+import { testOfAll } from '../support/lane';
 import { seedAnswers } from '../support/models/reference-judge';
 import { startScriptedModel, type LoggedRequest, type ScriptedModel } from '../support/models/scripted-model';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
@@ -82,7 +83,7 @@ const tokensOf = ({ usage }: LoggedRequest): number => (usage ? usage.promptToke
 const charged = (log: readonly LoggedRequest[]): number => log.reduce((sum, one) => sum + tokensOf(one), 0);
 
 describe('a thousand candidates of a language model whose worker is killed ten times', () => {
-  test('exactly the 600 new candidates are admitted once; the others have their reason', async () => {
+  testOfAll('exactly the 600 new candidates are admitted once; the others have their reason', async () => {
     const verdicts = await rows(
       `select coalesce(reason, verdict) as fate, count(*)::integer as tasks
        from tasks where origin = 'random' group by 1 order by 1`,
@@ -101,7 +102,7 @@ describe('a thousand candidates of a language model whose worker is killed ten t
     expect(numbers.filter((n) => fateOf(n) !== 'new')).toEqual([]);
   });
 
-  test('the campaign parked below its budget and continued after the raise', async () => {
+  testOfAll('the campaign parked below its budget and continued after the raise', async () => {
     expect(chargedAtPark).toBeGreaterThan(0);
     expect(chargedAtPark).toBeLessThanOrEqual(budget);
     expect(await rows(`select kind from events where kind in ('parked', 'budget-raised') order by id limit 2`)).toEqual(
@@ -110,38 +111,41 @@ describe('a thousand candidates of a language model whose worker is killed ten t
     expect(await rows('select status from campaigns')).toEqual([{ status: 'finished' }]);
   });
 
-  test("the waste in the ledger equals the paid but unused requests in the log of the model's server", async () => {
-    const requests = await rows<{ id: string; outcome: string | null; winner: boolean; tokens: number }>(
-      `select c.name || '/' || t.call_id || '/' || t.ordinal as id, t.outcome, coalesce(m.request = t.ordinal, false) as winner,
+  testOfAll(
+    "the waste in the ledger equals the paid but unused requests in the log of the model's server",
+    async () => {
+      const requests = await rows<{ id: string; outcome: string | null; winner: boolean; tokens: number }>(
+        `select c.name || '/' || t.call_id || '/' || t.ordinal as id, t.outcome, coalesce(m.request = t.ordinal, false) as winner,
          coalesce((select amount from ledger l where l.campaign_id = t.campaign_id and l.unit = 'llm-tokens'
            and l.entry = 'settle' and l.key = 'call/' || t.call_id || '/' || t.ordinal), 0) as tokens
        from model_requests t join campaigns c on c.id = t.campaign_id
        left join model_calls m on m.campaign_id = t.campaign_id and m.id = t.call_id`,
-    );
-    const ledger = new Map(requests.map((one) => [one.id, one]));
-    const ids = server.log.map(({ id }) => id!);
-    expect(new Set(ids).size).toBe(ids.length); // no request was sent twice
-    expect(ids.filter((id) => !ledger.has(id))).toEqual([]); // and all are in the ledger
+      );
+      const ledger = new Map(requests.map((one) => [one.id, one]));
+      const ids = server.log.map(({ id }) => id!);
+      expect(new Set(ids).size).toBe(ids.length); // no request was sent twice
+      expect(ids.filter((id) => !ledger.has(id))).toEqual([]); // and all are in the ledger
 
-    const paid = server.log.filter(({ usage }) => usage !== null);
-    const settled = paid.filter(({ id }) => ledger.get(id!)!.outcome === 'answered');
-    expect(charged(settled)).toBe(requests.reduce((sum, { tokens }) => sum + tokens, 0));
-    expect(paid.filter(({ id }) => ledger.get(id!)!.outcome === 'not-charged')).toEqual([]);
+      const paid = server.log.filter(({ usage }) => usage !== null);
+      const settled = paid.filter(({ id }) => ledger.get(id!)!.outcome === 'answered');
+      expect(charged(settled)).toBe(requests.reduce((sum, { tokens }) => sum + tokens, 0));
+      expect(paid.filter(({ id }) => ledger.get(id!)!.outcome === 'not-charged')).toEqual([]);
 
-    const unused = paid.filter(({ id }) => !ledger.get(id!)!.winner);
-    const unconfirmed = unused.filter(({ id }) => ledger.get(id!)!.outcome === 'unconfirmed'); // the campaign has ended
-    expect(unconfirmed.length).toBeGreaterThan(0); // a killed worker has open requests
-    const { waste } = await stack.json<{ waste: Waste }>('budget', name);
-    expect(waste.confirmed).toMatchObject({
-      calls: unused.length - unconfirmed.length,
-      tokens: charged(unused) - charged(unconfirmed),
-    });
-    // An unconfirmed request is booked with its reservation, which is an upper bound of its cost.
-    expect(waste.unconfirmed.calls).toBeGreaterThanOrEqual(unconfirmed.length);
-    expect(waste.unconfirmed.tokens).toBeGreaterThanOrEqual(charged(unconfirmed));
-  });
+      const unused = paid.filter(({ id }) => !ledger.get(id!)!.winner);
+      const unconfirmed = unused.filter(({ id }) => ledger.get(id!)!.outcome === 'unconfirmed'); // the campaign has ended
+      expect(unconfirmed.length).toBeGreaterThan(0); // a killed worker has open requests
+      const { waste } = await stack.json<{ waste: Waste }>('budget', name);
+      expect(waste.confirmed).toMatchObject({
+        calls: unused.length - unconfirmed.length,
+        tokens: charged(unused) - charged(unconfirmed),
+      });
+      // An unconfirmed request is booked with its reservation, which is an upper bound of its cost.
+      expect(waste.unconfirmed.calls).toBeGreaterThanOrEqual(unconfirmed.length);
+      expect(waste.unconfirmed.tokens).toBeGreaterThanOrEqual(charged(unconfirmed));
+    },
+  );
 
-  test('every answer of the server is used by exactly one stored call', async () => {
+  testOfAll('every answer of the server is used by exactly one stored call', async () => {
     const [counted] = await rows<{ calls: number; twice: number }>(
       `select count(*)::integer as calls, (count(*) - count(distinct id))::integer as twice from model_calls`,
     );
@@ -151,7 +155,7 @@ describe('a thousand candidates of a language model whose worker is killed ten t
     expect(counted).toEqual({ calls: answered.size, twice: 0 });
   });
 
-  test('the lineage of an admitted task contains its exploration', async () => {
+  testOfAll('the lineage of an admitted task contains its exploration', async () => {
     const [task] = await rows<{ id: string }>(
       `select id from tasks where origin = 'random' and verdict = 'admitted' order by id limit 1`,
     );
@@ -160,7 +164,7 @@ describe('a thousand candidates of a language model whose worker is killed ten t
     expect(expected.filter((text) => !stdout.includes(text))).toEqual([]);
   });
 
-  test('the judge was calibrated before its first judgement', async () => {
+  testOfAll('the judge was calibrated before its first judgement', async () => {
     const [found] = await rows(
       `select true_positives as "truePositives", false_positives as "falsePositives", unusable from judge_calibrations`,
     );
