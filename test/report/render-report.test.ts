@@ -299,6 +299,20 @@ test('the report of a recipe without pairs states that the recipe has none', () 
   expect(textOf(renderReport(sft))).toContain('No preference pair was built: recipe sft');
 });
 
+test.each([
+  [[], 'repeatable to the last bit'],
+  [
+    ['compute: a GPU sums in any order', 'policy server: it batches'],
+    'repeatable no: compute: a GPU sums in any order; policy',
+  ],
+])(
+  'the header shows whether another run gives the same rows, and otherwise every reason: %j',
+  (nondeterminism, text) => {
+    const header = textOf(renderReport({ ...report, campaign: { ...report.campaign, nondeterminism } }));
+    expect(header).toContain(text);
+  },
+);
+
 test('the report of a campaign without a gain states that there is none', () => {
   const { outcome } = report;
   const even = { ...outcome, isFinalActive: false, paired: { ...outcome.paired!, wins: 4, losses: 4, mcnemarP: 1 } };

@@ -9,6 +9,7 @@ import type { CampaignSpecInput } from '../../../src/specification/campaign-spec
 import type { ChatMessage } from '../../../src/domain/rollout/turn';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
+import { EnvironmentError } from '../../../src/envs/contract/environment-error';
 import { policyClient } from '../../../src/llm/policy-client';
 import { addPolicy, hash } from '../../store/support/new-campaign';
 import { inActivity } from '../context/in-activity';
@@ -71,12 +72,18 @@ async function policyServer({
 }
 
 /** Plays two attempts at one task with a policy that the server at `url` has not loaded. */
-async function play(url: string, rollouts: object = {}, changes: Partial<CampaignSpecInput> = {}) {
+async function play(
+  url: string,
+  rollouts: object = {},
+  changes: Partial<CampaignSpecInput> = {},
+  faults: Partial<Dependencies> = {},
+) {
   const { key, name } = await judging.start({ ...changes, rollouts: { attempts: 2, ...rollouts } });
   const services: Dependencies = {
     ...judging.services,
     policies: policyClient({ url }),
     artifacts: artifactStore(tmpdir()),
+    ...faults,
   };
   const [task] = await services.store.tasks.list(key.campaignId, { split: 'train', verdict: 'admitted' });
   await services.store.tasks.plan(key, 'train', [task!.id]);
@@ -121,6 +128,55 @@ test('an attempt without an answer ends after rollouts.maxMinutes, without a rew
   expect(rows).toEqual([
     { outcome: 'time-limit', reward: null, fault: 'no end within 0.01 min (rollouts.maxMinutes)' },
   ]);
+});
+
+test('an attempt whose session breaks three times is an environment fault without a reward, and all three are stored', async () => {
+  const server = await policyServer({ unloads: false });
+  const seeds: number[] = [];
+  const openEnvironment: Dependencies['openEnvironment'] = async (...args) => {
+    const session = await judging.services.openEnvironment(...args);
+    return {
+      ...session,
+      reset: (request) => {
+        seeds.push(request.seed);
+        return session.reset(request);
+      },
+      step: () => Promise.reject(new EnvironmentError('fault', 'the engine crashed')),
+    };
+  };
+  const { campaignId } = await play(server.url, { attempts: 1 }, {}, { openEnvironment });
+  server.stop();
+  expect(seeds).toEqual([seeds[0], seeds[0], seeds[0]]);
+  const { rows } = await judging.pool.query<object>(
+    `select t.outcome, t.reward, t.fault, f.outcome as earlier from trajectories t
+     join attempt_faults f on f.campaign_id = t.campaign_id and f.trajectory_id = t.id
+     where t.campaign_id = $1::integer`,
+    [campaignId],
+  );
+  const stored = {
+    outcome: 'environment-fault',
+    reward: null,
+    fault: 'the engine crashed',
+    earlier: 'environment-fault',
+  };
+  expect(rows).toEqual([stored, stored]);
+});
+
+test('the minutes of an attempt do not run while it waits for a free session', async () => {
+  const server = await policyServer({ unloads: false });
+  let first: AbortSignal | undefined;
+  const openEnvironment: Dependencies['openEnvironment'] = (name, options) => {
+    first ??= options.signal;
+    if (!first.aborted) return Promise.reject(new EnvironmentError('capacity', 'no session is free'));
+    return judging.services.openEnvironment(name, options);
+  };
+  const { campaignId } = await play(server.url, { attempts: 1, maxMinutes: 0.05 }, {}, { openEnvironment });
+  server.stop();
+  const { rows } = await judging.pool.query<object>(
+    'select outcome from trajectories where campaign_id = $1::integer',
+    [campaignId],
+  );
+  expect(rows).toEqual([{ outcome: 'scored' }]);
 });
 
 test.each(['keep', 'drop'])(

@@ -13,43 +13,49 @@ beforeAll(async () => {
 });
 afterAll(() => temporal?.remove());
 
-test('memo, heartbeat timeouts, retries and weight of a campaign apply to all its activities and children in every run', async () => {
-  const recorded = new Set<string>();
-  const record = (): void => {
-    const { activityType, heartbeatTimeoutMs, priority, retryPolicy } = Context.current().info;
-    const { fairnessKey, fairnessWeight } = priority ?? {};
-    const { initialInterval, backoffCoefficient } = retryPolicy ?? {};
-    const retries = [initialInterval, backoffCoefficient];
-    recorded.add([activityType, heartbeatTimeoutMs, fairnessKey, fairnessWeight, ...retries].join(' '));
-  };
-  const script = scriptedActivities('carried', {
-    planIteration: () => Promise.resolve(record()),
-    collectRollouts: () => Promise.resolve({ attempts: 1, reused: 0 }).finally(record),
-    submitTraining: () => Promise.resolve(record()),
-  });
-  const workflowId = 'campaign/carried';
-  await temporal.withWorkers(queues, script.activities, async () => {
-    const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
-      workflowId,
-      taskQueue: 'workflow',
-      args: [stateOf('carried', 'eto', 1)],
-      ...memoOf({ recovery: 'fast' }, workflowId, { weight: 2.5, campaignId: 7 }),
+test.each([
+  ['fast', 2, ['collectRollouts 2000 200 1 48', 'planIteration 1000 200 1 52', 'submitTraining 2000 200 1 48']],
+  ['default', 10, ['collectRollouts 10000 1000 1 48', 'planIteration 5000 500 1 52', 'submitTraining 10000 1000 1 48']],
+] as const)(
+  'with recovery %s memo, timeouts, retries and weight of a campaign apply to all its activities and children in every run',
+  async (recovery, taskTimeoutS, expected) => {
+    const recorded = new Set<string>();
+    const record = (): void => {
+      const { activityType, heartbeatTimeoutMs, priority, retryPolicy } = Context.current().info;
+      const { fairnessKey, fairnessWeight } = priority ?? {};
+      const { initialInterval, backoffCoefficient, maximumAttempts } = retryPolicy ?? {};
+      const retries = [initialInterval, backoffCoefficient, maximumAttempts];
+      recorded.add([activityType, heartbeatTimeoutMs, ...retries, fairnessKey, fairnessWeight].join(' '));
+    };
+    const name = `carried-${recovery}`;
+    const script = scriptedActivities(name, {
+      planIteration: () => Promise.resolve(record()),
+      collectRollouts: () => Promise.resolve({ attempts: 1, reused: 0 }).finally(record),
+      submitTraining: () => Promise.resolve(record()),
     });
-    expect(await handle.result()).toMatchObject({ status: 'finished' });
-  });
-  expect([...recorded].sort()).toEqual([
-    'collectRollouts 2000 carried 2.5 200 1',
-    'planIteration 1000 carried 2.5 200 1',
-    'submitTraining 2000 carried 2.5 200 1',
-  ]);
-  const memos = await until(async () => {
-    const all = [];
-    for await (const { workflowId: id, memo } of temporal.client.workflow.list())
-      if (id.startsWith(workflowId)) all.push(readCampaignMemo(memo));
-    return all.length >= 6 && all; // two runs, two iterations, their rollouts
-  });
-  for (const memo of memos) expect(memo).toEqual({ recovery: 'fast', weight: 2.5, campaignId: 7 });
-});
+    const workflowId = `campaign/${name}`;
+    await temporal.withWorkers(queues, script.activities, async () => {
+      const handle = await temporal.client.workflow.start<typeof campaign>('campaign', {
+        workflowId,
+        taskQueue: 'workflow',
+        args: [stateOf(name, 'eto', 1)],
+        ...memoOf({ recovery }, workflowId, { weight: 2.5, campaignId: 7 }),
+      });
+      expect(await handle.result()).toMatchObject({ status: 'finished' });
+    });
+    expect([...recorded].sort()).toEqual(expected.map((options) => `${options} ${name} 2.5`));
+    const runs = await until(async () => {
+      const all = [];
+      for await (const run of temporal.client.workflow.list()) if (run.workflowId.startsWith(workflowId)) all.push(run);
+      return all.length >= 6 && all; // two runs, two iterations, their rollouts
+    });
+    for (const run of runs) {
+      expect(readCampaignMemo(run.memo)).toEqual({ recovery, weight: 2.5, campaignId: 7 });
+      const { raw } = await temporal.client.workflow.getHandle(run.workflowId, run.runId).describe();
+      expect(raw.executionConfig?.defaultWorkflowTaskTimeout?.seconds?.toNumber()).toBe(taskTimeoutS);
+    }
+  },
+);
 
 /** Concurrent attempts of the one set of workers. */
 const slots = 4;

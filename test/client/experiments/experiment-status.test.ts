@@ -1,0 +1,38 @@
+import type { Connections } from '../../../src/client/connections';
+import { readExperimentDetails } from '../../../src/client/experiments/experiment-status';
+import { createStore } from '../../../src/store';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { insertFrozen, twoArms } from '../../support/frozen-experiment';
+
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database?.drop());
+
+/** A Temporal server that runs every workflow. */
+const temporal = () =>
+  Promise.resolve({
+    connection: { withDeadline: <T>(_deadline: number, request: () => Promise<T>) => request() },
+    workflow: { getHandle: () => ({ describe: () => Promise.resolve({ status: { name: 'RUNNING' }, memo: {} }) }) },
+  });
+
+test('a cell whose campaign is parked is shown so, with the command that names the reason', async () => {
+  const store = createStore(database.pool);
+  const connections = { pool: database.pool, store, temporal } as unknown as Connections;
+  const base = { environment: { name: 'intercode-sql' }, recipe: 'combined', iterations: 1 };
+  const resolved = twoArms({ name: 'waits', looks: [1], concurrency: 1 }, base, base);
+  const experimentId = await insertFrozen(database.pool, resolved);
+  const cell = { experimentId, arm: 'short', seed: 1, campaign: 'waits-short-s1' };
+  const row = { name: cell.campaign, recipe: 'combined', environment: 'intercode-sql', spec: base, seed: 1 };
+  const { id } = await store.campaigns.save({ ...row, specHash: 'hash' });
+  await store.experimentCells.open(cell);
+  await store.campaigns.setStatus(id, 'parked');
+
+  const { cells } = await readExperimentDetails(connections, 'waits');
+  expect(cells).toMatchObject([
+    { arm: 'short', status: 'parked', reason: 'see `coevolve status waits-short-s1`' },
+    { arm: 'long', status: 'waiting', reason: null },
+  ]);
+  await expect(store.experimentCells.find(experimentId, cell)).resolves.toMatchObject({ status: 'running' });
+});
