@@ -1,8 +1,8 @@
 // Checks the structure of src/: no folder has more than 30 files, and imports between folders and between files form no
 // circle. In Python, imports between packages and between files form no circle either. Imports inside of functions and of
-// types alone count. Checks also that each row of the threat table in docs/security.md has tests, and that these exist,
-// and that docs/ has no page that a report command generates. Reads the repository, or the folder that is given as argument.
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+// types alone count. Checks also that docs/ has no page that a report command generates. Reads the repository, or the folder
+// that is given as argument.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -19,7 +19,6 @@ const problems = [
   ...circles('files', tsArrows, (file) => file),
   ...circles('packages', pythonArrows, packageOf),
   ...circles('files', pythonArrows, (file) => file),
-  ...threatsWithoutTests(),
   ...generatedPages(),
 ];
 for (const problem of problems) process.stderr.write(`${problem}\n`);
@@ -112,33 +111,6 @@ function stronglyConnected(arrows) {
   };
   for (const node of arrows.keys()) if (!index.has(node)) visit(node);
   return groups;
-}
-
-function threatsWithoutTests() {
-  const document = readFileSync(path.join(root, 'docs/security.md'), 'utf8');
-  const rows = [...document.matchAll(/^\| (\d+) /gm)].map(([, number]) => number);
-  const proofs = new Map(
-    [...document.matchAll(/^(\d+)\. ([^]+?)(?=^\d+\. |\n\n)/gm)].map(([, number, text]) => [number, text]),
-  );
-  const missing = rows.filter((number) => !proofs.has(number)).map((number) => `row ${number} has no test`);
-  const unknown = [...proofs.values()].flatMap((text) => {
-    let [file, source] = ['', ''];
-    return [...text.replaceAll(/\s+/g, ' ').matchAll(/`([^`]+)`/g)].flatMap(([, name]) => {
-      if (/^[\w/.-]+\.(test\.ts|py)$/.test(name)) {
-        file = name;
-        source = existsSync(path.join(root, file)) ? readFileSync(path.join(root, file), 'utf8') : '';
-        return source ? [] : [`${file} does not exist`];
-      }
-      return /^test_\w+$/.test(name)
-        ? source.includes(`def ${name}(`)
-          ? []
-          : [`${file} has no test ${name}`]
-        : ["'", '"'].some((quote) => source.includes(quote + name + quote))
-          ? []
-          : [`${file} has no test "${name}"`];
-    });
-  });
-  return [...missing, ...unknown].map((problem) => `docs/security.md: ${problem}`);
 }
 
 /** A page is generated again from its table, and every version of it would stay in each clone. */

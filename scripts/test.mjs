@@ -58,6 +58,7 @@ async function checks() {
   await check('lint', bin('oxlint'), ['--type-aware']);
   await check('structure', process.execPath, ['scripts/lint-structure.mjs']);
   await check('prose', process.execPath, ['scripts/lint-prose.mjs']);
+  await check('promises', process.execPath, ['scripts/lint-promises.mjs']);
   await check('format', bin('prettier'), ['--check', '--log-level=warn', '.']);
   for (const name of ['environments', 'trainer', 'statistics', 'bench']) {
     await check(`${name}: lint`, python, ['-m', 'ruff', 'check', '--quiet', '.'], name);

@@ -8,7 +8,7 @@ const script = path.join(__dirname, '../../scripts/lint-structure.mjs');
 let root: string;
 beforeEach(() => {
   root = mkdtempSync(path.join(tmpdir(), 'coevolve-structure-'));
-  write('docs/security.md', '');
+  write('docs/page.md', '');
   for (const folder of ['trainer', 'environments', 'statistics']) write(`${folder}/src/one.py`, '');
 });
 afterEach(() => rmSync(root, { recursive: true }));
