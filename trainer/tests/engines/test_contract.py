@@ -25,7 +25,7 @@ ENGINES = ("builtin", "trl")
 LORA = {"adapter": "lora", "lora_rank": 4, "lora_dropout": 0.1}
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=("builtin", pytest.param("trl", marks=pytest.mark.of_all)))
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

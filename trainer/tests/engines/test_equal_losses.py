@@ -152,6 +152,7 @@ def test_rows_without_padding_give_the_same_losses(
     assert_same_training(packed, padded)
 
 
+@pytest.mark.of_all
 @pytest.mark.parametrize("case", ["sft", "dpo", "target"])
 def test_two_processes_train_the_policy_of_one(case: str, base: Path, tmp_path: Path) -> None:
     method, rows, settings = CASES[case]

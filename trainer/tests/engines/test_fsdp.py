@@ -17,6 +17,8 @@ from coevolve_trainer import engines
 from job_folder import exit_code, pair_rows, policy_bytes, wait_until, write_rows
 from ranks import fork_ranks, run_forked
 
+pytestmark = pytest.mark.of_all
+
 FSDP = {"sharding": "fsdp", "processes": 2}
 
 

@@ -16,7 +16,7 @@ WEIGHTS = "model.safetensors"
 UPDATES = 48
 
 
-@pytest.fixture(params=("builtin", "trl"))
+@pytest.fixture(params=("builtin", pytest.param("trl", marks=pytest.mark.of_all)))
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

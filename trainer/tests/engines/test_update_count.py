@@ -15,7 +15,7 @@ from job_folder import JobFolder, exit_code, policy_bytes, wait_until
 WEIGHTS = "model.safetensors"
 
 
-@pytest.fixture(params=("builtin", "trl"))
+@pytest.fixture(params=("builtin", pytest.param("trl", marks=pytest.mark.of_all)))
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -14,6 +14,8 @@ from trainer_bench.utilization import utilization
 
 from job_folder import SOURCES
 
+pytestmark = pytest.mark.of_all
+
 BENCH = Path(__file__).parents[3] / "bench"
 
 OPTIONS = ["--methods", "sft", "--device", "cpu", "--json", "--adapter", "none", "--precision", "float32"]

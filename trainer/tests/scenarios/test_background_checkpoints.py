@@ -110,6 +110,7 @@ def test_sigterm_ends_the_job_after_the_write_in_flight_and_a_checkpoint_of_the_
     assert policy_bytes(job.output) == policy_bytes(uninterrupted.output)
 
 
+@pytest.mark.of_all
 def test_a_disk_that_fills_up_during_a_write_ends_the_job_as_disk_full(
     job: JobFolder, uninterrupted: JobFolder
 ) -> None:

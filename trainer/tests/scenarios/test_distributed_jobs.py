@@ -63,7 +63,13 @@ def assert_same_updates(job: JobFolder, other: JobFolder, base: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "sharding"), [("sft", "ddp"), ("sft", "fsdp"), ("dpo", "ddp"), ("dpo", "fsdp")]
+    ("method", "sharding"),
+    [
+        ("sft", "fsdp"),
+        pytest.param("sft", "ddp", marks=pytest.mark.of_all),
+        pytest.param("dpo", "ddp", marks=pytest.mark.of_all),
+        pytest.param("dpo", "fsdp", marks=pytest.mark.of_all),
+    ],
 )
 def test_two_processes_train_the_policy_of_one(
     method: str,
@@ -82,6 +88,7 @@ def test_two_processes_train_the_policy_of_one(
     assert_same_updates(job, expected, trained)
 
 
+@pytest.mark.of_all
 def test_two_processes_make_the_updates_of_an_rl_job(
     finished_rl_job: Callable[[str], JobFolder], tmp_path: Path, trained: Path, batches: list[Rows]
 ) -> None:
@@ -93,6 +100,7 @@ def test_two_processes_make_the_updates_of_an_rl_job(
     assert_same_updates(job, finished_rl_job("grpo"), trained)
 
 
+@pytest.mark.of_all
 def test_a_killed_job_with_a_sharded_adapter_is_launched_again_and_ends_with_the_same_policy(
     tmp_path: Path, datasets: Path, trained: Path
 ) -> None:
@@ -162,6 +170,7 @@ def test_rank_one_exits_at_once_when_it_is_stopped_before_the_rendezvous(
     assert time.monotonic() - started < EXIT_TIMEOUT_S
 
 
+@pytest.mark.of_all
 def test_a_failure_of_rank_one_is_the_failure_of_the_job(
     tmp_path: Path, datasets: Path, trained: Path
 ) -> None:
@@ -181,6 +190,7 @@ def test_a_failure_of_rank_one_is_the_failure_of_the_job(
     assert job.failure["type"] == "out-of-memory"
 
 
+@pytest.mark.of_all
 def test_a_launch_that_is_stopped_writes_a_checkpoint_and_reports_it(
     tmp_path: Path, datasets: Path, base: Path
 ) -> None:

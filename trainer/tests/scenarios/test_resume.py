@@ -24,10 +24,10 @@ RL_STEPS = 36  # more updates than a busy machine makes between the kills
     ("name", "method", "settings", "kills"),
     [
         ("full", "sft", FULL, 8),
-        ("full, written beside the updates", "sft", FULL, 8),
-        ("lora", "sft", LORA, 8),
-        ("dpo", "dpo", PAIRS, 5),
-        ("target", "target", PAIRS, 5),
+        pytest.param("full, written beside the updates", "sft", FULL, 8, marks=pytest.mark.of_all),
+        pytest.param("lora", "sft", LORA, 8, marks=pytest.mark.of_all),
+        pytest.param("dpo", "dpo", PAIRS, 5, marks=pytest.mark.of_all),
+        pytest.param("target", "target", PAIRS, 5, marks=pytest.mark.of_all),
         ("grpo", "grpo", {}, 5),
     ],
 )

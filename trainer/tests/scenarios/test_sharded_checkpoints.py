@@ -13,6 +13,8 @@ from job_folder import exit_code, policy_bytes, wait_until
 from ranks import fork_ranks, run_forked
 from slow_writes import before_file, checkpoints_in, pipe_in, steps, wait_for_writer, write_to_a_full_disk
 
+pytestmark = pytest.mark.of_all
+
 SHARDED = {"sharding": "fsdp", "processes": 2}
 
 

@@ -34,7 +34,7 @@ def demand(job: JobFolder) -> int:
     return bytes_of_job(read_job(job.folder), job.status["trainable_parameters"], job.status["total_steps"])
 
 
-@pytest.mark.parametrize("engine", ["builtin", "trl"])
+@pytest.mark.parametrize("engine", ["builtin", pytest.param("trl", marks=pytest.mark.of_all)])
 @pytest.mark.parametrize("settings", [LORA, {}], ids=["adapter", "whole"])
 def test_a_long_job_demands_what_its_checkpoints_and_its_policy_take(
     settings: dict[str, Any], engine: str, tmp_path: Path, datasets: Path, base: Path

@@ -38,7 +38,11 @@ async def play_iteration(setup: Setup, agents: tuple[str, ...], candidate: str) 
 
 @pytest.mark.parametrize(
     ("arguments", "starts_per_iteration"),
-    [((), 0), (("--without-sleep",), 2), (("--stale-weights",), 2)],
+    [
+        ((), 0),
+        pytest.param(("--without-sleep",), 2, marks=pytest.mark.of_all),
+        pytest.param(("--stale-weights",), 2, marks=pytest.mark.of_all),
+    ],
     ids=["load", "restart", "wrong load"],
 )
 def test_two_agents_with_whole_weights_cost_few_starts_per_iteration(
