@@ -12,6 +12,8 @@ import { followOutput } from '../output/follow-output';
 import { duration, interval, rate } from '../../domain/formats';
 import { print, printResult, printMessage } from '../output/output';
 import { paint } from '../../tables/terminal-text';
+import { collectReport } from '../../report/campaign/campaign-report';
+import { learnedText } from './learned-text';
 import { withConnections, type Connections } from '../../client/connections';
 import { startCampaign } from '../../client/start-campaign';
 
@@ -44,7 +46,7 @@ async function runCampaign(
   config: Config,
   { started, json }: { started: number; json: boolean | undefined },
 ): Promise<void> {
-  const { store, artifacts } = connections;
+  const { store, artifacts, pool } = connections;
   const text = await readFile(path.join(config.projectRoot, specFile), 'utf8');
   const spec = { ...readSpec(text, specFile), name: await freeName(connections) };
   const { campaignId, workflowId } = await startCampaign(connections, spec);
@@ -70,14 +72,18 @@ async function runCampaign(
     tasks,
   }));
   const report = artifacts.reportPath(spec.name);
+  const { outcome } = await collectReport(pool, campaignId);
+  const { evaluationSet, pairedTasks, paired } = outcome;
+  const learned = paired && { set: evaluationSet, tasks: pairedTasks, ...paired };
   const seconds = (performance.now() - started) / 1000;
-  printResult(json, { campaign: spec.name, status, scores, report, seconds }, () => '');
+  printResult(json, { campaign: spec.name, status, scores, learned, report, seconds }, () => '');
   if (json) return;
   for (const { set, iteration, success, low, high, tasks } of scores)
     print(
       `success on ${set.padEnd(4)} ${iteration === 0 ? 'after the supervised start' : `after iteration ${iteration}         `}  ` +
         `${rate(success)}  (95% ${interval(low, high)}, ${tasks} tasks)`,
     );
+  for (const sentence of learnedText(outcome)) print(sentence);
   print('One seed: these figures speak of these checkpoints on these tasks, not of the method.');
   print(`report: ${report}`);
   printMessage(paint.dim(`done in ${duration(seconds)}`));

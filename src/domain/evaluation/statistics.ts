@@ -17,6 +17,9 @@ export type BootstrapSettings = {
 
 export const defaultBootstrapSettings: Omit<BootstrapSettings, 'seed'> = { resamples: 2000, confidence: 0.95 };
 
+/** A difference with a smaller p value is called significant. Sentences state this level. */
+export const significance = 0.05;
+
 /** @throws DomainError `EmptySample` */
 export function mean(values: readonly number[]): number {
   requireSample(values);

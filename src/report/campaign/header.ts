@@ -14,6 +14,7 @@ import {
   shortHash,
   signed,
 } from '../../domain/formats';
+import { significance } from '../../domain/evaluation/statistics';
 import { type Content, html, type Html } from '../../tables/html';
 import { badge, facts } from '../page/blocks';
 import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from './campaign-data';
@@ -95,9 +96,6 @@ const score = (e: Evaluation, level: string): Html =>
     ${counted(e.tasks, 'task')}, ${level} interval ${interval(e.successLow, e.successHigh)}
     <code>${shortHash(e.policyId)}</code></span
   >`;
-
-/** A difference with a smaller p value is called significant; the sentence states the level. */
-const significance = 0.05;
 
 function verdict({ start, final, isFinalActive, paired }: Outcome): string {
   if (!final) return 'Only the supervised start has been evaluated: there is no later policy to compare it with.';
