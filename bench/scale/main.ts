@@ -1,6 +1,7 @@
 // Measures the data phases of an iteration on seeded campaigns, each phase in a separate process:
 //   npm run bench:scale -- [--attempts 4000,40000] [--iterations 1,5] [--tasks 20000] [--phases signals,pairs] [--json]
-// Prints processor seconds, peak memory and the longest block of the event loop of the process that runs the phase.
+// Prints processor seconds, peak memory and the longest block of the event loop of the process that runs the phase, and
+// wall seconds, which include the work of the database.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -77,13 +78,14 @@ async function run(args: string[]): Promise<Cost> {
   return JSON.parse(Buffer.concat(chunks).toString()) as Cost;
 }
 
-const heading = `| phase | attempts new | stored | tasks | processor s | peak MiB | longest block ms |
-| --- | --- | --- | --- | --- | --- | --- |
+const heading = `| phase | attempts new | stored | tasks | processor s | wall s | peak MiB | longest block ms |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 `;
 
 function print(row: Row): void {
-  const { phase, attempts, stored, tasks, seconds, peakMiB, blockedMs } = row;
-  const cells = [phase, attempts, stored, tasks, seconds.toFixed(2), Math.round(peakMiB), Math.round(blockedMs)];
+  const { phase, attempts, stored, tasks, seconds, wallSeconds, peakMiB, blockedMs } = row;
+  const times = [seconds.toFixed(2), wallSeconds.toFixed(2)];
+  const cells = [phase, attempts, stored, tasks, ...times, Math.round(peakMiB), Math.round(blockedMs)];
   process.stdout.write(given.json ? `${JSON.stringify(row)}\n` : `| ${cells.join(' | ')} |\n`);
 }
 

@@ -1,6 +1,6 @@
 // Runs one phase of a seeded campaign as its activity and prints its cost as JSON:
 //   node -r ./tools/typescript-hook.cjs bench/scale/phase.ts <database url> <campaign id> <iteration> <phase> <folder>
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { createActivities } from '../../src/activities';
 import { phaseContext } from '../../src/activities/campaign/commit-phase';
 import { phaseRecords } from '../../src/activities/campaign/phase-records';
@@ -11,8 +11,11 @@ import { createStore } from '../../src/store';
 import { contentHash } from '../../src/store/audit/content-hash';
 import { createPool } from '../../src/store/database/pool';
 
-/** `seconds` of processor time of this process; `blockedMs`: the longest time in which no other work of it continued. */
-export type Cost = { seconds: number; peakMiB: number; blockedMs: number };
+/**
+ * `seconds` of processor time of this process, `wallSeconds` with the work of the database; `blockedMs`: the longest time
+ * in which no other work of the process continued.
+ */
+export type Cost = { seconds: number; wallSeconds: number; peakMiB: number; blockedMs: number };
 
 async function main([url, campaign, number, phase, folder]: string[]): Promise<void> {
   const pool = createPool(url!);
@@ -48,13 +51,16 @@ async function main([url, campaign, number, phase, folder]: string[]): Promise<v
   await pool.query('select 1');
   const delay = monitorEventLoopDelay({ resolution: 5 });
   const before = process.cpuUsage();
+  const start = performance.now();
   delay.enable();
   await phases[phase!]!();
+  const wallSeconds = (performance.now() - start) / 1000;
   await new Promise((resolve) => void setTimeout(resolve, 20)); // the last block is counted by the next tick
   delay.disable();
   const { user, system } = process.cpuUsage(before);
   const cost = {
     seconds: (user + system) / 1e6,
+    wallSeconds,
     peakMiB: process.resourceUsage().maxRSS / 1024,
     blockedMs: delay.max / 1e6,
   };

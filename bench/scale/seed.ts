@@ -100,12 +100,18 @@ const insertTurns = `
   cross join lateral (select abs(hashtextextended(t.id, o)) as value) h
   where t.campaign_id = $1::integer`;
 
+/** Of three candidates, one nearly repeats a task, one shares many words with every task, and one shares few. */
+const candidateGoal = `
+  case n % 3 when 0 then ${goalOf('(n * 17)')} || ' (' || n || ')'
+    when 1 then 'Which of the orders before the audit of the year ' || 1800 + n || ' cost more than ' || 7 * n || '?'
+    else 'Name ' || md5(n::text) || ', ' || md5((n + 1)::text) || ' and the clerk ' || n || ' in one list.' end`;
+
 const insertCandidates = `
   with made as (
     insert into tasks (campaign_id, id, environment, split, origin, goal, definition, features, reference_actions,
       content_key, created_iteration, parent_task_id, verdict, epoch)
     select $1::integer, 'synthesized/' || $2::integer || '/' || (array['forgetting', 'boundary', 'rare'])[1 + n % 3] || '/' || n,
-      'intercode-sql', 'train', 'synthesized', ${goalOf('(n * 17)')} || ' (' || n || ')', '{}', '{"pattern": "count"}',
+      'intercode-sql', 'train', 'synthesized', ${candidateGoal}, '{}', '{"pattern": "count"}',
       '["select 1"]', 'made ' || n, $2, 'intercode-sql/1', 'candidate', 1
     from generate_series(1, 300) n
     returning id

@@ -6,19 +6,22 @@ import {
   type Execution,
   type KnownTask,
 } from '../../domain/tasks/admission/candidate';
+import { comparedHeldOut, comparedInPool, type ComparedTasks } from '../../domain/tasks/admission/compared-tasks';
 import { tasksNeedApproval } from '../../domain/campaign/approval';
 import { DomainError } from '../../domain/errors';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
+import type { KnownGoal } from '../../store/tasks/pools';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { TrajectorySummary } from '../../store/trajectories/trajectories';
-import { admissionRulesOf } from './admission-rules';
+import { completed, createPause } from '../context/pause';
+import { admissionRulesOf, hasEmbeddings } from './admission-rules';
 import { embedGoals, type GoalVectors } from './embed-goals';
 import { limitsOf, matchGroups, missingOf } from './match-groups';
 import { getCampaign, type Dependencies } from '../context/dependencies';
-import { energyDistance, neighbourSimilarity, relativeEnergyDistance } from '../../domain/tasks/diversity';
+import { energyDistances, neighbourSimilarity } from '../../domain/tasks/diversity';
 
 /** Timeout for reading the embeddings, which `embedCandidates` has already requested and stored. */
 const embeddingsTimeoutMs = 60_000;
@@ -39,23 +42,26 @@ export const admitTasks =
   async ({ refill = 0, ...key }: IterationKey & { refill?: number }): Promise<SynthesisAim[] | null> => {
     const { spec, name } = await getCampaign(deps, key.campaignId);
     const { tasks, admission } = deps.store;
-    const stored = await tasks.list(key.campaignId);
-    const all = stored.filter((task) => !isCandidateOf(key, task) || task.refill <= refill); // also when it is repeated
-    const vectors = await embedGoals(deps, { spec, key }, all, AbortSignal.timeout(embeddingsTimeoutMs));
+    const all = hasEmbeddings(spec) ? await tasks.list(key.campaignId) : [];
+    const present = all.filter((task) => !isCandidateOf(key, task) || task.refill <= refill); // also when it is repeated
+    const vectors = await embedGoals(deps, { spec, key }, present, AbortSignal.timeout(embeddingsTimeoutMs));
     const approval = await admission.findApproval(key.campaignId, key.iteration);
     const groups = await matchGroups(deps.store, spec, key, refill);
     const rules = admissionRulesOf(spec, key.iteration, { approval, limits: groups && limitsOf(groups) });
 
     const known = rules.embedded || rules.diversity.floor > 0 ? vectors : null;
-    const isMade = (task: TaskRow): boolean => isCandidateOf(key, task) && task.refill === refill;
-    const pool = all.filter((task) => task.verdict === 'admitted' && !isMade(task));
-    const inSplit = (split: TaskSplit): KnownTask[] =>
-      toKnown(
-        pool.filter((task) => task.split === split),
-        known,
-      );
-    const candidates = await toCandidates(deps, key, all.filter(isMade), known);
-    const decisions = admit(candidates, inSplit('train'), inSplit('held-out'), rules);
+    const made = await tasks.list(key.campaignId, { createdIteration: key.iteration, isSeed: false });
+    const candidates = await toCandidates(
+      deps,
+      key,
+      made.filter((task) => task.refill === refill),
+      known,
+    );
+    const compare = (split: TaskSplit, compared: ComparedTasks): Promise<KnownTask[]> =>
+      findCompared(deps.store.pools.readKnown(key, split, refill), compared, known);
+    const pool = await compare('train', comparedInPool(candidates, rules));
+    const heldOut = await compare('held-out', comparedHeldOut(candidates, rules));
+    const decisions = admit(candidates, pool, heldOut, rules);
     await admission.decide(key, decisions);
     requireApproval(name, key, decisions);
     const short = groups && (await recordMatch(deps, key, spec, refill));
@@ -87,13 +93,19 @@ async function recordMatch(
 const isCandidateOf = ({ iteration }: IterationKey, { origin, createdIteration }: TaskRow): boolean =>
   origin !== 'seed' && createdIteration === iteration;
 
-const toKnown = (tasks: readonly TaskRow[], vectors: GoalVectors | null): KnownTask[] =>
-  tasks.map((task) => ({
-    id: task.id,
-    goal: task.goal,
-    contentKey: task.contentKey,
-    vector: vectors?.vectorOf(task) ?? null,
-  }));
+/** Returns the tasks of a pool that can change a decision about the candidates. */
+async function findCompared(
+  pages: AsyncIterable<readonly KnownGoal[]>,
+  compared: ComparedTasks,
+  vectors: GoalVectors | null,
+): Promise<KnownTask[]> {
+  const pause = createPause();
+  for await (const page of pages) {
+    const tasks = page.map((goal) => ({ ...goal, vector: vectors?.vectorOf(goal) ?? null }));
+    await completed(compared.read(tasks), pause);
+  }
+  return compared.found();
+}
 
 async function toCandidates(
   { store }: Dependencies,
@@ -152,20 +164,21 @@ async function recordDiversity(
   { neighbours, collapse }: CampaignSpec['admission']['diversity'],
   { encoder, vectorOf }: GoalVectors,
 ): Promise<void> {
-  const admitted = await store.tasks.list(key.campaignId, { verdict: 'admitted', createdIteration: key.iteration });
+  const made = { verdict: 'admitted', createdIteration: key.iteration, isSeed: false } as const;
+  const admitted = await store.tasks.list(key.campaignId, made);
   const heldOut = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'held-out' });
-  const intents = admitted.filter(({ origin }) => origin !== 'seed').map(vectorOf);
+  const intents = admitted.map(vectorOf);
   const targets = heldOut.filter(({ evaluationSet }) => evaluationSet === 'dev').map(vectorOf);
 
   const similarity = neighbourSimilarity(intents, neighbours);
-  const comparable = intents.length > 0 && targets.length > 0;
+  const distances = intents.length > 0 && targets.length > 0 ? energyDistances(targets, intents) : null;
   await store.admission.saveDiversity(key, {
     encoder,
     tasks: intents.length,
     neighbours,
     similarity,
-    energyDistance: comparable ? energyDistance(targets, intents) : null,
-    relativeDistance: comparable ? relativeEnergyDistance(targets, intents) : null,
+    energyDistance: distances?.distance ?? null,
+    relativeDistance: distances?.relative ?? null,
     collapsed: similarity !== null && similarity >= collapse,
   });
 }

@@ -8,7 +8,7 @@ import { hasEmbeddings } from './admission-rules';
 import { type Dependencies, getCampaign } from '../context/dependencies';
 import { cancellationSignal } from '@temporalio/activity';
 
-export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly number[] };
+export type GoalVectors = { encoder: string; vectorOf(task: Pick<TaskRow, 'id' | 'goal'>): readonly number[] };
 
 /**
  * Returns unit sentence embeddings of the goals of a campaign's tasks, from its embedding model or from hashed n-grams.
@@ -16,7 +16,7 @@ export type GoalVectors = { encoder: string; vectorOf(task: TaskRow): readonly n
  * The model embeds the seed tasks once and the candidates of each synthesis once. A repeated request gets the stored
  * answers without a charge: a group holds every task regardless of its verdict, so it never changes.
  *
- * @param tasks all tasks of the campaign
+ * @param tasks all tasks of the campaign, which only the model needs
  */
 export async function embedGoals(
   { models }: Pick<Dependencies, 'models'>,
@@ -24,7 +24,7 @@ export async function embedGoals(
   tasks: readonly TaskRow[],
   signal: AbortSignal,
 ): Promise<GoalVectors> {
-  if (!hasEmbeddings(spec)) return hashedGoals();
+  if (!hasEmbeddings(spec)) return { encoder: hashedNgrams.name, vectorOf: ({ goal }) => hashedNgrams.encode(goal) };
 
   const { provider, model } = spec.llm!.models.embedding!;
   const vectors = new Map<string, readonly number[]>();
@@ -40,18 +40,6 @@ export async function embedGoals(
 
 const callOf = ({ origin, createdIteration, refill }: TaskRow): string =>
   origin === 'seed' ? 'embed/seeds' : `embed/${createdIteration}/admission${refill > 0 ? `/${refill}` : ''}`;
-
-function hashedGoals(): GoalVectors {
-  const vectors = new Map<string, readonly number[]>();
-  return {
-    encoder: hashedNgrams.name,
-    vectorOf({ id, goal }) {
-      const vector = vectors.get(id) ?? hashedNgrams.encode(goal);
-      vectors.set(id, vector);
-      return vector;
-    },
-  };
-}
 
 /**
  * Embeds the goals of an iteration's candidates and of the tasks they are compared with, with the embedding model of the

@@ -41,8 +41,9 @@ export async function matchGroups(
     for (const made of other.admitted) if (made.iteration === iteration) count(wanted, made.aim, made.tasks);
   }
   const admitted = new Map<string, number>();
-  const own = await store.tasks.list(key.campaignId, { createdIteration: key.iteration, verdict: 'admitted' });
-  for (const { id, origin, refill } of own) if (origin !== 'seed' && refill < before) count(admitted, aimOfTask(id), 1);
+  const made = { createdIteration: key.iteration, verdict: 'admitted', isSeed: false } as const;
+  const own = await store.tasks.list(key.campaignId, made);
+  for (const { id, refill } of own) if (refill < before) count(admitted, aimOfTask(id), 1);
   const ownAims = aimsOf(spec, key.iteration);
   const isByAim = key.iteration > 0 && aims === 'shuffled' && !wanted.has('random');
   if (!isByAim) return [{ aims: ownAims, wanted: total(wanted), admitted: total(admitted) }];

@@ -34,11 +34,8 @@ export function neighbourSimilarity(intents: Embeddings, k: number): number | nu
  *
  * @throws DomainError `EmptySample`, `DimensionMismatch`
  */
-export function energyDistance(targets: Embeddings, intents: Embeddings): number {
-  const [between, withinX, withinY] = distanceSums(targets, intents);
-  const [n, m] = [targets.length, intents.length];
-  return (2 * between) / (n * m) - withinX / n ** 2 - withinY / m ** 2;
-}
+export const energyDistance = (targets: Embeddings, intents: Embeddings): number =>
+  energyDistances(targets, intents).distance;
 
 /**
  * Energy distance as a U-statistic: its last two means exclude i = i'. For two samples of one distribution the expected
@@ -64,11 +61,18 @@ export function unbiasedEnergyDistance(targets: Embeddings, intents: Embeddings)
  * @returns >= 0; null for fewer than two targets, or if all targets are equal
  * @throws DomainError `EmptySample`, `DimensionMismatch`
  */
-export function relativeEnergyDistance(targets: Embeddings, intents: Embeddings): number | null {
+export const relativeEnergyDistance = (targets: Embeddings, intents: Embeddings): number | null =>
+  energyDistances(targets, intents).relative;
+
+/** Returns `energyDistance` and `relativeEnergyDistance`, which sum the same distances. */
+export function energyDistances(
+  targets: Embeddings,
+  intents: Embeddings,
+): { distance: number; relative: number | null } {
   const [between, withinX, withinY] = distanceSums(targets, intents);
   const [n, m] = [targets.length, intents.length];
-  if (n < 2 || withinX === 0) return null;
-  return ((2 * between) / (n * m) - withinX / n ** 2 - withinY / m ** 2) / (withinX / (n * (n - 1)));
+  const distance = (2 * between) / (n * m) - withinX / n ** 2 - withinY / m ** 2;
+  return { distance, relative: n < 2 || withinX === 0 ? null : distance / (withinX / (n * (n - 1))) };
 }
 
 /** Distances summed over X x Y, X x X and Y x Y. */

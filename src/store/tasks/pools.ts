@@ -1,12 +1,18 @@
 import type { Pool } from 'pg';
 import type { IterationKey } from '../database/epoch';
 import { sql } from '../database/sql';
+import type { TaskSplit } from '../../domain/rollout/trajectory';
+import type { TaskRow } from './tasks';
 
 /** The admitted train tasks that an iteration draws from; without `withSeeds`, synthesized tasks alone. */
 export type DrawableKey = Omit<IterationKey, 'epoch'> & { withSeeds: boolean };
 
 /** `cluster`: kind of the task. */
 export type DrawableTask = { taskId: string; cluster: string; isSynthesized: boolean };
+
+export type KnownGoal = Pick<TaskRow, 'id' | 'goal' | 'contentKey'>;
+
+const knownPerPage = 2000;
 
 /** The task pool without the texts of tasks. Lists are ordered by iteration of creation and id. */
 export const poolStore = (pool: Pool) => ({
@@ -68,6 +74,27 @@ export const poolStore = (pool: Pool) => ({
       ) numbered
       where position = any (${positions}::integer[])`);
     return new Map(rows.map(({ position, id }) => [position, id]));
+  },
+
+  /**
+   * Returns pages of the tasks that the candidates of an iteration's refill are compared with: the admitted ones of a
+   * split, without those of this refill and of later ones.
+   */
+  async *readKnown(
+    { campaignId, iteration }: IterationKey,
+    split: TaskSplit,
+    refill: number,
+  ): AsyncGenerator<KnownGoal[]> {
+    for (let after = ''; ;) {
+      const { rows } = await pool.query<KnownGoal>(sql`
+        select id, goal, content_key as "contentKey" from tasks
+        where campaign_id = ${campaignId}::integer and verdict = 'admitted' and split = ${split} and id > ${after}
+          and (origin = 'seed' or created_iteration <> ${iteration}::smallint or refill < ${refill}::smallint)
+        order by id limit ${knownPerPage}::integer`);
+      if (rows.length > 0) yield rows;
+      if (rows.length < knownPerPage) return;
+      after = rows.at(-1)!.id;
+    }
   },
 
   /** Lists the drawable tasks, retired ones too. */

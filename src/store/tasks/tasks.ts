@@ -82,6 +82,7 @@ const taskRows = (pool: Pool) => ({
         and (${filter.split ?? null}::text is null or split = ${filter.split ?? null}::text)
         and (${filter.createdIteration ?? null}::smallint is null
           or created_iteration = ${filter.createdIteration ?? null}::smallint)
+        and (${filter.isSeed ?? null}::boolean is null or (origin = 'seed') = ${filter.isSeed ?? null}::boolean)
       order by created_iteration, id`);
     return rows;
   },
@@ -205,7 +206,12 @@ export type TaskStats = {
   iterations: number;
 };
 
-export type TaskFilter = { verdict?: TaskRow['verdict']; split?: TaskSplit; createdIteration?: number };
+export type TaskFilter = {
+  verdict?: TaskRow['verdict'];
+  split?: TaskSplit;
+  createdIteration?: number;
+  isSeed?: boolean;
+};
 
 async function insertTasks(
   pool: Pool,

@@ -1,5 +1,6 @@
 import { fail, pass, type AdmissionRules, type Candidate, type Finding, type KnownTask } from './candidate';
-import { createGramIndex, jaccard, containment, type Match, tokenize } from './ngrams';
+import { createGramIndex, jaccard, containment, type Match } from './gram-index';
+import { textKey, tokenize } from './ngrams';
 import { createVectorIndex, largest, meanOfLargest } from './vector-index';
 
 /**
@@ -98,6 +99,3 @@ function createKnownTasks(ngram: number | null) {
     },
   };
 }
-
-/** Keeps punctuation, unlike `tokenize`: two formulas may differ only in punctuation. */
-const textKey = (text: string): string => text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim();
