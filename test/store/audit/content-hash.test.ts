@@ -85,6 +85,54 @@ test('the order of insertion does not change the hash', async () => {
   expect(a!.hash).not.toBe(untouched);
 });
 
+const partsAsJsonb = {
+  tasks: `select id, environment, split, evaluation_set, origin, goal, definition, features, reference_actions, content_key,
+      created_iteration, parent_task_id, parent_signal_id, relation, refill, verdict, reason, description, confidence,
+      completion_criterion, context_id, grader
+    from tasks where campaign_id = $1`,
+  trajectories: `select id, iteration, purpose, task_id, policy_id, attempt, seed, outcome, reward, raw_score, stop_reason,
+      opening, turn_count
+    from trajectories where campaign_id = $1`,
+  turns: `select trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs
+    from trajectory_turns where campaign_id = $1`,
+};
+
+test('rows that are hashed as text have the hashes of the same rows as jsonb, whatever their values', async () => {
+  await withoutConstraints(client);
+  const odd = `E'"\\\\ / \t\n\r\b\f\x01\x7f \u00e9 \u{1F600} {}[],: null'`;
+  await client.query(`
+    update tasks set goal = ${odd}, definition = jsonb_build_object('b', ${odd}, 'aa', null, '', 1e-9), features = 'null',
+      confidence = 0.1, description = 'null', evaluation_set = null where id = 'made'`);
+  await client.query(
+    `
+    update trajectories set seed = 9007199254740993, reward = 1e-7, raw_score = -0.1 - 0.2, opening = '[]' where id = $1`,
+    [ids.expert],
+  );
+  for (const [n, [tokenIds, logprobs]] of oddArrays.entries())
+    await client.query(
+      `
+      insert into trajectory_turns (campaign_id, trajectory_id, ordinal, action, observation, prompt_token_ids, token_ids, logprobs)
+      values ($1, $2, $3, ${odd}, '{"z": [1.50, true], "a b": {}}', $4, $4, $5)`,
+      [campaign.campaignId, ids.expert, 100 + n, tokenIds, logprobs],
+    );
+
+  const { parts } = await contentHash(client, campaign.campaignId);
+  for (const [part, rows] of Object.entries(partsAsJsonb)) {
+    const { rows: expected } = await client.query(
+      `select count(*)::integer as rows, encode(sha256(string_agg(digest, ''::bytea order by digest)), 'hex') as hash
+       from (select sha256(convert_to(to_jsonb(r)::text, 'UTF8')) as digest from (${rows}) r) d`,
+      [campaign.campaignId],
+    );
+    expect([part, parts[part as keyof typeof partsAsJsonb]]).toEqual([part, expected[0]]);
+  }
+});
+
+const oddArrays = [
+  [null, null],
+  ['{}', '{}'],
+  ['{1,-2,NULL,3}', '{-0.1,NULL,1e-30,-Infinity,NaN,0,-0}'],
+];
+
 /** Tables of costs, operator commands, faults and progress. */
 const leftOutTables = [
   'action_patterns', // derived from trajectories, as are groups
