@@ -90,7 +90,7 @@ async function pagesOfTasks(
   { campaignId, iteration }: IterationKey,
   { forgetting: { scope } }: FeedbackSettings,
 ): Promise<Iterable<readonly string[]>> {
-  if (scope === 'task') return pagesOf(await attemptGroups.listPlayed(campaignId, iteration), tasksPerPage);
+  if (scope === 'task') return pagesOf(await attemptGroups.listGrouped(campaignId, iteration), tasksPerPage);
   const tasks = await attemptGroups.listTasks(campaignId, iteration);
   return [...groupBy(tasks, ({ taskType }) => taskType).values()].map((ofType) => ofType.map(({ taskId }) => taskId));
 }

@@ -1,4 +1,3 @@
-import { groupBy } from '../../domain/group-by';
 import { createRandom } from '../../domain/random/seeded-random';
 import { deriveSeed } from '../../domain/random/seed-tree';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
@@ -8,6 +7,7 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import { enabledSignals, timesOf } from '../../specification/iteration-plan';
 import type { FeedbackSignalRow } from '../../store/trajectories/feedback-signals';
 import type { IterationKey } from '../../store/campaign/iterations';
+import type { Store } from '../../store';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { Dependencies } from '../context/dependencies';
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
@@ -60,23 +60,23 @@ export async function sizeOf(
 
 /** Returns the seed tasks of the train split. */
 export async function seedTasks({ store }: Dependencies, { campaignId }: IterationKey): Promise<TaskRow[]> {
-  return (await store.tasks.list(campaignId, { split: 'train' })).filter(({ origin }) => origin === 'seed');
+  return store.tasks.list(campaignId, { split: 'train', isSeed: true });
 }
 
 type PlayedTask = { task: TaskRow; trajectoryIds: string[]; isFlagged: boolean };
 
 /** Lists the tasks of the iteration's scored attempts, from which signals are detected. */
 async function playedTasks({ store }: Dependencies, { campaignId, iteration }: IterationKey): Promise<PlayedTask[]> {
-  const attempts = await store.trajectories.listScored(campaignId, iteration, iteration);
+  const attempts = await store.attemptGroups.listAttempts(campaignId, iteration);
   const signals = await store.feedbackSignals.list(campaignId, iteration);
   const flagged = new Set(signals.map(({ taskId }) => taskId));
-  const byTask = groupBy(attempts, ({ taskId }) => taskId);
-  const tasks = await store.tasks.list(campaignId, { verdict: 'admitted', split: 'train' });
-  return tasks.flatMap((task) => {
-    const trajectoryIds = byTask.get(task.id)?.map((attempt) => attempt.trajectoryId);
-    return trajectoryIds ? [{ task, trajectoryIds, isFlagged: flagged.has(task.id) }] : [];
-  });
+  const tasks = await poolTasks(store, campaignId, attempts.keys());
+  return tasks.map((task) => ({ task, trajectoryIds: attempts.get(task.id)!, isFlagged: flagged.has(task.id) }));
 }
+
+/** Returns those of some tasks that are in the pool. */
+const poolTasks = (store: Store, campaignId: number, ids: Iterable<string>): Promise<TaskRow[]> =>
+  store.tasks.list(campaignId, { verdict: 'admitted', split: 'train', ids: [...ids] });
 
 /** Draws a task that no signal flags for every flagged one; each is drawn once before any is drawn again. */
 function unflaggedTasks(
@@ -105,11 +105,13 @@ async function flaggedTasks(
   kind: FeedbackSignalKind,
   seed: number,
 ): Promise<FlaggedTask[]> {
-  const signals = await store.feedbackSignals.list(key.campaignId, key.iteration);
-  const tasks = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'train' });
-  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const signals = (await store.feedbackSignals.list(key.campaignId, key.iteration)).filter(
+    (found) => found.kind === kind,
+  );
+  const flagged = new Set(signals.map(({ taskId }) => taskId));
+  const byId = new Map((await poolTasks(store, key.campaignId, flagged)).map((task) => [task.id, task]));
   const strongest = new Map<string, FlaggedTask>();
-  for (const signal of signals.filter((found) => found.kind === kind)) {
+  for (const signal of signals) {
     const task = byId.get(signal.taskId);
     const known = task && strongest.get(task.id);
     if (task && !(known && known.signal.strength >= signal.strength)) strongest.set(task.id, { task, signal });

@@ -83,6 +83,7 @@ const taskRows = (pool: Pool) => ({
         and (${filter.createdIteration ?? null}::smallint is null
           or created_iteration = ${filter.createdIteration ?? null}::smallint)
         and (${filter.isSeed ?? null}::boolean is null or (origin = 'seed') = ${filter.isSeed ?? null}::boolean)
+        and (${filter.ids ?? null}::text[] is null or id = any (${filter.ids ?? null}::text[]))
       order by created_iteration, id`);
     return rows;
   },
@@ -211,6 +212,7 @@ export type TaskFilter = {
   split?: TaskSplit;
   createdIteration?: number;
   isSeed?: boolean;
+  ids?: readonly string[];
 };
 
 async function insertTasks(

@@ -101,6 +101,26 @@ const writtenGroups = (pool: Pool) => ({
 });
 
 const readGroups = (pool: Pool) => ({
+  /** Lists the ids of the attempts that an iteration groups, by task, in the order of agents and numbers. */
+  async listAttempts(campaignId: number, iteration: number): Promise<Map<string, string[]>> {
+    const { rows } = await pool.query<{ taskId: string; ids: string[] }>(sql`
+      select t.task_id as "taskId", array_agg(t.id order by p.role, t.attempt, t.id) as ids
+      from trajectories t join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+      where t.campaign_id = ${campaignId}::integer and t.iteration = ${iteration}::smallint and t.purpose = 'train'
+        and t.outcome = 'scored'
+      group by t.task_id`);
+    return new Map(rows.map(({ taskId, ids }) => [taskId, ids]));
+  },
+
+  /** Lists the tasks of an iteration's groups. */
+  async listGrouped(campaignId: number, iteration: number): Promise<string[]> {
+    const { rows } = await pool.query<{ id: string }>(sql`
+      select distinct task_id collate "C" as id from attempt_groups
+      where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint
+      order by id`);
+    return rows.map(({ id }) => id);
+  },
+
   /** Lists the tasks that were played up to an iteration. */
   async listTasks(campaignId: number, iteration: number): Promise<PlayedTask[]> {
     const { rows } = await pool.query<PlayedTask>(sql`
