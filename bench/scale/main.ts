@@ -17,7 +17,7 @@ import { seedCampaign, type Size } from './seed';
 const root = path.resolve(__dirname, '../..');
 const allPhases = ['signals', 'pairs', 'admit', 'plan', 'count', 'train-pairs', 'train-successes', 'hash'];
 
-type Row = Cost & Size & { phase: string; stored: number };
+type Row = Cost & Size & { phase: string; rows: number };
 
 const { values: given } = parseArgs({
   options: {
@@ -58,7 +58,7 @@ async function measure(databaseUrl: string, folder: string, size: Size): Promise
     for (let earlier = 1; earlier < size.iterations; earlier++) await runPhase('signals', earlier);
     for (const phase of given.phases.split(',')) {
       const cost = await runPhase(phase, size.iterations);
-      print({ ...size, phase, stored: size.attempts * size.iterations, ...cost });
+      print({ ...size, phase, rows: size.attempts * size.iterations, ...cost });
     }
   } finally {
     await pool.end();
@@ -83,9 +83,9 @@ const heading = `| phase | attempts new | stored | tasks | processor s | wall s 
 `;
 
 function print(row: Row): void {
-  const { phase, attempts, stored, tasks, seconds, wallSeconds, peakMiB, blockedMs } = row;
+  const { phase, attempts, rows, tasks, seconds, wallSeconds, peakMiB, blockedMs } = row;
   const times = [seconds.toFixed(2), wallSeconds.toFixed(2)];
-  const cells = [phase, attempts, stored, tasks, ...times, Math.round(peakMiB), Math.round(blockedMs)];
+  const cells = [phase, attempts, rows, tasks, ...times, Math.round(peakMiB), Math.round(blockedMs)];
   process.stdout.write(given.json ? `${JSON.stringify(row)}\n` : `| ${cells.join(' | ')} |\n`);
 }
 

@@ -167,11 +167,13 @@ async function recordDiversity(
   const made = { verdict: 'admitted', createdIteration: key.iteration, isSeed: false } as const;
   const admitted = await store.tasks.list(key.campaignId, made);
   const heldOut = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'held-out' });
+  const pause = createPause();
   const intents = admitted.map(vectorOf);
-  const targets = heldOut.filter(({ evaluationSet }) => evaluationSet === 'dev').map(vectorOf);
-
   const similarity = neighbourSimilarity(intents, neighbours);
-  const distances = intents.length > 0 && targets.length > 0 ? energyDistances(targets, intents) : null;
+  await pause();
+  const targets = heldOut.filter(({ evaluationSet }) => evaluationSet === 'dev').map(vectorOf);
+  const comparable = intents.length > 0 && targets.length > 0;
+  const distances = comparable ? await completed(energyDistances(targets, intents), pause) : null;
   await store.admission.saveDiversity(key, {
     encoder,
     tasks: intents.length,

@@ -35,7 +35,7 @@ export function neighbourSimilarity(intents: Embeddings, k: number): number | nu
  * @throws DomainError `EmptySample`, `DimensionMismatch`
  */
 export const energyDistance = (targets: Embeddings, intents: Embeddings): number =>
-  energyDistances(targets, intents).distance;
+  lastOf(energyDistances(targets, intents)).distance;
 
 /**
  * Energy distance as a U-statistic: its last two means exclude i = i'. For two samples of one distribution the expected
@@ -47,7 +47,7 @@ export const energyDistance = (targets: Embeddings, intents: Embeddings): number
 export function unbiasedEnergyDistance(targets: Embeddings, intents: Embeddings): number {
   const [n, m] = [targets.length, intents.length];
   requireIntents(Math.min(n, m) >= 2, 'at least two targets and two intents');
-  const [between, withinX, withinY] = distanceSums(targets, intents);
+  const [between, withinX, withinY] = lastOf(distanceSums(targets, intents));
   return (2 * between) / (n * m) - withinX / (n * (n - 1)) - withinY / (m * (m - 1));
 }
 
@@ -62,31 +62,42 @@ export function unbiasedEnergyDistance(targets: Embeddings, intents: Embeddings)
  * @throws DomainError `EmptySample`, `DimensionMismatch`
  */
 export const relativeEnergyDistance = (targets: Embeddings, intents: Embeddings): number | null =>
-  energyDistances(targets, intents).relative;
+  lastOf(energyDistances(targets, intents)).relative;
 
-/** Returns `energyDistance` and `relativeEnergyDistance`, which sum the same distances. */
-export function energyDistances(
+/** Returns `energyDistance` and `relativeEnergyDistance`, which sum the same distances. Yields after each embedding. */
+export function* energyDistances(
   targets: Embeddings,
   intents: Embeddings,
-): { distance: number; relative: number | null } {
-  const [between, withinX, withinY] = distanceSums(targets, intents);
+): Generator<void, { distance: number; relative: number | null }> {
+  const [between, withinX, withinY] = yield* distanceSums(targets, intents);
   const [n, m] = [targets.length, intents.length];
   const distance = (2 * between) / (n * m) - withinX / n ** 2 - withinY / m ** 2;
   return { distance, relative: n < 2 || withinX === 0 ? null : distance / (withinX / (n * (n - 1))) };
 }
 
 /** Distances summed over X x Y, X x X and Y x Y. */
-function distanceSums(targets: Embeddings, intents: Embeddings): [number, number, number] {
+function* distanceSums(targets: Embeddings, intents: Embeddings): Generator<void, [number, number, number]> {
   requireIntents(targets.length > 0 && intents.length > 0, 'at least one target and one intent');
-  return [sumOfDistances(targets, intents), sumOfDistances(targets, targets), sumOfDistances(intents, intents)];
+  const between = yield* sumOfDistances(targets, intents);
+  return [between, yield* sumOfDistances(targets, targets), yield* sumOfDistances(intents, intents)];
 }
 
 /** Unit vectors have ||x - y|| = sqrt(2 - 2 <x, y>). Rounding can make the product exceed 1. */
-function sumOfDistances(from: Embeddings, to: Embeddings): number {
+function* sumOfDistances(from: Embeddings, to: Embeddings): Generator<void, number> {
   const index = indexOf(to);
   let sum = 0;
-  for (const vector of from) for (const similarity of index.similarities(vector)) sum += distanceAt(similarity);
+  for (const vector of from) {
+    for (const similarity of index.similarities(vector)) sum += distanceAt(similarity);
+    yield;
+  }
   return sum;
+}
+
+function lastOf<T>(steps: Generator<void, T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
 }
 
 /** Equal texts have a product of 1 within rounding: their distance is 0, not the square root of the rounding error. */
