@@ -6,6 +6,7 @@ import { readConfig } from '../../../src/config';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
 import { verdictSentence } from '../../../src/report/experiment';
 import { jsonLines } from '../../../src/report/experiment/export-files';
+import { testOfAll } from '../../support/lane';
 import { simulateRecord } from '../../support/long-table';
 
 const config = readConfig({ PATH: process.env['PATH'] });
@@ -34,7 +35,7 @@ test('an effect of 15 points is better, and its sentence has size and interval',
   );
 });
 
-test.each([
+testOfAll.each([
   ['aa', 'again against signals: equivalent', 8, 500],
   ['co-evolving-agents', 'co-evolving-agents against positive-agent: worse', 5, 500],
   ['co-evolving-agents-even', 'co-evolving-agents against positive-agent: equivalent', 8, 500],

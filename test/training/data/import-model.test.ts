@@ -27,6 +27,7 @@ LlamaForCausalLM(LlamaConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).sa
 (folder / "tokenizer.json").write_text(tokenizer.to_str())
 (folder / "chat_template.jinja").write_text(named_templates()["smollm2"])
 `;
+import { testOfAll } from '../../support/lane';
 
 test('a transformers folder is imported once, and an import under a name that is taken leaves no file', async () => {
   const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
@@ -51,17 +52,20 @@ test('a transformers folder is imported once, and an import under a name that is
   expect(readdirSync(path.join(root, 'artifacts', 'imports'))).toEqual([]);
 });
 
-test('a chat format that is unknown, or whose tokens the model lacks, is an error with the value found', async () => {
-  const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
-  execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
-  const named = (chatFormat: string) =>
-    importModel(config, artifacts, folder, { name: 'm', weights: 'as-found', chatFormat });
-  await expect(named('vicuna')).rejects.toThrow('bad-input: --chat-format: found vicuna, expected one of chatml,');
-  await expect(named('llama3')).rejects.toThrow(
-    '--chat-format: found llama3, whose token <|start_header_id|> the tokeni',
-  );
-  expect(await named('template')).toMatchObject({ chatFormat: 'template', tools: false });
-});
+testOfAll(
+  'a chat format that is unknown, or whose tokens the model lacks, is an error with the value found',
+  async () => {
+    const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
+    execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
+    const named = (chatFormat: string) =>
+      importModel(config, artifacts, folder, { name: 'm', weights: 'as-found', chatFormat });
+    await expect(named('vicuna')).rejects.toThrow('bad-input: --chat-format: found vicuna, expected one of chatml,');
+    await expect(named('llama3')).rejects.toThrow(
+      '--chat-format: found llama3, whose token <|start_header_id|> the tokeni',
+    );
+    expect(await named('template')).toMatchObject({ chatFormat: 'template', tools: false });
+  },
+);
 
 test.each([
   { source: 'package:llm-nothing', reason: /^bad-input: source: found no package llm-nothing, expected .*pip install/ },

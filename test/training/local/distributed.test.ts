@@ -9,6 +9,7 @@ import { localBackend } from '../../../src/training/local/local-backend';
 import { resolveSpec } from '../../../src/specification/read-spec';
 import { trainerSettings } from '../../../src/specification/trainer-settings';
 import type { TrainingBackend, TrainingJob, TrainingStatus } from '../../../src/training/contract/training-backend';
+import { testOfAll } from '../../support/lane';
 
 const projectRoot = path.resolve(__dirname, '../../..');
 let root: string;
@@ -82,7 +83,7 @@ const processesOf = (name: string): number =>
     command.trimEnd().endsWith(`coevolve_trainer run ${artifacts.jobPath(keyOf(name))}`),
   ).length;
 
-test('two processes share a job and log their number', async () => {
+testOfAll('two processes share a job and log their number', async () => {
   await backend.submit(job('two', { ...twoProcesses, epochs: 1 }));
   await adopted('two');
   const started = readFileSync(path.join(artifacts.jobPath(keyOf('two')), 'progress.jsonl'), 'utf8').split('\n')[0]!;
@@ -90,33 +91,39 @@ test('two processes share a job and log their number', async () => {
   while (processesOf('two') > 0) await sleep(50); // the launcher exits last
 });
 
-test('a job of a spec with engine trl is trained by TRL, here in two processes, and its policy is adopted', async () => {
-  const compute = { engine: 'trl', device: 'cpu', processes: 2, sharding: 'ddp' };
-  const spec = { name: 'engine', seed: 1, recipe: 'sft', environment: { name: 'intercode-sql' }, compute };
-  const settings = trainerSettings(resolveSpec(spec, 'engine.yaml'), 'sft', 0);
-  await backend.submit(job('trl', { ...settings, epochs: 1, batch_size: 10, max_length: 64 }));
-  const { path: policy } = await adopted('trl');
-  const manifest = JSON.parse(readFileSync(path.join(policy, 'manifest.json'), 'utf8')) as object;
-  expect(manifest).toMatchObject({ settings: { engine: 'trl', processes: 2 }, engine_versions: { trl: '1.16.0' } });
-});
+testOfAll(
+  'a job of a spec with engine trl is trained by TRL, here in two processes, and its policy is adopted',
+  async () => {
+    const compute = { engine: 'trl', device: 'cpu', processes: 2, sharding: 'ddp' };
+    const spec = { name: 'engine', seed: 1, recipe: 'sft', environment: { name: 'intercode-sql' }, compute };
+    const settings = trainerSettings(resolveSpec(spec, 'engine.yaml'), 'sft', 0);
+    await backend.submit(job('trl', { ...settings, epochs: 1, batch_size: 10, max_length: 64 }));
+    const { path: policy } = await adopted('trl');
+    const manifest = JSON.parse(readFileSync(path.join(policy, 'manifest.json'), 'utf8')) as object;
+    expect(manifest).toMatchObject({ settings: { engine: 'trl', processes: 2 }, engine_versions: { trl: '1.16.0' } });
+  },
+);
 
-test('after a kill of the launcher a submit ends the orphans and resumes the job, and cancel ends all processes', async () => {
-  await backend.submit(job('killed', long));
-  await until('killed', isTraining);
-  expect(processesOf('killed')).toBe(3); // the launcher and two processes
-  process.kill(findProcess(artifacts.jobPath(keyOf('killed')), 'trainer')!.pid, 'SIGKILL');
-  await until('killed', ({ state }) => state === 'absent');
+testOfAll(
+  'after a kill of the launcher a submit ends the orphans and resumes the job, and cancel ends all processes',
+  async () => {
+    await backend.submit(job('killed', long));
+    await until('killed', isTraining);
+    expect(processesOf('killed')).toBe(3); // the launcher and two processes
+    process.kill(findProcess(artifacts.jobPath(keyOf('killed')), 'trainer')!.pid, 'SIGKILL');
+    await until('killed', ({ state }) => state === 'absent');
 
-  await backend.submit(job('killed', long));
-  const before = stepsOf('killed'); // the orphans have ended, and the new processes are still starting
-  await until('killed', (status) => status.state === 'running' && status.step > before);
-  expect(processesOf('killed')).toBe(3);
-  await backend.cancel(keyOf('killed'));
-  expect(processesOf('killed')).toBe(0);
-  await expect(backend.status(keyOf('killed'))).resolves.toEqual({ state: 'absent' });
-});
+    await backend.submit(job('killed', long));
+    const before = stepsOf('killed'); // the orphans have ended, and the new processes are still starting
+    await until('killed', (status) => status.state === 'running' && status.step > before);
+    expect(processesOf('killed')).toBe(3);
+    await backend.cancel(keyOf('killed'));
+    expect(processesOf('killed')).toBe(0);
+    await expect(backend.status(keyOf('killed'))).resolves.toEqual({ state: 'absent' });
+  },
+);
 
-test('the trainer rejects a job of two processes without sharding', async () => {
+testOfAll('the trainer rejects a job of two processes without sharding', async () => {
   await backend.submit(job('unsharded', { ...twoProcesses, sharding: 'none', epochs: 1 }));
   const status = await until('unsharded', ({ state }) => state === 'failed');
   expect(status).toMatchObject({ failure: { type: 'bad-input', message: expect.stringContaining('sharding') } });
