@@ -79,13 +79,24 @@ async function preparePolicy(key: IterationKey, rewards: Case['rewards']): Promi
 
 /** The store of one attempt; fast-check schedules each of its statements. */
 function scheduledServices(scheduler: fc.Scheduler, label: string): Dependencies {
+  async function* inPages(pages: AsyncIterable<unknown>, statement: string): AsyncGenerator {
+    await scheduler.schedule(Promise.resolve(), statement);
+    for await (const page of pages) {
+      yield page;
+      await scheduler.schedule(Promise.resolve(), statement);
+    }
+  }
   const slow = (aggregate: object, name: string): object =>
     Object.fromEntries(
-      Object.entries(aggregate).map(([method, call]: [string, (...args: unknown[]) => Promise<unknown>]) => [
-        method,
-        (...args: unknown[]) =>
-          scheduler.schedule(Promise.resolve(), `${label}: ${name}.${method}`).then(() => call(...args)),
-      ]),
+      Object.entries(aggregate).map(([method, call]: [string, (...args: unknown[]) => unknown]) => {
+        const statement = `${label}: ${name}.${method}`;
+        return [
+          method,
+          call.constructor.name === 'AsyncGeneratorFunction'
+            ? (...args: unknown[]) => inPages(call(...args) as AsyncIterable<unknown>, statement)
+            : (...args: unknown[]) => scheduler.schedule(Promise.resolve(), statement).then(() => call(...args)),
+        ];
+      }),
     );
   const store = Object.fromEntries(
     Object.entries(campaign.store).map(([name, aggregate]) => [name, slow(aggregate, name)]),
