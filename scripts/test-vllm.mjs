@@ -14,6 +14,7 @@ const { status } = spawnSync(
     env: {
       ...process.env,
       COEVOLVE_TEST_POLICY_SERVER: 'vllm',
+      TEST_ALL: '1',
       NODE_OPTIONS: '--experimental-vm-modules --no-warnings',
     },
   },

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
-import { testOfAll } from '../support/lane';
+import { describeOfAll, testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 import { attempts, tasks, tiny, type Spec } from './small-campaigns';
 
@@ -144,7 +144,7 @@ describe('a start that cannot succeed', () => {
   });
 });
 
-describe('a killed policy server', () => {
+describeOfAll('a killed policy server', () => {
   beforeAll(async () => {
     await start(tiny('orphan', 'eto', 1));
     await until(() => attemptsOf('orphan', 1));
@@ -275,7 +275,7 @@ afterAll(() => {
   rmSync(disk, { recursive: true, force: true });
 });
 
-(isMounted ? test : test.skip)(
+(isMounted ? testOfAll : test.skip)(
   'a full disk parks the campaign, which finishes after space was freed (needs root for a mount)',
   async () => {
     const artifacts = path.join(disk, 'artifacts');

@@ -1,5 +1,6 @@
 import { policyClient, type PolicyClient, type SampleRequest } from '../../src/llm/policy-client';
 import type { ChatMessage } from '../../src/domain/rollout/turn';
+import { testOfAll } from '../support/lane';
 import { hangTimeoutMs } from '../support/stack';
 import {
   kinds,
@@ -11,7 +12,7 @@ import {
 
 /** Requirements of every policy server; `npm run test:vllm` tests vLLM, `npm test` the small server. */
 const kind = (process.env['COEVOLVE_TEST_POLICY_SERVER'] ?? 'small') as Kind;
-const vllmOnly = kind === 'vllm' ? test : test.skip;
+const vllmOnly = kind === 'vllm' ? testOfAll : test.skip;
 jest.setTimeout(hangTimeoutMs);
 
 let server: ServerUnderTest;
@@ -41,7 +42,7 @@ async function sample(name: PolicyName, changes: Partial<SampleRequest> = {}) {
   return { ...answer, promptTokenIds, tokenIds, logprobs };
 }
 
-test('a policy generates from its load to its unload and can be loaded again', async () => {
+testOfAll('a policy generates from its load to its unload and can be loaded again', async () => {
   await expect(sample('red')).rejects.toMatchObject({ name: 'ModelError', kind: 'unknown-model' });
   await load('red');
   await load('red');
@@ -55,13 +56,13 @@ test('a policy generates from its load to its unload and can be loaded again', a
   await expect(sample('red')).resolves.toMatchObject({ content: 'it is red' });
 });
 
-test('a load with a wrong hash is rejected', async () => {
+testOfAll('a load with a wrong hash is rejected', async () => {
   const red = server.folderOf(server.policies.red);
   await expect(client.load('f'.repeat(64), red)).rejects.toMatchObject({ kind: 'rejected' });
   await expect(client.load(server.policies.blue, red)).rejects.toMatchObject({ kind: 'rejected' });
 });
 
-test('prompts, texts and log-probabilities equal those of the trainer', async () => {
+testOfAll('prompts, texts and log-probabilities equal those of the trainer', async () => {
   await Promise.all([load('red'), load('blue'), load('base')]);
   const conversations: ChatMessage[][] = [
     question('What colour has box 3?'),
@@ -92,7 +93,7 @@ test('prompts, texts and log-probabilities equal those of the trainer', async ()
   expect(maxDifference).toBeLessThan(kinds[kind].tolerance);
 });
 
-test('two loaded adapters answer a hundred concurrent requests correctly', async () => {
+testOfAll('two loaded adapters answer a hundred concurrent requests correctly', async () => {
   await Promise.all([load('red'), load('blue')]);
   const names = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? ('red' as const) : ('blue' as const)));
   const answers = await Promise.all(
@@ -101,7 +102,7 @@ test('two loaded adapters answer a hundred concurrent requests correctly', async
   expect(answers.map(({ content }) => content)).toEqual(names.map((name) => `it is ${name}`));
 });
 
-test('the seed determines the sampled tokens', async () => {
+testOfAll('the seed determines the sampled tokens', async () => {
   const draw = async (seed: number) => (await sample('base', { seed, temperature: 1 })).tokenIds;
   await load('base');
   expect(await draw(1)).toEqual(await draw(1));
@@ -109,7 +110,7 @@ test('the seed determines the sampled tokens', async () => {
   expect(new Set(drawn.map(String)).size).toBeGreaterThan(1);
 });
 
-test('a completion ends at its token limit, at a stop text, or at the end of the context', async () => {
+testOfAll('a completion ends at its token limit, at a stop text, or at the end of the context', async () => {
   await load('red');
   const short = await sample('red', { maxTokens: 2 });
   expect(short).toMatchObject({ finishReason: 'length', tokenIds: [expect.any(Number), expect.any(Number)] });
@@ -128,7 +129,7 @@ test('a completion ends at its token limit, at a stop text, or at the end of the
   expect(endless.promptTokenIds.length + endless.tokenIds.length).toBeLessThanOrEqual(256);
 });
 
-test('a conversation that exceeds the context has a separate error kind', async () => {
+testOfAll('a conversation that exceeds the context has a separate error kind', async () => {
   await load('red');
   await expect(sample('red', { messages: question('box '.repeat(300)) })).rejects.toMatchObject({
     name: 'ModelError',
@@ -136,7 +137,7 @@ test('a conversation that exceeds the context has a separate error kind', async 
   });
 });
 
-test('every route except /health rejects a wrong token', async () => {
+testOfAll('every route except /health rejects a wrong token', async () => {
   const unauthorized = policyClient({ url: server.url, token: 'guess' });
   const { red } = server.policies;
   await expect(unauthorized.served()).rejects.toMatchObject({ kind: 'rejected' });

@@ -17,6 +17,7 @@ import { memoOf } from '../../../src/domain/campaign/memo';
 import { campaignLists, type UiList } from '../../../src/temporal/ui-lists';
 import type { campaign } from '../../../src/workflows';
 import { modelCall, modelCampaign, settlement, type ModelCampaign } from '../../store/support/model-campaign';
+import { describeOfAll } from '../../support/lane';
 import { hangTimeoutMs, runCli, until } from '../../support/stack';
 import { builtWorkflows, silenceWorkers } from '../../support/temporal';
 import { queues, scriptedActivities, stateOf } from '../../workflows/scripted-activities';
@@ -189,7 +190,7 @@ test('a campaign that parks at its budget names the command that continues it', 
   }
 });
 
-describe('a campaign that Temporal does not continue', () => {
+describeOfAll('a campaign that Temporal does not continue', () => {
   const run = (...args: string[]) => runCli(bare, args);
   type Expected = { status?: string; what: RegExp; next: string; commands?: string[][] };
   /** Commands that reach the campaign by different ways; the other operator commands share the way of `pause`. */

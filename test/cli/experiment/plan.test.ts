@@ -4,6 +4,7 @@ import { planDetectable } from '../../../src/client/experiments/plan-detectable'
 import { planExperiment } from '../../../src/client/experiments/plan-experiment';
 import { readConfig } from '../../../src/config';
 import { readExperiment } from '../../../src/specification/experiment/read-experiment';
+import { testOfAll } from '../../support/lane';
 
 const smoke = path.resolve(__dirname, '../../../examples/experiments/smoke.yaml');
 const config = readConfig({ COEVOLVE_HOME: '/nonexistent', COEVOLVE_DEVICES: '1x80GiB' }); // no probe of a CPU
@@ -50,7 +51,7 @@ test('a plan says which difference of the primary contrast every look finds', as
 
 const published = (name: string): string => path.resolve(smoke, `../../../docs/experiments/archives/${name}.jsonl.br`);
 
-test('the deviation of an earlier experiment replaces the prior; without one its table is refused', async () => {
+testOfAll('the deviation of an earlier experiment replaces the prior; without one its table is refused', async () => {
   const experiment = await readExperiment(path.resolve(smoke, '../signals-sql.yaml'));
   const plan = await planExperiment(config, experiment, published('aa'));
   expect(plan.power?.measured).toMatchObject({ experiment: 'aa', contrast: 'again - signals', seeds: 8 });

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { readConfig } from '../../../src/config';
 import { exportDataset, type ExportFormat, type ExportRequest } from '../../../src/training/data/export-dataset';
+import { runsAll } from '../../support/lane';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign, ids } from '../../store/support/campaign-rows';
 import { addPolicy, attempt, hash, step, type NewCampaign } from '../../store/support/new-campaign';
@@ -138,14 +139,17 @@ test('an export without rows keeps the existing file and fails with the next com
   expect(readdirSync(folder).filter((name) => name.includes('staging'))).toEqual([]);
 });
 
-test.each(['trl-sft', 'trl-dpo'] as const)('TRL loads a file of %s and trains a policy on it', async (format) => {
-  const exportRequest = request(format, { role: 'failure', output: path.join(folder, `failure-${format}.jsonl`) });
-  await exported(exportRequest);
-  const script = path.join(__dirname, 'train_on_export.py');
-  const work = mkdtempSync(path.join(folder, 'train-'));
-  const { python } = readConfig({ PATH: process.env['PATH'] });
-  const { stdout } = await promisify(execFile)(python, [script, format, exportRequest.output, work]);
-  const printed = JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { losses: number[] };
-  expect(printed).toMatchObject({ updates: 3, rows: 2, moved: true });
-  expect(printed.losses.every(Number.isFinite)).toBe(true);
-});
+test.each(runsAll ? (['trl-sft', 'trl-dpo'] as const) : (['trl-dpo'] as const))(
+  'TRL loads a file of %s and trains a policy on it',
+  async (format) => {
+    const exportRequest = request(format, { role: 'failure', output: path.join(folder, `failure-${format}.jsonl`) });
+    await exported(exportRequest);
+    const script = path.join(__dirname, 'train_on_export.py');
+    const work = mkdtempSync(path.join(folder, 'train-'));
+    const { python } = readConfig({ PATH: process.env['PATH'] });
+    const { stdout } = await promisify(execFile)(python, [script, format, exportRequest.output, work]);
+    const printed = JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { losses: number[] };
+    expect(printed).toMatchObject({ updates: 3, rows: 2, moved: true });
+    expect(printed.losses.every(Number.isFinite)).toBe(true);
+  },
+);

@@ -29,28 +29,31 @@ LlamaForCausalLM(LlamaConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).sa
 `;
 import { testOfAll } from '../../support/lane';
 
-test('a transformers folder is imported once, and an import under a name that is taken leaves no file', async () => {
-  const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
-  execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
-  const first = await importModel(config, artifacts, folder, { name: 'm', weights: 'as-found' });
-  expect(first).toMatchObject({
-    source: { kind: 'folder', name: 'tiny' },
-    license: 'not stated',
-    chatFormat: 'smollm2',
-    architecture: 'LlamaForCausalLM',
-    weights: 'float32',
-    notes: ['chat format smollm2: a verified family, detected'],
-  });
-  const manifest: unknown = JSON.parse(
-    readFileSync(path.join(artifacts.policyPath(first.policyId), 'manifest.json'), 'utf8'),
-  );
-  expect(manifest).toMatchObject({ method: 'import', chat_format: 'smollm2', parameters: first.parameters });
-  expect(await importModel(config, artifacts, folder, { name: 'm', weights: 'as-found' })).toEqual(first);
-  const taken = importModel(config, artifacts, folder, { name: 'm', weights: 'bfloat16' });
-  await expect(taken).rejects.toMatchObject({ code: 'ModelExists' });
-  expect(readdirSync(path.join(root, 'artifacts', 'policies'))).toEqual([first.policyId]);
-  expect(readdirSync(path.join(root, 'artifacts', 'imports'))).toEqual([]);
-});
+testOfAll(
+  'a transformers folder is imported once, and an import under a name that is taken leaves no file',
+  async () => {
+    const [artifacts, folder] = [artifactStore(path.join(root, 'artifacts')), path.join(root, 'tiny')];
+    execFileSync(config.python, ['-c', tinyModel, folder], { stdio: 'pipe' });
+    const first = await importModel(config, artifacts, folder, { name: 'm', weights: 'as-found' });
+    expect(first).toMatchObject({
+      source: { kind: 'folder', name: 'tiny' },
+      license: 'not stated',
+      chatFormat: 'smollm2',
+      architecture: 'LlamaForCausalLM',
+      weights: 'float32',
+      notes: ['chat format smollm2: a verified family, detected'],
+    });
+    const manifest: unknown = JSON.parse(
+      readFileSync(path.join(artifacts.policyPath(first.policyId), 'manifest.json'), 'utf8'),
+    );
+    expect(manifest).toMatchObject({ method: 'import', chat_format: 'smollm2', parameters: first.parameters });
+    expect(await importModel(config, artifacts, folder, { name: 'm', weights: 'as-found' })).toEqual(first);
+    const taken = importModel(config, artifacts, folder, { name: 'm', weights: 'bfloat16' });
+    await expect(taken).rejects.toMatchObject({ code: 'ModelExists' });
+    expect(readdirSync(path.join(root, 'artifacts', 'policies'))).toEqual([first.policyId]);
+    expect(readdirSync(path.join(root, 'artifacts', 'imports'))).toEqual([]);
+  },
+);
 
 testOfAll(
   'a chat format that is unknown, or whose tokens the model lacks, is an error with the value found',

@@ -10,6 +10,7 @@ import type { TrainerConfig } from '../../../src/training/contract/backend-modul
 import type { TrainingJob } from '../../../src/training/contract/training-backend';
 import { localBackend } from '../../../src/training/local/local-backend';
 import { isForkable } from '../../../src/training/local/trainer-command';
+import { runsAll } from '../../support/lane';
 import { twentyLines } from '../../support/sft-lines';
 import { coldTrainer, serverNames, stopTrainerServers } from '../../support/trainer-server';
 
@@ -80,7 +81,7 @@ function parentOf(name: string): number {
 const serverOf = ({ trainerServer }: TrainerConfig): ProcessRecord =>
   findProcess(trainerServer!, serverNames(trainerServer!)[0]!)!;
 
-test.each([1, 2])('a forked job of %i threads trains the policy of a command', async (threads) => {
+test.each(runsAll ? [1, 2] : [1])('a forked job of %i threads trains the policy of a command', async (threads) => {
   const settings = { ...quick, threads };
   await submit(forked, `forked-${threads}`, { settings });
   const hash = await policyOf(`forked-${threads}`);
