@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, WorkflowHandle } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
 import type { Pool } from 'pg';
 import { readConfig, type Config } from '../../src/config';
 import type { Range } from '../../src/domain/concurrency';
@@ -19,8 +21,10 @@ import { migrate } from '../../src/store/database/migrate';
 import { createPool } from '../../src/store/database/pool';
 import { connectClient } from '../../src/temporal/connect';
 import type { rollout } from '../../src/workflows';
+import { processorSeconds } from './processor-time';
 import { startSleepingServers, type SleepingServers } from './sleeping-servers';
 
+const { History } = temporal.api.history.v1;
 type HistoryEvent = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>[number];
 
 export type Played = {
@@ -28,8 +32,13 @@ export type Played = {
   seconds: number;
   /** Attempts of each worker process, in descending order. */
   shares: number[];
-  /** Events of the histories of all shards. */
+  /** Of the histories of all shards. */
   events: number;
+  historyBytes: number;
+  /** Processor milliseconds of an attempt by service, with its child processes. */
+  cpuMs: Record<string, number>;
+  /** Transactions of the database for an attempt. */
+  transactions: number;
 };
 
 export type Service = {
@@ -52,7 +61,7 @@ const environment = 'sleep';
 /** Runs `work` with a stack that plays at sleeping servers, and removes it. */
 export async function withService(
   load: Load,
-  work: (service: Service, setLengths: SleepingServers['setLengths']) => Promise<void>,
+  work: (service: Service, servers: SleepingServers) => Promise<void>,
 ): Promise<void> {
   const servers = await startSleepingServers(load.turns);
   const home = mkdtempSync(path.join(tmpdir(), 'coevolve-bench-'));
@@ -67,7 +76,7 @@ export async function withService(
       await startService({ config: bare, state: readState(home) }, worker, () => undefined);
     }
     const [pool, client] = [createPool(config.databaseUrl!), await connectClient(config)];
-    await work({ play: (attempts) => play(pool, client, attempts) }, servers.setLengths);
+    await work({ play: (attempts) => measure(bare, pool, () => play(pool, client, attempts), attempts) }, servers);
     await Promise.all([pool.end(), client.connection.close()]);
   } finally {
     servers.close();
@@ -90,7 +99,35 @@ function configOf(home: string, servers: SleepingServers, { workers, places, tur
   });
 }
 
-async function play(pool: Pool, client: Client, attempts: number): Promise<Played> {
+/** Adds to a rollout its processor time and its transactions. */
+async function measure(
+  config: Config,
+  pool: Pool,
+  work: () => Promise<Omit<Played, 'cpuMs' | 'transactions'>>,
+  attempts: number,
+): Promise<Played> {
+  const before = { cpu: processorSeconds(config), transactions: await countTransactions(pool) };
+  const played = await work();
+  const cpu = processorSeconds(config);
+  const transactions = (await countTransactions(pool)) - before.transactions;
+  const perAttempt = ([name, seconds]: [string, number]): [string, number] => [
+    name,
+    (1000 * (seconds - (before.cpu[name] ?? 0))) / attempts,
+  ];
+  const cpuMs = Object.fromEntries(Object.entries(cpu).map(perAttempt));
+  return { ...played, cpuMs, transactions: transactions / attempts };
+}
+
+/** Returns the committed transactions of the database, once the backends have reported theirs. */
+async function countTransactions(pool: Pool): Promise<number> {
+  await sleep(1_500); // they report once a second at most
+  const { rows } = await pool.query<{ n: number }>(
+    'select xact_commit::integer as n from pg_stat_database where datname = current_database()',
+  );
+  return rows[0]!.n;
+}
+
+async function play(pool: Pool, client: Client, attempts: number): Promise<Omit<Played, 'cpuMs' | 'transactions'>> {
   const { key, policyId } = await planEvaluation(createStore(pool), attempts);
   const sizes = activitySizes(1);
   const batch = { ...key, environment, purpose: 'evaluation' as const, policyId, step: 0, end: attempts, ...sizes };
@@ -110,7 +147,8 @@ async function play(pool: Pool, client: Client, attempts: number): Promise<Playe
   if (stored.rowCount !== attempts) throw new Error(`${stored.rowCount} of ${attempts} attempts are stored`);
   const histories = await Promise.all(shards.map((shard) => shard.fetchHistory()));
   const events = histories.flatMap((history) => history.events ?? []);
-  return { seconds, events: events.length, shares: sharesOf(events) };
+  const historyBytes = histories.reduce((sum, history) => sum + History.encode(history).finish().length, 0);
+  return { seconds, events: events.length, historyBytes, shares: sharesOf(events) };
 }
 
 /** Stores a campaign with a plan of this many tasks, each of which is played once. */

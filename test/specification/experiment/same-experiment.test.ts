@@ -20,7 +20,7 @@ test('an experiment of an earlier release, without keys that were added since, i
   expect(isSameExperiment({ ...before, looks: [3] }, now)).toBe(false);
 });
 
-const published = [
+const names = [
   'aa',
   'co-evolving-agents',
   'co-evolving-agents-even',
@@ -33,7 +33,7 @@ const published = [
   'weak-region',
 ];
 
-test.each(runsAll ? published : ['aa'])(
+test.each(runsAll ? names : ['aa'])(
   'the file of the published experiment %s is the one that was frozen, so its table can be imported and its cells rerun',
   async (name) => {
     const published = await readTable(`${root}/docs/experiments/archives/${name}.jsonl.br`);
