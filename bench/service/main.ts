@@ -86,7 +86,7 @@ async function* playSpread(
   }
 }
 
-/** Plays the attempts in a plain asyncio loop, in a process of its own. */
+/** Plays the attempts in a plain asyncio loop, in another process. */
 async function playBare(
   { environmentUrl, policyUrl }: SleepingServers,
   { attempts, places, turns }: { attempts: number; places: number; turns: number },
@@ -128,8 +128,7 @@ function lineOf(row: Row): string {
     .map(([name, ms]) => `${name} ${ms.toFixed(1)}`);
   const parts = [
     `${system}, sigma ${sigma}, ${workers} workers${steps > 1 ? `, ${steps} steps` : ''}: ${seconds.toFixed(2)} s`,
-    `ideal ${ideal.toFixed(2)} s`,
-    `ratio ${ratio.toFixed(3)}`,
+    ...(ideal > 0 ? [`ideal ${ideal.toFixed(2)} s`, `ratio ${ratio.toFixed(3)}`] : []),
     `to the bare loop ${bareRatio.toFixed(3)}`,
     `processor ms an attempt: ${cpu.join(', ')}`,
   ];

@@ -7,7 +7,7 @@ const ticksPerSecond = 100; // USER_HZ, the same on every Linux
 /** Processor seconds by service. */
 export type ProcessorSeconds = Record<string, number>;
 
-/** Returns the processor time that the services of a stack have used, with that of their child processes. */
+/** Returns the processor time that the services of a stack have used, child processes included. */
 export function processorSeconds(config: Config): ProcessorSeconds {
   const owners = new Map(stackStatus(config).map(({ name, pid }) => [pid, name]));
   const processes = new Map(processIds().map((pid) => [pid, readStat(pid)]));
@@ -26,7 +26,7 @@ const processIds = (): number[] =>
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
 
-/** Returns the parent of a process, and its own time with that of its children that ended; undefined if it has ended. */
+/** Returns the parent of a process, and the time of the process and of its ended children; undefined if it has ended. */
 function readStat(pid: number): { parent: number; seconds: number } | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
