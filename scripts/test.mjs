@@ -1,6 +1,6 @@
-// Runs the checks of the project; the last line is `N passed, N failed`. Two sequences run side by side, because most tests
-// wait for processes: jest, whose output is passed on at once, and all other parts, each printed at its end. Before the last
-// line stand the costs of each part and test file.
+// Runs the checks of the project; the last line is `N passed, N failed`. Jest, the checks and the Python tests run side by
+// side, because most tests wait for processes. Jest's output is passed on at once, other parts are printed at their end. Before
+// the last line stand the costs of each part and test file.
 //   --all           also the tests of test/support/lane.ts, and of the marker of_all in Python
 //   --shard 2/4     the second of four parts of about the same cost, for four machines
 //   --write-costs   writes the costs of the files to scripts/testing/costs.json, by which shards are dealt
@@ -24,7 +24,7 @@ const total = { passed: 0, failed: 0 };
 const workers = Math.max(3, Math.floor(availableParallelism() / 2));
 
 const watch = watchProcesses(costs);
-await Promise.all([jest(), others()]);
+await Promise.all([jest(), checks(), pythonTests()]);
 reportCosts();
 
 rmSync(results, { recursive: true });
@@ -47,12 +47,12 @@ function readOptions() {
   return { all: values.all === true, writeCosts: values['write-costs'] === true, shard: { index, count: shards } };
 }
 
-async function others() {
-  if (options.shard.index === 1) await checks();
+async function pythonTests() {
   for (const name of ['environments', 'trainer', 'statistics']) await pytest(name);
 }
 
 async function checks() {
+  if (options.shard.index !== 1) return;
   const sharedCache = '--cache-dir=../.mypy_cache'; // the stubs of torch are read once
   await check('types', bin('tsc'), []);
   await check('lint', bin('oxlint'), ['--type-aware']);
