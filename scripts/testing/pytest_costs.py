@@ -26,8 +26,10 @@ def pytest_runtest_protocol(item: pytest.Item):
         cost[1] += time.monotonic() - at
 
 
-def pytest_sessionfinish() -> None:
-    """Appends one row for each test file."""
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Appends one row for each test file. A shard whose tests all belong to `test:all` succeeds."""
+    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
     with _rows.open("a", encoding="utf-8") as rows:
         for file, (seconds, duration) in _costs.items():
             row = {"file": file, "pid": os.getpid(), "ticks": round(seconds * 100), "ms": round(duration * 1000)}
