@@ -111,9 +111,10 @@ test('a server that is down is named with the next command, and an endless line 
 
   const endless = createServer((_request, response) => {
     response.setHeader('content-type', 'application/jsonl');
-    const write = (): boolean => response.write('x'.repeat(2 ** 14));
+    const write = (): void => {
+      while (response.write('x'.repeat(2 ** 14)));
+    };
     response.on('drain', write);
-    write();
     write();
   }).listen(0, '127.0.0.1');
   await once(endless, 'listening');
