@@ -1,8 +1,9 @@
 // Jest's environment of Node, which also writes down the costs of a test file, and which file runs in this process, so that
 // scripts/testing/process-costs.mjs knows whose its child processes are.
-const { appendFileSync, readFileSync, writeFileSync } = require('node:fs');
+const { appendFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { TestEnvironment } = require('jest-environment-node');
+const { ownTicks } = require('./process-stat.cjs');
 
 const costs = process.env.TEST_COSTS;
 
@@ -15,7 +16,7 @@ module.exports = class MeasuredEnvironment extends TestEnvironment {
   async setup() {
     await super.setup();
     if (costs !== undefined) writeFileSync(`${costs}.${process.pid}`, this.file);
-    this.start = { ticks: ticks(), at: Date.now() };
+    this.start = { ticks: ownTicks(), at: Date.now() };
   }
 
   async teardown() {
@@ -24,19 +25,9 @@ module.exports = class MeasuredEnvironment extends TestEnvironment {
     const row = {
       file: this.file,
       pid: process.pid,
-      ticks: ticks() - this.start.ticks,
+      ticks: ownTicks() - this.start.ticks,
       ms: Date.now() - this.start.at,
     };
     appendFileSync(costs, `${JSON.stringify(row)}\n`);
   }
 };
-
-/** Processor time of this process and of its children that ended, in clock ticks; 0 without /proc. */
-function ticks() {
-  try {
-    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1).split(' ');
-    return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  } catch {
-    return 0;
-  }
-}

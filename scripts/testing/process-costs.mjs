@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readStat } from './process-stat.cjs';
 
 const ticksPerSecond = 100; // USER_HZ, the same on every Linux
 
@@ -44,11 +45,6 @@ export function joinCosts(rows, processes) {
     .sort((a, b) => b.cpuSeconds - a.cpuSeconds);
 }
 
-/** Returns the processor time of a process and of its children that ended, in ticks; 0 where there is no /proc. */
-export function ticksOf(pid) {
-  return existsSync('/proc') ? readStat(pid).ticks : 0;
-}
-
 /** Notes the time of each process of a test file, and returns the file of each running process, if it has one. */
 function look(costs, owned, before) {
   const running = new Map();
@@ -73,10 +69,4 @@ function look(costs, owned, before) {
 function fileOf(costs, runner) {
   const current = `${costs}.${runner}`;
   return existsSync(current) ? readFileSync(current, 'utf8') : undefined;
-}
-
-function readStat(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ');
-  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return { parent: Number(fields[1]), ticks, start: fields[19] };
 }

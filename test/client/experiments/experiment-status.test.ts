@@ -3,6 +3,7 @@ import { readExperimentDetails } from '../../../src/client/experiments/experimen
 import { createStore } from '../../../src/store';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { insertFrozen, twoArms } from '../../support/frozen-experiment';
+import { scriptedTemporal } from '../../support/scripted-temporal';
 
 let database: FreshDatabase;
 beforeAll(async () => {
@@ -11,11 +12,7 @@ beforeAll(async () => {
 afterAll(() => database?.drop());
 
 /** A Temporal server that runs every workflow. */
-const temporal = () =>
-  Promise.resolve({
-    connection: { withDeadline: <T>(_deadline: number, request: () => Promise<T>) => request() },
-    workflow: { getHandle: () => ({ describe: () => Promise.resolve({ status: { name: 'RUNNING' }, memo: {} }) }) },
-  });
+const temporal = scriptedTemporal(() => Promise.resolve({ status: { name: 'RUNNING' }, memo: {} }));
 
 test('a cell whose campaign is parked is shown so, with the command that names the reason', async () => {
   const store = createStore(database.pool);

@@ -4,6 +4,7 @@ import { startExperiment } from '../../../src/client/experiments/start-experimen
 import { createStore } from '../../../src/store';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { insertFrozen, twoArms } from '../../support/frozen-experiment';
+import { scriptedTemporal } from '../../support/scripted-temporal';
 
 let database: FreshDatabase;
 beforeAll(async () => {
@@ -12,13 +13,7 @@ beforeAll(async () => {
 afterAll(() => database?.drop());
 
 /** A Temporal server without workflows. */
-const temporal = () =>
-  Promise.resolve({
-    connection: { withDeadline: <T>(_deadline: number, request: () => Promise<T>) => request() },
-    workflow: {
-      getHandle: (id: string) => ({ describe: () => Promise.reject(new WorkflowNotFoundError('none', id, undefined)) }),
-    },
-  });
+const temporal = scriptedTemporal((id) => Promise.reject(new WorkflowNotFoundError('none', id, undefined)));
 
 test('an experiment is refused before the first write if a campaign of another spec has the name of a cell', async () => {
   const store = createStore(database.pool);
