@@ -20,6 +20,7 @@ const python = join(root, '.venv', 'bin', 'python');
 const options = readOptions();
 const results = mkdtempSync(join(tmpdir(), 'coevolve-test-'));
 const costs = join(results, 'costs');
+writeFileSync(costs, '');
 const total = { passed: 0, failed: 0 };
 /** Three keep two cores busy: a system test waits for its servers two thirds of its time. */
 const workers = Math.max(3, Math.floor(availableParallelism() / 2));
@@ -135,10 +136,10 @@ function run(name, command, args, { folder = '.', live = false, env = {} }) {
 
 /** Prints the processor time, the processes and the duration of all that used a second or more. */
 function reportCosts() {
-  const rows = readFileSync(costs, 'utf8')
-    .trim()
+  const lines = readFileSync(costs, 'utf8')
     .split('\n')
-    .map((line) => JSON.parse(line));
+    .filter((line) => line !== '');
+  const rows = lines.map((line) => JSON.parse(line));
   const files = joinCosts(rows, watch.stop(rows.map(({ pid }) => pid)));
   process.stdout.write('\n== costs\nprocessor s  processes  seconds  file\n');
   for (const { file, cpuSeconds, processes, seconds } of files.filter((row) => row.cpuSeconds >= 1)) {
