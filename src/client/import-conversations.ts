@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { artifactStore } from '../artifacts/artifact-store';
 import { UsageError } from '../errors/errors';
-import { parseJson } from '../input/parse-json';
+import { decodeText } from '../input/decode-text';
+import { jsonRows } from '../input/json-rows';
 import type { Config } from '../config';
 import { deriveSeed } from '../domain/random/seed-tree';
 import { createEnvironments } from '../envs/environments';
@@ -21,7 +22,7 @@ export type ConversationImport = {
   spec?: string | undefined;
   format: ConversationFormat;
   /** Field of a conversation with the task's id. */
-  idField: string;
+  idField?: string | undefined;
   /** JSON file that maps conversation ids to task ids. */
   map?: string | undefined;
   /** Lower bound of the reward, exclusive. */
@@ -41,6 +42,8 @@ export type ImportedConversations = {
   replayed: boolean;
   imported: number;
   refused: ImportReport['refused'];
+  /** Answers of the file that are no actions; see `readConversations`. */
+  leftOut: number;
   claimedMean: number | null;
   replayedMean: number | null;
   table: TrajectoryStatistics[];
@@ -62,7 +65,7 @@ export async function importConversations(
 ): Promise<ImportedConversations> {
   const { format, idField, above, replay } = request;
   const { environment, ...draw } = await drawOf(request);
-  const read = readConversations(await readFile(file, 'utf8'), format, idField);
+  const read = readConversations(decodeText(await readFile(file), file), format, idField);
   const environments = replay ? createEnvironments(config) : null;
   const taskOf = await readTaskIds(request.map);
   const onDrawn = ({ ready, count }: Progress): void => onProgress('tasks', ready, count);
@@ -85,6 +88,7 @@ export async function importConversations(
     replayed: replay,
     imported: experts.length,
     refused: [...read.refused, ...refused],
+    leftOut: read.leftOut,
     claimedMean: mean(experts.map(({ claimed_reward: claimed }) => claimed)),
     replayedMean: replay ? mean(experts.map(({ reward }) => reward)) : null,
     table: measureExperts(experts),
@@ -121,7 +125,8 @@ const taskWithId = (id: string): TaskRecord => ({
 /** Reads the task ids by conversation id; empty without a file. */
 async function readTaskIds(file: string | undefined): Promise<ReadonlyMap<string, string>> {
   if (file === undefined) return new Map();
-  const read = z.record(z.string(), z.string()).safeParse(parseJson(await readFile(file, 'utf8')));
+  const rows = jsonRows(decodeText(await readFile(file), file));
+  const read = z.record(z.string(), z.string()).safeParse(rows.length === 1 ? rows[0] : rows);
   if (!read.success)
     throw new UsageError(`--map: found no JSON object in ${file}, expected conversation ids with task ids`);
   return new Map(Object.entries(read.data));

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { answerBounds, jsonBounds, UnboundedJson } from './json-bounds';
 import { count as formatted } from '../domain/formats';
+import { parseForeignJson } from './foreign-json';
 
 /** `JSON.parse` and the caller's function run for at most this time, and one element, before other work. */
 const sliceMs = 20;
@@ -11,7 +12,7 @@ const sliceMs = 20;
  *
  * @param convert is called with every element of a list that is a value of the object
  * @throws UnboundedJson a list has more than `maxLength` elements, or one element exceeds the bounds of an answer
- * @throws SyntaxError
+ * @throws SyntaxError; InexactNumber see `parseForeignJson`
  */
 export async function readJsonLists(
   body: AsyncIterable<Uint8Array>,
@@ -26,7 +27,7 @@ export async function readJsonLists(
       if (list.length === maxLength)
         throw new UnboundedJson(`the answer has more than ${formatted(maxLength)} elements in a list`);
       jsonBounds(answerBounds)(text);
-      list.push(convert(JSON.parse(text.toString()), list.length));
+      list.push(convert(parseElement(text.toString(), list.length), list.length));
     },
   });
   let startedAt = performance.now();
@@ -44,6 +45,12 @@ export async function readJsonLists(
   return Object.fromEntries(
     Object.entries(object).map(([key, value]) => [key, Array.isArray(value) ? lists[Number(value[0])] : value]),
   );
+}
+
+function parseElement(text: string, index: number): unknown {
+  const element = parseForeignJson(text, String(index));
+  if (element === undefined) throw new SyntaxError('an element of a list is not JSON');
+  return element;
 }
 
 type Events = {

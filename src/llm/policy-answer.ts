@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { parseJson } from '../input/parse-json';
+import { storableText } from '../input/storable';
 import { withThinking } from '../domain/rollout/thinking';
 import type { SampledAction } from '../domain/rollout/turn';
+import { writtenCall } from '../domain/rollout/written-call';
 
 /** A whole list; `answerProblem` checks its elements faster than a schema. */
 const list = z.custom<unknown[]>(Array.isArray);
@@ -64,7 +65,7 @@ export function toAction(answer: Completion): SampledAction {
   const separated = message.reasoning_content || message.reasoning;
   const text = withCalls(message);
   return {
-    content: separated ? withThinking(separated, text) : (text ?? ''),
+    content: storableText(separated ? withThinking(separated, text) : (text ?? '')),
     finishReason,
     promptTokenIds: answer.prompt_token_ids as number[],
     tokenIds: tokenIds as number[],
@@ -75,10 +76,7 @@ export function toAction(answer: Completion): SampledAction {
 /** Returns the text of an action with its separated calls, in the tags of Qwen and Hermes; null without both. */
 function withCalls({ content, tool_calls: calls }: Completion['choices'][0]['message']): string | null {
   if (!calls?.length) return content;
-  const written = calls.map(({ function: { name, arguments: given } }) => {
-    const args = parseJson(given) ?? given;
-    return `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
-  });
+  const written = calls.map(({ function: call }) => writtenCall(call.name, call.arguments));
   return [content?.trim(), ...written].filter(Boolean).join('\n');
 }
 

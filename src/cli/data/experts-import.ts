@@ -21,8 +21,11 @@ export function addExpertsImport(experts: Command): void {
     .description('replay recorded conversations and store those with a reward as experts')
     .option('--environment <name>', 'environment of the conversations')
     .option('--spec <file>', 'spec of a campaign: uses its environment and train tasks')
-    .addOption(new Option('--format <format>', 'format of the file').choices(conversationFormats).default('eto'))
-    .option('--id-field <field>', "field of a conversation with the task's id", 'id')
+    .addOption(new Option('--format <format>', 'format of the file').choices(conversationFormats).default('auto'))
+    .option(
+      '--id-field <field>',
+      "field of a row with the task's id; default: id, task_id, item_id, data_idx or episode_id",
+    )
     .option('--map <file>', 'JSON file that maps conversation ids to task ids')
     .option('--above <reward>', 'lower bound of the reward, exclusive; ETO uses 0.7', unit, 0.7)
     .option('--count <tasks>', 'train tasks to draw and match', integerIn(1, 20_000), 20_000)
@@ -48,6 +51,7 @@ function importText({
   claimedMean,
   replayedMean,
   replayed,
+  leftOut,
   table: measures,
   path,
 }: ImportedConversations): string {
@@ -69,6 +73,7 @@ function importText({
       text('', (row) => row.example),
     ]),
     '',
+    `answers left out because they are no actions: ${leftOut}`,
     `mean reward in the file: ${shown(claimedMean)}`,
     `mean reward of the replays: ${replayed ? shown(replayedMean) : 'not replayed: the rewards above are those of the file'}`,
   ].join('\n');

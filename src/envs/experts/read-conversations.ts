@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { DomainError } from '../../domain/errors';
-import { parseJson } from '../../input/parse-json';
+import { jsonRows } from '../../input/json-rows';
+import { storable } from '../../input/storable';
+import { message, turnWithValue, type ConversationTurn } from './conversation-turns';
 
-export const conversationFormats = ['eto', 'sharegpt'] as const;
+export const conversationFormats = ['auto', 'eto', 'sharegpt', 'messages', 'episodes'] as const;
 export type ConversationFormat = (typeof conversationFormats)[number];
 
 /** One conversation of a file, with the actions of its expert in order. */
@@ -15,70 +16,116 @@ export type Conversation = {
   characters: number;
 };
 
-/** The conversations of a file, and its unusable rows with the reason. */
-export type ReadConversations = { conversations: Conversation[]; refused: { id: string; reason: string }[] };
+export type ReadConversations = {
+  conversations: Conversation[];
+  /** Unusable rows with the reason. */
+  refused: { id: string; reason: string }[];
+  /** Answers before the first action that are no actions: confirmations of the instruction, and turns without loss. */
+  leftOut: number;
+};
 
-const speakers = {
-  eto: ['human', 'gpt'],
-  sharegpt: ['system', 'human', 'user', 'gpt', 'assistant', 'tool', 'observation'],
-} as const;
+const reward = z.number().min(0).max(1).nullish();
+const conversation = z.object({ conversations: z.array(turnWithValue).min(2), reward });
+const transition = z
+  .object({ action: z.string(), observation: z.string().nullish() })
+  .transform(({ action }): ConversationTurn => ({ isAnswer: true, text: action, isTrained: true }));
 
-const idSchema = z.union([z.string().min(1), z.number()]).transform(String);
+/** The known forms of a row. `field` holds its turns. */
+const forms = {
+  eto: { field: 'conversations', turns: conversation.shape.conversations },
+  sharegpt: { field: 'conversations', turns: conversation.shape.conversations },
+  messages: { field: 'messages', turns: z.array(message).min(1) },
+  episodes: { field: 'transitions', turns: z.array(transition).min(1) },
+};
+
+const fieldsOfIds = ['id', 'task_id', 'item_id', 'data_idx', 'episode_id'];
+const rowId = z.union([z.string().min(1), z.number()]).transform(String);
 
 /**
- * Reads conversations in the format of ETO ({id, conversations: [{from: human|gpt, value}], reward?}, which start with the
- * instruction and the answer "OK") or of ShareGPT, which also has a system turn and other names of the speakers.
+ * Reads conversations of experts: of ETO, AgentGym and ShareGPT (`conversations`), of OpenAI, TRL and verl (`messages`), and
+ * AgentGym's episodes (`transitions`). An answer before the first action that only confirms the instruction, or that the file
+ * leaves out of the loss, is no action. A later one without loss cannot be left out of a replay, and is refused.
  *
- * @param text a JSON array, or JSON lines
- * @throws DomainError `UnreadableConversations` when it is neither
+ * @param text see `jsonRows`
+ * @param idField field with the id of a row; undefined: the first of the usual names
+ * @throws DomainError `UnreadableRows`
  */
-export function readConversations(text: string, format: ConversationFormat, idField = 'id'): ReadConversations {
-  const rowSchema = z.object({
-    [idField]: idSchema,
-    conversations: z.array(z.object({ from: z.enum(speakers[format]), value: z.string() })).min(2),
-    reward: z.number().min(0).max(1).nullish(),
-  });
-  const result: ReadConversations = { conversations: [], refused: [] };
-  for (const [index, value] of rowsOf(text).entries()) {
-    const idFound = idSchema.safeParse((value as Record<string, unknown> | null)?.[idField]);
-    const id = idFound.success ? idFound.data : `row ${index + 1}`;
-    const row = rowSchema.safeParse(value);
-    const conversation = row.success ? toConversation(id, row.data as Row, format) : firstIssue(row.error);
-    if (typeof conversation === 'string') result.refused.push({ id, reason: conversation });
-    else result.conversations.push(conversation);
+export function readConversations(text: string, format: ConversationFormat, idField?: string): ReadConversations {
+  const result: ReadConversations = { conversations: [], refused: [], leftOut: 0 };
+  for (const [index, row] of rowsOf(storable(jsonRows(text)) as unknown[]).entries()) {
+    const id = idOf(row, idField);
+    const read = readRow(row, format);
+    if (id === undefined || 'reason' in read) {
+      const missing = `${idField ?? fieldsOfIds.join(', ')}: found no id, expected a text or a number`;
+      result.refused.push({ id: id ?? `row ${index + 1}`, reason: 'reason' in read ? read.reason : missing });
+      continue;
+    }
+    const { actions, characters, claimed, leftOut } = read;
+    result.conversations.push({ id, actions, reward: claimed, characters });
+    result.leftOut += leftOut;
   }
   return result;
 }
 
-type Row = { conversations: { from: string; value: string }[]; reward?: number | null };
+/** AgentGym's file of episodes is one object. */
+const rowsOf = (rows: unknown[]): unknown[] =>
+  rows.length === 1 && Array.isArray(fieldOf(rows[0], 'episodes')) ? (fieldOf(rows[0], 'episodes') as unknown[]) : rows;
 
-/** Returns the reason as text if the conversation is unusable. */
-function toConversation(id: string, { conversations, reward }: Row, format: ConversationFormat): Conversation | string {
-  const startsWithOk = format === 'eto' && /^ok[.!]?$/i.test(conversations[1]!.value.trim());
-  const turns = startsWithOk ? conversations.slice(2) : conversations;
-  const actions = turns.filter(({ from }) => from === 'gpt' || from === 'assistant').map(({ value }) => value);
-  if (actions.length === 0) return 'the conversation contains no action';
-  const characters = conversations.reduce((sum, { value }) => sum + value.length, 0);
-  return { id, actions, reward: reward ?? null, characters };
+const fieldOf = (row: unknown, name: string): unknown => (row as Record<string, unknown> | null)?.[name];
+
+function idOf(row: unknown, idField: string | undefined): string | undefined {
+  const names = idField === undefined ? fieldsOfIds : [idField];
+  return names.map((name) => rowId.safeParse(fieldOf(row, name)).data).find((id) => id !== undefined);
 }
 
-function rowsOf(text: string): unknown[] {
-  const whole = parseJson(text);
-  if (Array.isArray(whole)) return whole;
-  const lines = text.split('\n').filter((line) => line.trim());
-  const rows = lines.map(parseJson);
-  const invalid = rows.findIndex((row) => row === undefined);
-  if (lines.length === 0 || invalid >= 0)
-    throw new DomainError(
-      'UnreadableConversations',
-      lines.length === 0
-        ? 'the file is empty; expected a JSON array or JSON lines'
-        : `line ${invalid + 1} is not JSON; expected a JSON array of conversations, or one conversation per line`,
-    );
-  return rows;
+type ReadRow = { actions: string[]; characters: number; claimed: number | null; leftOut: number };
+
+function readRow(row: unknown, format: ConversationFormat): ReadRow | { reason: string } {
+  const form =
+    format === 'auto' ? Object.values(forms).find(({ field }) => fieldOf(row, field) !== undefined) : forms[format];
+  if (!form || fieldOf(row, form.field) === undefined) return { reason: unknownForm(row) };
+  const read = z.object({ [form.field]: form.turns }).safeParse(row);
+  if (!read.success) return { reason: firstIssue(read.error, row) };
+  const claimed = reward.safeParse(fieldOf(row, 'reward') ?? fieldOf(row, 'total_reward'));
+  if (!claimed.success) return { reason: firstIssue(claimed.error, row, 'reward') };
+  const turns = (read.data as Record<string, ConversationTurn[]>)[form.field]!;
+  const answers = actionsOf(turns);
+  if ('reason' in answers) return answers;
+  const characters = turns.reduce((sum, turn) => sum + turn.text.length, 0);
+  return { ...answers, characters, claimed: claimed.data ?? null };
 }
 
-function firstIssue(error: z.ZodError): string {
-  const { path, message } = error.issues[0]!;
-  return `${path.join('.') || 'the row'}: ${message}`;
+/** Leaves out the answers before the first action. */
+function actionsOf(turns: readonly ConversationTurn[]): { actions: string[]; leftOut: number } | { reason: string } {
+  const answers = turns.filter(({ isAnswer }) => isAnswer);
+  const isFollowed = turns.at(-1) !== answers[0];
+  const first = answers.findIndex(
+    ({ isTrained, text }, n) => isTrained && !(n === 0 && isFollowed && isConfirmation(text)),
+  );
+  if (first < 0) return { reason: 'the conversation contains no action' };
+  const actions = answers.slice(first);
+  const masked = actions.findIndex(({ isTrained }) => !isTrained);
+  if (masked >= 0)
+    return {
+      reason: `action ${masked + 1}: found loss, weight or train that leaves it out, expected none after the first action: all actions of an expert are replayed and trained on`,
+    };
+  return { actions: actions.map(({ text }) => text), leftOut: first };
+}
+
+/** A scripted answer to the instruction, such as "OK. I'll follow your instructions and try my best to solve the task." */
+const isConfirmation = (text: string): boolean =>
+  /^(ok|okay|sure|understood|got it|i understand|alright)([.,!]|$)/i.test(text.trim()) &&
+  text.length <= 300 &&
+  !/\b(action|act|thought|think)\s*:|```|<\w+>|[[({]/i.test(text);
+
+const unknownForm = (row: unknown): string => {
+  const keys = typeof row === 'object' && row !== null ? Object.keys(row).slice(0, 10).join(', ') : JSON.stringify(row);
+  return `found ${keys || 'no field'}, expected conversations (of from and value), messages (of role and content) or transitions (of action)`;
+};
+
+function firstIssue(error: z.ZodError, row: unknown, prefix?: string): string {
+  const { path, message: expected } = error.issues[0]!;
+  const found = path.reduce<unknown>((value, key) => fieldOf(value, String(key)), row);
+  const shown = JSON.stringify(found)?.slice(0, 80) ?? 'nothing';
+  return `${[...(prefix ? [prefix] : []), ...path].join('.') || 'the row'}: found ${shown}, ${expected}`;
 }

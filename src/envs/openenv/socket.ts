@@ -4,7 +4,7 @@ import { remedyOf, type EnvironmentEndpoint } from '../server/endpoint';
 import { EnvironmentError, type EnvironmentErrorKind } from '../contract/environment-error';
 import { answerBounds } from '../../input/json-bounds';
 import { listOf } from '../../input/list-of';
-import { parseJson } from '../../input/parse-json';
+import { InexactNumber, parseForeignJson } from '../../input/foreign-json';
 import { listen, type Inbox } from './socket-inbox';
 
 /** Observation of OpenEnv's protocol (0.10). */
@@ -141,13 +141,22 @@ type Answer = z.output<typeof answerSchema>;
 type DataOf<Type extends Answer['type']> = Extract<Answer, { type: Type }>['data'];
 
 function readAnswer<Type extends 'observation' | 'state'>(text: string, expected: Type): DataOf<Type> {
-  const parsed = answerSchema.safeParse(parseJson(text));
+  const parsed = answerSchema.safeParse(parseAnswer(text));
   if (!parsed.success || (parsed.data.type !== expected && parsed.data.type !== 'error'))
     throw new EnvironmentError('fault', `not an OpenEnv answer: ${text.slice(0, 200)}`);
   if (parsed.data.type !== 'error') return parsed.data.data as DataOf<Type>;
   const { code, message, errors = [] } = parsed.data.data;
   const details = errors.slice(0, 3).map(({ loc, msg }) => `; ${loc.join('.')}: ${msg}`);
   throw new EnvironmentError(kindOfCode(code), `${code}: ${message}${details.join('')}`);
+}
+
+function parseAnswer(text: string): unknown {
+  try {
+    return parseForeignJson(text);
+  } catch (error) {
+    if (!(error instanceof InexactNumber)) throw error;
+    throw new EnvironmentError('fault', `the environment's answer: ${error.message}`);
+  }
 }
 
 function kindOfCode(code: string): EnvironmentErrorKind {

@@ -4,7 +4,7 @@ import { EnvironmentError } from '../contract/environment-error';
 import { boundedFetch } from '../../requests/bounded-fetch';
 import { answerBounds, listBounds, UnboundedJson } from '../../input/json-bounds';
 import { readJsonLists } from '../../input/json-list';
-import { parseJson } from '../../input/parse-json';
+import { InexactNumber, parseForeignJson } from '../../input/foreign-json';
 
 /**
  * Calls a route of an environment server with GET, or with POST if there is a body.
@@ -106,7 +106,7 @@ function unfinishedError(path: string, body: unknown): EnvironmentError {
 /** The server drains, or its processes are busy. */
 const retryableStatuses: ReadonlySet<number> = new Set([503, 504]);
 
-/** `text` is the body of an error; `body` is JSON, or undefined. */
+/** `text` is the body of an error; `body` is the JSON of a success, or undefined. */
 type ServerAnswer = { status: number; text: string; body: unknown };
 
 const callTimeoutMs = 120_000;
@@ -130,23 +130,16 @@ async function request(
     });
     const { status } = response;
     if (list && status === 200 && response.body) {
-      const convert = (element: unknown, index: number): unknown => {
-        requireFinite(path, element, `tasks.${index}`);
-        return list.convert(element, index);
-      };
-      return {
-        status,
-        text: '',
-        body: await readJsonLists(response.body, convert, list.maxLength).catch(ifNoJson),
-      };
+      const lists = await readJsonLists(response.body, list.convert, list.maxLength).catch(ifNoJson);
+      return { status, text: '', body: lists };
     }
     const text = await response.text();
-    const parsed = parseJson(text);
-    if (response.ok) requireFinite(path, parsed);
-    return { status, text, body: parsed };
+    return { status, text, body: response.ok ? parseForeignJson(text) : undefined };
   } catch (cause) {
     if (cause instanceof EnvironmentError) throw cause; // a wrong value or element of a list
     if (cause instanceof UnboundedJson) throw new EnvironmentError('rejected', `${path}: ${cause.message}`);
+    if (cause instanceof InexactNumber)
+      throw new EnvironmentError('rejected', `${path}: ${list ? 'tasks.' : ''}${cause.message}`);
     const message = `no environment server answers at ${endpoint.url}; ${remedyOf(endpoint)}`;
     throw new EnvironmentError('unreachable', message, { cause });
   }
@@ -165,24 +158,4 @@ function readAnswer<Answer>(path: string, shape: z.ZodType<Answer>, body: unknow
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.slice(0, 5).map((issue) => [...field, ...issue.path].join('.') || 'the body');
   throw new EnvironmentError('rejected', `${path}: missing or wrong fields in the answer: ${fields.join(', ')}`);
-}
-
-/** `JSON.parse` reads 1e400 as Infinity, which no JSON can store. */
-function requireFinite(path: string, body: unknown, ...field: string[]): void {
-  const found = findInfinite(body);
-  if (!found) return;
-  const name = [...field, ...found.field].join('.') || 'the body';
-  throw new EnvironmentError('rejected', `${path}: ${name}: found ${found.value}, expected a finite number`);
-}
-
-/** Calls itself: `jsonBounds` limits the depth. */
-function findInfinite(value: unknown): { field: string[]; value: number } | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : { field: [], value };
-  if (typeof value !== 'object' || value === null) return undefined;
-  const keys = Array.isArray(value) ? value.keys() : Object.keys(value);
-  for (const key of keys) {
-    const found = findInfinite((value as Record<string | number, unknown>)[key]);
-    if (found) return { ...found, field: [String(key), ...found.field] };
-  }
-  return undefined;
 }

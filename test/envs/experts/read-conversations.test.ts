@@ -35,11 +35,125 @@ test.each([
   [eto('a'), 'contains no action'],
   [{ ...eto('a', 'look'), reward: 7 }, 'reward'],
   [{ conversations: eto('a', 'look').conversations }, 'id'],
-  [null, 'row'],
+  [null, 'found null, expected conversations'],
+  [
+    { id: 'a', text: 'x' },
+    'found id, text, expected conversations (of from and value), messages (of role and content)',
+  ],
 ])('row %# is rejected with its reason, and the other rows are read', (row, reason) => {
   const read = readConversations(JSON.stringify([row, eto('good', 'look')]), 'eto');
   expect(read.conversations.map(({ id }) => id)).toEqual(['good']);
   expect(read.refused[0]!.reason).toContain(reason);
+});
+
+const said = (from: string, value: string, marks: object = {}) => ({ from, value, ...marks });
+const turns = [said('human', 'You are at home. Your task is: find it.'), said('gpt', 'look')];
+const confirmed = (marks: object, answer = "OK. I'll follow your instructions and try my best to solve the task.") => [
+  said('human', 'Interact with a household.', { loss: null }),
+  said('gpt', answer, marks),
+  ...turns,
+];
+const call = { name: 'get_weather', arguments: { city: 'Oslo', zip: '00150' } };
+const written = `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`;
+
+test.each([
+  ["AgentGym's conversations", { item_id: 'pick_1', conversations: confirmed({ loss: false }) }, 'pick_1', ['look'], 1],
+  ['a confirmation without a mark', { id: 'a', conversations: confirmed({}) }, 'a', ['look'], 1],
+  [
+    'a preamble that is left out of the loss',
+    { id: 'a', conversations: confirmed({ train: false }, 'go east') },
+    'a',
+    ['look'],
+    1,
+  ],
+  [
+    'an action that begins as a confirmation',
+    { id: 'a', conversations: confirmed({}, 'Ok.\nAction: look') },
+    'a',
+    ['Ok.\nAction: look', 'look'],
+    0,
+  ],
+  ['a lone answer', { id: 'a', conversations: [said('human', 'Is it?'), said('gpt', 'OK')] }, 'a', ['OK'], 0],
+  [
+    "AgentGym's episode",
+    { episode_id: 0, data_idx: 7, total_reward: 0.4, transitions: [{ step: 1, action: 'up', observation: 'x' }] },
+    '7',
+    ['up'],
+    0,
+  ],
+  [
+    'calls of ShareGPT',
+    {
+      id: 3,
+      conversations: [
+        turns[0],
+        said('function_call', JSON.stringify(call)),
+        said('observation', '{}'),
+        said('gpt', 'It rains.'),
+      ],
+    },
+    '3',
+    [written, 'It rains.'],
+    0,
+  ],
+  [
+    'messages of OpenAI',
+    {
+      id: 'a',
+      messages: [
+        { role: 'developer', content: 'Help.' },
+        { role: 'user', content: [{ type: 'text', text: 'Weather?' }] },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c', type: 'function', function: { ...call, arguments: JSON.stringify(call.arguments) } }],
+        },
+        { role: 'tool', tool_call_id: 'c', content: 'rain' },
+        { role: 'assistant', content: 'Rain.', weight: 1 },
+      ],
+    },
+    'a',
+    [written, 'Rain.'],
+    0,
+  ],
+])('%s are read with their actions', (...[, row, id, actions, leftOut]) => {
+  const read = readConversations(JSON.stringify(row), 'auto');
+  expect(read.refused).toEqual([]);
+  expect(read.conversations).toMatchObject([{ id, actions }]);
+  expect(read.leftOut).toBe(leftOut);
+});
+
+test("AgentGym's file of episodes has a conversation for each, with the reward that it claims", () => {
+  const episodes = [0.4, 1].map((total_reward, data_idx) => ({
+    data_idx,
+    total_reward,
+    transitions: [{ action: 'up' }],
+  }));
+  const { conversations } = readConversations(JSON.stringify({ episodes, statistics: {} }, null, 2), 'auto');
+  expect(conversations.map(({ id, reward }) => [id, reward])).toEqual([
+    ['0', 0.4],
+    ['1', 1],
+  ]);
+});
+
+test.each([[{ loss: false }], [{ weight: 0 }], [{ train: false }]])(
+  'an action with %j after the first one is refused',
+  (marks) => {
+    const conversations = [
+      ...turns,
+      said('human', 'No.'),
+      said('gpt', 'jump', marks),
+      said('human', 'No.'),
+      said('gpt', 'go'),
+    ];
+    const { refused } = readConversations(JSON.stringify({ id: 'a', conversations }), 'auto');
+    expect(refused).toEqual([{ id: 'a', reason: expect.stringContaining('action 2: found loss, weight or train') }]);
+  },
+);
+
+test('an unpaired surrogate in a file becomes the character with which it is stored', () => {
+  const row = JSON.stringify({ id: 'a', conversations: [turns[0], said('gpt', 'half \ud83d')] });
+  expect(readConversations(row, 'auto').conversations[0]!.actions).toEqual(['half \ufffd']);
 });
 
 test('a file that is not JSON is rejected as a whole', () => {
@@ -57,9 +171,9 @@ const trajectories = fc.record({
   reward: fc.constantFrom(0, 0.25, 1),
 });
 
-test('exported conversations in both formats can be read again', () => {
+test('exported conversations can be read again in each format', () => {
   fc.assert(
-    fc.property(trajectories, fc.constantFrom('eto' as const, 'sharegpt' as const), (drawn, format) => {
+    fc.property(trajectories, fc.constantFrom('eto' as const, 'sharegpt' as const, 'trl' as const), (drawn, format) => {
       const conversation = [
         { role: 'system', content: 'Play.' },
         { role: 'user', content: 'Find it.' },
@@ -69,7 +183,7 @@ test('exported conversations in both formats can be read again', () => {
         ]),
       ];
       const row = expertRow({ ...drawn, conversation, turns: 0, characters: 0, function_characters: 0 }, format);
-      const { conversations, refused } = readConversations(row, format);
+      const { conversations, refused } = readConversations(row, 'auto');
       expect(refused).toEqual([]);
       const actions = drawn.actions.map(({ action }) => action);
       expect(conversations).toMatchObject([{ id: drawn.task_id, actions, reward: drawn.reward }]);

@@ -97,14 +97,20 @@ test('a number that is too large for JSON is rejected with its field in a task, 
   const definition = { limits: [1, 'INFINITE'] };
   server.answerWith({ body: withInfinity({ tasks: [record, { ...record, definition }] }) });
   await expect(tasks()).rejects.toMatchObject(
-    rejected('/envs/sql/data/tasks: tasks.1.definition.limits.1: found Infinity, expected a finite number'),
+    rejected(
+      '/envs/sql/data/tasks: tasks.1.definition.limits.1: found 1e400, expected an integer up to 2^53, a decimal up to 1.8e308, or a text',
+    ),
   );
   server.answerWith({ body: withInfinity({ variants: false, max_turns: 'INFINITE' }).replace('1e400', '-1e400') });
   await expect(environmentData({ url: server.url }).capabilities('sql')).rejects.toMatchObject(
-    rejected('/envs/sql/data/capabilities: max_turns: found -Infinity, expected a finite number'),
+    rejected(
+      '/envs/sql/data/capabilities: max_turns: found -1e400, expected an integer up to 2^53, a decimal up to 1.8e308, or a text',
+    ),
   );
   server.answerWith({ body: withInfinity({ task: { ...record, grader: 'judge', definition } }) });
   await expect(compose()).rejects.toMatchObject(
-    rejected('/envs/sql/data/compose: task.definition.limits.1: found Infinity, expected a finite number'),
+    rejected(
+      '/envs/sql/data/compose: task.definition.limits.1: found 1e400, expected an integer up to 2^53, a decimal up to 1.8e308, or a text',
+    ),
   );
 });

@@ -74,6 +74,11 @@ def encode_prompt(encoder: ChatEncoder, request: ChatRequest) -> list[int]:
     except JobFailure as failure:
         param = "tools" if request.tools else "messages"
         raise ApiError(400, "invalid_value", failure.message, param=param) from None
+    except MemoryError:
+        raise
+    except Exception as error:  # of the template or the tokenizer: another request may be encoded
+        refusal = f"the policy's tokenizer refused the prompt: {type(error).__name__}: {error}"
+        raise ApiError(400, "invalid_value", refusal[:500], param="messages") from error
 
 
 def _messages(value: object) -> list[Message]:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -142,6 +143,13 @@ def test_a_body_that_cannot_be_read_is_rejected(body: bytes, server: str) -> Non
     response = httpx.post(f"{server}/v1/chat/completions", content=body)
     assert response.status_code == 400
     assert response.json()["error"]["code"] in ("invalid_json", "invalid_value")
+
+
+def test_text_that_the_tokenizer_cannot_encode_is_rejected(server: str, model: str) -> None:
+    body = {"model": model, "messages": [{"role": "user", "content": "half \ud83d"}]}
+    response = httpx.post(f"{server}/v1/chat/completions", content=json.dumps(body).encode())
+    assert response.status_code == 400
+    assert "the policy's tokenizer refused the prompt" in response.json()["error"]["message"]
 
 
 def test_a_policy_with_another_hash_is_not_loaded(server: str, trained: Path) -> None:

@@ -1,0 +1,30 @@
+import * as fc from 'fast-check';
+import { InexactNumber, parseForeignJson } from '../../src/input/foreign-json';
+import { storable } from '../../src/input/storable';
+
+test('what is read has no text that cannot be stored, and is otherwise what was written', () => {
+  const json = fc.jsonValue({ stringUnit: 'binary' });
+  fc.assert(fc.property(json, (value) => expect(parseForeignJson(JSON.stringify(value))).toEqual(storable(value))));
+});
+
+test.each([
+  ['{"text": "half \\ud83d"}', { text: 'half \ufffd' }],
+  ['{"a\\u0000b": ["\\uDE00", "\\ud83d\\ude00"]}', { 'a\ufffdb': ['\ufffd', '\u{1f600}'] }],
+  ['[9007199254740991, -9007199254740991, 0.1234567890123456789, 1e300, 100000000000000000000.5]', expect.any(Array)],
+  ['{"id": "9223372036854775807"}', { id: '9223372036854775807' }],
+  ['{"text": ": 9223372036854775807, 1e999"}', { text: ': 9223372036854775807, 1e999' }],
+  ['{"half":', undefined],
+  ['\ufeff{}', undefined],
+])('%s is read', (text, value) => {
+  expect(parseForeignJson(text)).toEqual(value);
+});
+
+test.each([
+  ['{"tasks": [{"id": 1}, {"id": 9007199254740993}]}', 'tasks.1.id: found 9007199254740993'],
+  ['[-9223372036854775808]', '0: found -9223372036854775808'],
+  ['{"reward": 1e400}', 'reward: found 1e400'],
+  ['-1E+999', 'the body: found -1E+999'],
+])('%s is refused with the field', (text, message) => {
+  expect(() => parseForeignJson(text)).toThrow(InexactNumber);
+  expect(() => parseForeignJson(text)).toThrow(message);
+});
