@@ -1,7 +1,8 @@
 """The attempts of bench:service in a plain asyncio loop: their cost without any guarantee.
 
-`python bare_loop.py ENVIRONMENT_URL POLICY_URL ATTEMPTS PLACES TURNS` prints `{"seconds", "cpuSeconds"}`.
-Results stay in memory, an error ends the loop, and nothing resumes it.
+`python bare_loop.py ENVIRONMENT_URL POLICY_URL PLACES TURNS` prints `ready`, reads `{"attempts"}` and prints
+`{"seconds", "rewards"}`, line by line. Results stay in memory, an error ends the loop, and nothing resumes
+it.
 """
 
 import asyncio
@@ -10,59 +11,39 @@ import sys
 import time
 from typing import Any
 
-from aiohttp import ClientSession, ClientWebSocketResponse, TCPConnector
-
-Json = dict[str, Any]
+from attempt import Servers, Turn
 
 
-async def play_all(environment: str, policy: str, attempts: int, places: int, turns: int) -> Json:
+async def main(environment: str, policy: str, places: int, turns: int) -> None:
+    servers = Servers(environment, policy)
+    print("ready", flush=True)
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        attempts = json.loads(line)["attempts"]
+        print(json.dumps(await play_all(servers, attempts, places, turns)), flush=True)
+
+
+async def play_all(servers: Servers, attempts: int, places: int, turns: int) -> dict[str, Any]:
     """Plays tasks 0 to `attempts` - 1 with at most `places` at once."""
     numbers = iter(range(attempts))
     rewards: dict[int, float] = {}
 
     async def fill_place() -> None:
         for number in numbers:
-            async with session.ws_connect(f"{environment}/ws") as socket:
-                rewards[number] = await play(socket, number)
+            rewards[number] = await play(servers, number, turns)
 
-    async def play(socket: ClientWebSocketResponse, number: int) -> float:
-        observed = await ask(socket, {"type": "reset", "data": {"seed": number}})
-        messages = [{"role": "user", "content": observed["observation"]["text"]}]
+    clock = time.perf_counter()
+    await asyncio.gather(*(fill_place() for _ in range(places)))
+    return {"seconds": time.perf_counter() - clock, "rewards": list(rewards.values())}
+
+
+async def play(servers: Servers, number: int, turns: int) -> float:
+    played: list[Turn] = []
+    async with servers.attempt(number) as attempt:
         for _ in range(turns):
-            body = {
-                "model": "bench",
-                "messages": messages,
-                "seed": number,
-                "max_tokens": 16,
-                "logprobs": True,
-            }
-            async with session.post(f"{policy}/v1/chat/completions", json=body) as response:
-                action = (await response.json())["choices"][0]["message"]["content"]
-            observed = await ask(socket, {"type": "step", "data": {"text": action}})
-            messages += [
-                {"role": "assistant", "content": action},
-                {"role": "user", "content": observed["observation"]["text"]},
-            ]
-        return float(observed["reward"])
-
-    clock, cpu = time.perf_counter(), time.process_time()
-    async with ClientSession(connector=TCPConnector(limit=0)) as session:
-        await asyncio.gather(*(fill_place() for _ in range(places)))
-    if set(rewards.values()) != {1.0} or len(rewards) != attempts:
-        raise RuntimeError(
-            f"{len(rewards)} of {attempts} attempts ended, with rewards {set(rewards.values())}"
-        )
-    return {"seconds": time.perf_counter() - clock, "cpuSeconds": time.process_time() - cpu}
-
-
-async def ask(socket: ClientWebSocketResponse, message: Json) -> Json:
-    """Sends a message to the environment and returns its observation."""
-    await socket.send_json(message)
-    answer: Json = await socket.receive_json()
-    return dict(answer["data"])
+            played.append(await attempt.play_turn(played))
+    return played[-1]["reward"]
 
 
 if __name__ == "__main__":
-    environment, policy, *counts = sys.argv[1:]
-    attempts, places, turns = map(int, counts)
-    print(json.dumps(asyncio.run(play_all(environment, policy, attempts, places, turns))))
+    _, environment, policy, places, turns = sys.argv
+    asyncio.run(main(environment, policy, int(places), int(turns)))

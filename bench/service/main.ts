@@ -1,145 +1,86 @@
-// Plays attempts of lognormal lengths through the whole service and in a plain asyncio loop, and compares both times with an
-// ideal queue of as many places: `npm run bench:service`. Attempts only sleep, so the ratios show the cost of the service.
-import { execFile } from 'node:child_process';
+// Plays attempts of lognormal lengths through the whole service, in a plain asyncio loop and in other systems with durable
+// results, and compares the times with an ideal queue of as many places: `npm run bench:service`. Attempts only sleep, so the
+// ratios show the cost of the system.
 import path from 'node:path';
-import { inspect, promisify } from 'node:util';
+import { inspect } from 'node:util';
 import { Command } from 'commander';
-import { idealSeconds, lognormalLengths } from './attempt-lengths';
-import { readConfig } from '../../src/config';
-import { withService, type Played, type Service } from './service-under-load';
-import type { SleepingServers } from './sleeping-servers';
+import type { Load } from './load';
+import { playSetting, type Start } from './play-setting';
+import { lineOf, systemNames, type Row, type SystemName } from './rows';
+import { startSleepingServers } from './sleeping-servers';
+import { withStack, type BenchStack } from './stack';
+import { startBare } from './systems/bare';
+import { startCoevolve } from './systems/coevolve';
+import { startDbos } from './systems/dbos';
+import { startRestate } from './systems/restate';
 
 type Options = {
   attempts: number;
   places: number;
-  attemptMs: number;
+  attemptMs: number[];
   turns: number;
   sigma: number[];
   workers: number[];
   steps: number;
+  systems: SystemName[];
+  kill?: boolean;
   json?: boolean;
 };
 
-type Row = {
-  /** `bare`: a plain asyncio loop over the same servers, without any guarantee. */
-  system: 'coevolve' | 'bare';
-  attemptMs: number;
-  turns: number;
-  sigma: number;
-  /** Rollout workers, or loops. */
-  workers: number;
-  /** Places of all workers. */
-  places: number;
-  attempts: number;
-  /** Parts that were played one after the other, as reinforcement learning plays its steps. */
-  steps: number;
-  seconds: number;
-  idealSeconds: number;
-  /** To the ideal queue. */
-  ratio: number;
-  /** To the bare loop. */
-  bareRatio: number;
-  /** Processor milliseconds of an attempt, by process. */
-  cpuMs: Record<string, number>;
-} & Partial<Pick<Played, 'shares' | 'events' | 'historyBytes' | 'transactions'>>;
+/** Has the packages of the other systems, which are none of the product's. */
+const python = path.join(__dirname, '..', '..', '.venv-durable', 'bin', 'python');
 
 async function bench(options: Options): Promise<void> {
-  const { places, turns, sigma, workers, json } = options;
+  const { places, turns, workers, systems, json } = options;
+  const servers = await startSleepingServers(turns);
+  const load: Load = { servers, places, turns };
   const rows: Row[] = [];
-  for (const count of workers)
-    await withService({ workers: count, places: places / count, turns }, async (service, servers) => {
-      servers.setLengths([]);
-      await service.play(places); // the first rollout of a process also compiles its code
-      for (const spread of sigma)
-        for await (const row of playSpread(options, spread, count, { service, servers })) {
+  try {
+    for (const count of systems.includes('coevolve') ? workers : [0])
+      await withStack(load, count, async (stack) => {
+        const played = systems.filter((name) => count === (workers[0] ?? 0) || count === 0 || name === 'coevolve');
+        for await (const row of playAll(options, load, { workers: count, systems: played }, starter(stack, load))) {
           rows.push(row);
           if (!json) process.stdout.write(lineOf(row));
         }
-    });
+      });
+  } finally {
+    servers.close();
+  }
   if (json) process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
 }
 
-/** Plays attempts of one spread in a bare loop, in one rollout, and in steps. */
-async function* playSpread(
-  { attempts, places, attemptMs, turns, steps }: Options,
-  sigma: number,
-  workers: number,
-  { service, servers }: { service: Service; servers: SleepingServers },
+/** Plays all lengths and spreads; only the first ones with a kill. */
+async function* playAll(
+  { attempts, attemptMs, sigma, steps, kill }: Options,
+  load: Load,
+  { workers, systems }: { workers: number; systems: readonly SystemName[] },
+  start: Start,
 ): AsyncGenerator<Row> {
-  const lengths = lognormalLengths(attempts, { mean: attemptMs / 1000, sigma });
-  const setLengths = (part: readonly number[]): void => servers.setLengths(part.map((seconds) => seconds / turns));
-  setLengths(lengths);
-  const bare = await playBare(servers, { attempts, places, turns });
-  const idealTime = idealSeconds(lengths, places);
-  const setting = { attemptMs, turns, sigma, places, attempts, idealSeconds: idealTime };
-  const ratios = (seconds: number) => ({ seconds, ratio: seconds / idealTime, bareRatio: seconds / bare.seconds });
-  const loop = { loop: (1000 * bare.cpuSeconds) / attempts };
-  yield { system: 'bare', ...setting, workers: 1, steps: 1, ...ratios(bare.seconds), cpuMs: loop };
-  for (const parts of new Set([1, steps])) {
-    const played: Played[] = [];
-    for (const part of inParts(lengths, parts)) {
-      setLengths(part);
-      played.push(await service.play(part.length));
-    }
-    const seconds = sum(played.map((part) => part.seconds));
-    yield { system: 'coevolve', ...setting, workers, steps: parts, ...ratios(seconds), ...totals(played) };
-  }
-}
-
-/** Plays the attempts in a plain asyncio loop, in another process. */
-async function playBare(
-  { environmentUrl, policyUrl }: SleepingServers,
-  { attempts, places, turns }: { attempts: number; places: number; turns: number },
-): Promise<{ seconds: number; cpuSeconds: number }> {
-  const { python } = readConfig({ PATH: process.env['PATH'] });
-  const program = path.join(__dirname, 'bare_loop.py');
-  const counts = [attempts, places, turns].map(String);
-  const { stdout } = await promisify(execFile)(python, [program, environmentUrl, policyUrl, ...counts]);
-  return JSON.parse(stdout) as { seconds: number; cpuSeconds: number };
-}
-
-/** Joins the parts of a rollout. */
-function totals(played: readonly Played[]): Omit<Played, 'seconds'> {
-  const mean = (numbers: number[]): number => sum(numbers) / numbers.length;
-  const [first] = played;
-  return {
-    shares: first!.shares.map((_, n) => sum(played.map(({ shares }) => shares[n] ?? 0))),
-    events: sum(played.map(({ events }) => events)),
-    historyBytes: sum(played.map(({ historyBytes }) => historyBytes)),
-    transactions: mean(played.map(({ transactions }) => transactions)),
-    cpuMs: Object.fromEntries(
-      Object.keys(first!.cpuMs).map((name) => [name, mean(played.map(({ cpuMs }) => cpuMs[name] ?? 0))]),
-    ),
-  };
-}
-
-const sum = (numbers: number[]): number => numbers.reduce((all, number) => all + number, 0);
-
-/** Splits lengths into consecutive parts of about equal size; reinforcement learning plays one after the end of another. */
-const inParts = (lengths: number[], parts: number): number[][] =>
-  Array.from({ length: parts }, (_, n) =>
-    lengths.slice(Math.round((lengths.length * n) / parts), Math.round((lengths.length * (n + 1)) / parts)),
-  );
-
-function lineOf(row: Row): string {
-  const { system, sigma, workers, steps, seconds, idealSeconds: ideal, ratio, bareRatio, cpuMs } = row;
-  const cpu = Object.entries(cpuMs)
-    .filter(([, ms]) => ms >= 0.05)
-    .map(([name, ms]) => `${name} ${ms.toFixed(1)}`);
-  const parts = [
-    `${system}, sigma ${sigma}, ${workers} workers${steps > 1 ? `, ${steps} steps` : ''}: ${seconds.toFixed(2)} s`,
-    ...(ideal > 0 ? [`ideal ${ideal.toFixed(2)} s`, `ratio ${ratio.toFixed(3)}`] : []),
-    `to the bare loop ${bareRatio.toFixed(3)}`,
-    `processor ms an attempt: ${cpu.join(', ')}`,
-  ];
-  if (row.shares)
-    parts.push(
-      `attempts by worker ${row.shares.join(', ')}`,
-      `${row.events} events of ${Math.round(row.historyBytes! / 1024)} KiB`,
-      `${row.transactions!.toFixed(1)} transactions an attempt`,
+  const settings = attemptMs.flatMap((ms) => sigma.map((spread) => ({ attemptMs: ms, sigma: spread })));
+  for (const [n, setting] of settings.entries())
+    yield* playSetting(
+      { attempts, workers, steps, isKilled: kill === true && n === 0, ...setting },
+      load,
+      systems,
+      start,
     );
-  return `${parts.join('; ')}\n`;
 }
+
+const starter =
+  (stack: BenchStack, load: Load): Start =>
+  (name) => {
+    switch (name) {
+      case 'bare':
+        return startBare(load, python);
+      case 'coevolve':
+        return startCoevolve(stack);
+      case 'dbos':
+        return startDbos(load, python, stack);
+      case 'restate':
+        return startRestate(load, python, stack.bare.home);
+    }
+  };
 
 const number = (text: string): number => {
   const value = Number(text);
@@ -147,15 +88,23 @@ const number = (text: string): number => {
   return value;
 };
 const numbers = (text: string): number[] => text.split(',').map(number);
+const systemsIn = (text: string): SystemName[] => {
+  const wanted = text.split(',');
+  const unknown = wanted.find((name) => !systemNames.some((known) => known === name));
+  if (unknown !== undefined) throw new Error(`--systems: found ${unknown}, expected some of ${systemNames.join(', ')}`);
+  return systemNames.filter((name) => wanted.includes(name));
+};
 
 const program = new Command('bench:service')
   .option('--attempts <count>', 'attempts of a rollout', number, 1280)
   .option('--places <count>', 'attempts at once, of all workers together', number, 128)
-  .option('--attempt-ms <ms>', 'mean length of an attempt', number, 1000)
+  .option('--attempt-ms <list>', 'mean lengths of an attempt', numbers, [1000])
   .option('--turns <count>', 'actions of an attempt', number, 1)
   .option('--sigma <list>', 'spreads of the lengths', numbers, [0, 0.5, 1, 1.5])
   .option('--workers <list>', 'counts of rollout workers', numbers, [1, 2, 4])
   .option('--steps <count>', 'also in this many steps, each after the end of the one before', number, 1)
+  .option('--systems <list>', `of ${systemNames.join(', ')}`, systemsIn, [...systemNames])
+  .option('--kill', 'plays the first lengths once more, and kills the process that plays')
   .option('--json', 'prints the rows');
 void program
   .action(bench)

@@ -1,15 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Config } from '../../src/config';
-import { stackStatus } from '../../src/stack';
 
 const ticksPerSecond = 100; // USER_HZ, the same on every Linux
 
-/** Processor seconds by service. */
+/** Processor seconds by the name of a process. */
 export type ProcessorSeconds = Record<string, number>;
 
-/** Returns the processor time that the services of a stack have used, child processes included. */
-export function processorSeconds(config: Config): ProcessorSeconds {
-  const owners = new Map(stackStatus(config).map(({ name, pid }) => [pid, name]));
+/** Returns the processor time that these processes have used, given by id with their names, child processes included. */
+export function processorSeconds(owners: ReadonlyMap<number, string>): ProcessorSeconds {
   const processes = new Map(processIds().map((pid) => [pid, readStat(pid)]));
   const seconds: ProcessorSeconds = {};
   for (const [pid, stat] of processes) {

@@ -5,11 +5,20 @@ import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocketServer } from 'ws';
 
+export type PlayRecord = {
+  /** Of each attempt that has begun: the times of `performance.now()`. An attempt that was killed has no end. */
+  sessions: { task: number; beganAt: number; endedAt?: number }[];
+  /** To the policy. */
+  requests: number;
+};
+
 export type SleepingServers = {
   environmentUrl: string;
   policyUrl: string;
   /** Sets the seconds of an action in the attempt at each task, by the task's number. */
   setLengths(seconds: readonly number[]): void;
+  /** Returns a record of the attempts from now on, until the next record. */
+  record(): PlayRecord;
   close(): void;
 };
 
@@ -19,6 +28,7 @@ export type SleepingServers = {
  */
 export async function startSleepingServers(turns: number): Promise<SleepingServers> {
   let lengths: readonly number[] = [];
+  let record: PlayRecord = { sessions: [], requests: 0 };
   const environment = createServer((request, response) => {
     const isSchema = request.url === '/schema';
     const body = isSchema ? { action: { properties: { text: { type: 'string' } } } } : { environments: {} };
@@ -27,10 +37,14 @@ export async function startSleepingServers(turns: number): Promise<SleepingServe
   const sockets = new WebSocketServer({ server: environment });
   sockets.on('connection', (socket) => {
     let left = turns;
+    const session: PlayRecord['sessions'][number] = { task: -1, beganAt: Infinity };
     socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as { type: string; data?: { seed?: number } };
       if (message.type === 'step') left--;
-      const text = message.type === 'reset' ? `task ${message.data!.seed}` : 'go on';
+      const task = message.data?.seed ?? 0;
+      if (message.type === 'reset') record.sessions.push(Object.assign(session, { task, beganAt: performance.now() }));
+      if (left === 0) session.endedAt ??= performance.now();
+      const text = message.type === 'reset' ? `task ${task}` : 'go on';
       const done = left === 0;
       const observed = { observation: { text }, reward: done ? 1 : 0, done };
       socket.send(JSON.stringify({ type: 'observation', data: observed }));
@@ -38,6 +52,7 @@ export async function startSleepingServers(turns: number): Promise<SleepingServe
   });
   const policy = createServer((request, response) => {
     if (request.url !== '/v1/chat/completions') return void response.writeHead(404).end();
+    record.requests++;
     void json(request).then(async (body) => {
       const { messages, model } = body as { messages: { content: string }[]; model: string };
       const task = messages.map(({ content }) => /task (\d+)/.exec(content)).find((match) => match);
@@ -56,6 +71,7 @@ export async function startSleepingServers(turns: number): Promise<SleepingServe
   return {
     environmentUrl: await listen(environment),
     policyUrl: await listen(policy),
+    record: () => (record = { sessions: [], requests: 0 }),
     setLengths: (seconds) => void (lengths = seconds),
     close() {
       sockets.close();
