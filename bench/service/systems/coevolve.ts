@@ -2,6 +2,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
 import type { Pool } from 'pg';
 import type { BenchStack } from '../stack';
+import { memoOf } from '../../../src/domain/campaign/memo';
 import type { Range } from '../../../src/domain/concurrency';
 import { activitySizes, shardsOf } from '../../../src/domain/rollout/activity-ranges';
 import { findProcess } from '../../../src/process/processes';
@@ -27,13 +28,15 @@ export async function startCoevolve({ bare, config }: BenchStack): Promise<Syste
     const batch = { ...key, environment, purpose: 'evaluation' as const, policyId, step: 0, end: attempts, ...sizes };
     const startedAt = performance.now();
     const shards = await Promise.all(
-      shardsOf({ from: 0, to: attempts }, sizes).map((range, n) =>
-        client.workflow.start<typeof rollout>('rollout', {
-          workflowId: `campaign/bench-${key.campaignId}/${n}`,
+      shardsOf({ from: 0, to: attempts }, sizes).map((range, n) => {
+        const workflowId = `campaign/bench-${key.campaignId}/${n}`;
+        return client.workflow.start<typeof rollout>('rollout', {
+          workflowId,
           taskQueue: 'workflow',
           args: [{ ...batch, ...range }],
-        }),
-      ),
+          ...memoOf(config, workflowId, { weight: 1, campaignId: key.campaignId }),
+        });
+      }),
     );
     await Promise.all(shards.map((shard) => shard.result()));
     const seconds = (performance.now() - startedAt) / 1000;
