@@ -36,9 +36,10 @@ async function bench(options: Options): Promise<void> {
   const load: Load = { servers, places, turns };
   const rows: Row[] = [];
   try {
-    for (const count of systems.includes('coevolve') ? workers : [0])
+    const counts = systems.includes('coevolve') ? workers : [0];
+    for (const [n, count] of counts.entries())
       await withStack(load, count, async (stack) => {
-        const played = systems.filter((name) => count === (workers[0] ?? 0) || count === 0 || name === 'coevolve');
+        const played = systems.filter((name) => n === 0 || name === 'bare' || name === 'coevolve');
         for await (const row of playAll(options, load, { workers: count, systems: played }, starter(stack, load))) {
           rows.push(row);
           if (!json) process.stdout.write(lineOf(row));
