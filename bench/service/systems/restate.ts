@@ -22,9 +22,19 @@ export async function startRestate({ servers, places, turns }: Load, python: str
   const file = path.join(__dirname, '..', 'restate_service.py');
   const start = (): Promise<Program> =>
     startProgram(python, [file, servers.environmentUrl, servers.policyUrl, turns, port!]);
-  let program = await start();
   const adminUrl = `http://127.0.0.1:${admin}`;
-  await whenReady(server, () => post(`${adminUrl}/deployments`, { uri: `http://127.0.0.1:${port}` }));
+  let program = await start();
+  const stop = async (): Promise<void> => {
+    await program.kill();
+    server.kill('SIGKILL');
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
+  };
+  try {
+    await whenReady(server, () => post(`${adminUrl}/deployments`, { uri: `http://127.0.0.1:${port}` }));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 
   return {
     processes: () =>
@@ -53,11 +63,7 @@ export async function startRestate({ servers, places, turns }: Load, python: str
       program = await start();
     },
 
-    async stop() {
-      await program.kill();
-      server.kill('SIGKILL');
-      if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
-    },
+    stop,
   };
 }
 
