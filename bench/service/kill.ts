@@ -47,12 +47,13 @@ export async function playWithKill(
 
 function timesAfter({ sessions }: PlayRecord, killedAt: number): Pick<Kill, 'begins' | 'ends' | 'resumed'> {
   const later = sessions.filter(({ beganAt }) => beganAt > killedAt);
-  const interrupted = sessions.filter(({ beganAt, endedAt = Infinity }) => beganAt <= killedAt && endedAt > killedAt);
+  // Other workers end their attempts after the kill; an interrupted session never ends.
+  const interrupted = sessions.filter(({ beganAt, endedAt }) => beganAt <= killedAt && endedAt === undefined);
   const againAt = (task: number): number => later.find((session) => session.task === task)?.beganAt ?? Infinity;
   const after = (time: number): number | null => (Number.isFinite(time) ? (time - killedAt) / 1000 : null);
   return {
     begins: after(Math.min(...later.map(({ beganAt }) => beganAt))),
     ends: after(Math.min(...later.map(({ endedAt = Infinity }) => endedAt))),
-    resumed: after(Math.max(...interrupted.map(({ task }) => againAt(task)))),
+    resumed: after(Math.max(killedAt, ...interrupted.map(({ task }) => againAt(task)))),
   };
 }

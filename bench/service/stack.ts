@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readConfig, type Config } from '../../src/config';
+import { findProcess } from '../../src/process/processes';
 import { stackDown, stackUp, type ServiceName } from '../../src/stack';
 import { workersWithNumber } from '../../src/stack/node-services';
 import { readState } from '../../src/stack/stack-state';
@@ -15,6 +16,8 @@ export type BenchStack = {
   bare: Config;
   /** With the addresses of the services. */
   config: Config;
+  /** Ids of the rollout workers. */
+  workers: number[];
 };
 
 /** Services of coevolve's rollouts beside their workers. */
@@ -32,16 +35,18 @@ export async function withStack(
 ): Promise<void> {
   const home = mkdtempSync(path.join(tmpdir(), 'coevolve-bench-'));
   const bare = configOf(home, load, Math.max(1, workers));
+  const rolloutWorkers = Array.from({ length: workers }, (_, n) =>
+    workersWithNumber(n + 1).find(({ name }) => name.startsWith('worker-rollout'))!,
+  );
   try {
     const config = await stackUp(bare, {
       services: workers > 0 ? servicesOfRollouts : ['postgres'],
       beforeWorkers: async ({ databaseUrl, projectRoot }) => void (await migrate(databaseUrl!, projectRoot)),
     });
-    for (let n = 1; n <= workers; n++) {
-      const worker = workersWithNumber(n).find(({ name }) => name.startsWith('worker-rollout'))!;
+    for (const worker of rolloutWorkers)
       await startService({ config: bare, state: readState(home) }, worker, () => undefined);
-    }
-    await work({ bare, config });
+    const names = rolloutWorkers.map(({ name }) => name);
+    await work({ bare, config, workers: names.map((name) => findProcess(home, name)!.pid) });
   } finally {
     await stackDown(bare);
     rmSync(home, { recursive: true, force: true });

@@ -19,7 +19,7 @@ const { History } = temporal.api.history.v1;
 type HistoryEvent = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>[number];
 
 /** Plays attempts as evaluations of campaigns, through Temporal, Postgres and the rollout workers of the stack. */
-export async function startCoevolve({ bare, config }: BenchStack): Promise<System> {
+export async function startCoevolve({ bare, config, workers }: BenchStack): Promise<System> {
   const [pool, client] = [createPool(config.databaseUrl!), await connectClient(config)];
 
   async function play(attempts: number): Promise<Outcome> {
@@ -49,7 +49,10 @@ export async function startCoevolve({ bare, config }: BenchStack): Promise<Syste
 
   return {
     processes: () =>
-      new Map(stackStatus(bare).flatMap(({ name, pid }): [number, string][] => (pid ? [[pid, name]] : []))),
+      new Map([
+        ...workers.map((pid): [number, string] => [pid, 'worker-rollout']), // the status lists only the first
+        ...stackStatus(bare).flatMap(({ name, pid }): [number, string][] => (pid ? [[pid, name]] : [])),
+      ]),
     transactions: () => countTransactions(pool),
     play,
     /** The supervisor of the stack starts the worker again. */
