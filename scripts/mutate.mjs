@@ -13,7 +13,8 @@ const python = path.join(root, '.venv', 'bin', 'python');
 const [part, ...more] = process.argv.slice(2);
 
 if (part !== 'losses') {
-  run('npm', ['ci', '--no-audit', '--no-fund', '--prefix', 'tools/mutate']);
+  // Stryker's runner uses the project's Vitest.
+  run('npm', ['ci', '--no-audit', '--no-fund', '--legacy-peer-deps', '--prefix', 'tools/mutate']);
   run('tools/mutate/node_modules/.bin/stryker', ['run', 'tools/mutate/stryker.config.json', ...more]);
 }
 if (part !== 'domain') {

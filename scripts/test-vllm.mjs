@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { status } = spawnSync(
-  join(root, 'node_modules', '.bin', 'jest'),
-  ['test/scenarios/policy-conformance.test.ts', '--verbose'],
+  join(root, 'node_modules', '.bin', 'vitest'),
+  ['run', 'test/scenarios/policy-conformance.test.ts', '--reporter=verbose'],
   {
     cwd: root,
     stdio: 'inherit',
@@ -15,7 +15,6 @@ const { status } = spawnSync(
       ...process.env,
       COEVOLVE_TEST_POLICY_SERVER: 'vllm',
       TEST_ALL: '1',
-      NODE_OPTIONS: '--experimental-vm-modules --no-warnings',
     },
   },
 );

@@ -1,6 +1,6 @@
-// Runs the checks of the project; the last line is `N passed, N failed`. Jest, the checks and the Python tests run side by
-// side, because most tests wait for processes. Jest's output is passed on at once, other parts are printed at their end. Before
-// the last line stand the costs of each part and test file.
+// Runs the checks of the project; the last line is `N passed, N failed`. Vitest, the checks and the Python tests run side by
+// side, because most tests wait for processes. Vitest's output is passed on at once, other parts are printed at their end.
+// Before the last line stand the costs of each part and test file.
 //   --all           also the tests of test/support/lane.ts, and of the marker of_all in Python
 //   --shard 2/4     the second of four parts of about the same cost, for four machines
 //   --write-costs   writes the costs of the files to scripts/testing/costs.json, by which shards are dealt
@@ -26,7 +26,7 @@ const total = { passed: 0, failed: 0 };
 const workers = Math.max(3, Math.floor(availableParallelism() / 2));
 
 const watch = watchProcesses(costs);
-await Promise.all([jest(), checks(), pythonTests()]);
+await Promise.all([vitest(), checks(), pythonTests()]);
 reportCosts();
 
 rmSync(results, { recursive: true });
@@ -61,7 +61,7 @@ async function checks() {
   await check('structure', process.execPath, ['scripts/lint-structure.mjs']);
   await check('prose', process.execPath, ['scripts/lint-prose.mjs']);
   await check('promises', process.execPath, ['scripts/lint-promises.mjs']);
-  await check('format', bin('prettier'), ['--check', '--log-level=warn', '.']);
+  await check('format', bin('oxfmt'), ['--check']);
   for (const name of ['environments', 'trainer', 'statistics', 'bench']) {
     await check(`${name}: lint`, python, ['-m', 'ruff', 'check', '--quiet', '.'], name);
     await check(`${name}: format`, python, ['-m', 'ruff', 'format', '--check', '--quiet', '.'], name);
@@ -95,15 +95,22 @@ async function pytest(folder) {
   count({ passed: number('tests') - failed - number('skipped'), failed: status !== 0 && failed === 0 ? 1 : failed });
 }
 
-async function jest() {
-  const report = join(results, 'jest.json');
-  const order = `--testSequencer=${join(root, 'scripts', 'testing', 'slowest-first.cjs')}`;
+async function vitest() {
+  const report = join(results, 'vitest.json');
   const shard = `--shard=${options.shard.index}/${options.shard.count}`;
-  const args = [`--maxWorkers=${workers}`, order, shard, '--json', `--outputFile=${report}`];
-  const status = await run('tests', bin('jest'), args, { live: true });
-  const summary = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
-  const failed = (summary.numFailedTests ?? 0) + (summary.numRuntimeErrorTestSuites ?? 0);
-  count({ passed: summary.numPassedTests ?? 0, failed: status !== 0 && failed === 0 ? 1 : failed });
+  const args = [
+    'run',
+    `--maxWorkers=${workers}`,
+    shard,
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile=${report}`,
+  ];
+  const status = await run('tests', bin('vitest'), args, { live: true });
+  const { numPassedTests: passed = 0, numFailedTests: failed = 0 } = existsSync(report)
+    ? JSON.parse(readFileSync(report, 'utf8'))
+    : {};
+  count({ passed, failed: status !== 0 && failed === 0 ? 1 : failed }); // also of a file that cannot be loaded
 }
 
 /** Runs a command; returns its exit code. Its output is printed at the end, or at once if `live`. */
@@ -112,11 +119,9 @@ function run(name, command, args, { folder = '.', live = false, env = {} }) {
   const output = [];
   const child = spawn(command, args, {
     cwd: join(root, folder),
-    // jest writes its JSON to standard output and its messages to standard error.
-    stdio: live ? ['ignore', 'ignore', 'inherit'] : ['ignore', 'pipe', 'pipe'],
+    stdio: live ? ['ignore', 'inherit', 'inherit'] : ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
-      NODE_OPTIONS: '--experimental-vm-modules --no-warnings', // node-pg-migrate is an ES module
       TEST_COSTS: costs,
       TEST_ALL: options.all ? '1' : '0',
       ...env,

@@ -66,7 +66,7 @@ export const codeOf = (error: unknown): string | undefined => textProperty(error
 
 export const messageOf = (error: unknown): string => textProperty(error, 'message') ?? String(error);
 
-/** Reads the property without a check of the class: an error may come from another realm, as in jest. */
+/** Reads the property without a check of the class: an error may come from another realm. */
 function textProperty(error: unknown, property: 'code' | 'message'): string | undefined {
   if (typeof error !== 'object' || error === null || !(property in error)) return undefined;
   const value: unknown = Reflect.get(error, property);

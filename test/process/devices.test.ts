@@ -2,17 +2,21 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readConfig } from '../../src/config';
-import { findDevices, parseDevices } from '../../src/process/devices';
+import type * as devices from '../../src/process/devices';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-nvidia-'));
 const searchPath = process.env['PATH'];
 
-/** A program in place of nvidia-smi that lists three devices; findDevices runs it once. */
-beforeAll(() => {
+let { findDevices, parseDevices } = {} as typeof devices;
+
+/** A program in place of nvidia-smi that lists three devices; `findDevices` runs it once, so the test needs a module of its own. */
+beforeAll(async () => {
   const file = path.join(folder, 'nvidia-smi');
   writeFileSync(file, "#!/bin/sh\nprintf '0, 81559, GPU-aa\\n1, 81559, GPU-bb\\n2, 24564, GPU-cc\\n'\n");
   chmodSync(file, 0o755);
   process.env['PATH'] = `${folder}:${searchPath}`;
+  vi.resetModules();
+  ({ findDevices, parseDevices } = await import('../../src/process/devices.js'));
 });
 afterAll(() => {
   process.env['PATH'] = searchPath;

@@ -7,7 +7,7 @@ import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 import { tiny, type Spec } from './small-campaigns';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 let stack: TestStack;
 beforeAll(async () => {

@@ -12,7 +12,7 @@ import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories'
 import { silenceWorkers } from '../support/temporal';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const name = 'disturbed';
 const attempts = 3;
@@ -42,7 +42,7 @@ let runs: RecordedRun[];
 let storedAtKill = 0;
 
 beforeAll(async () => {
-  silenceWorkers();
+  await silenceWorkers();
   stack = await bringUpStack('campaign');
   await stack.json('start', stack.specFile(spec));
   storedAtKill = await until(async () => {

@@ -12,7 +12,7 @@ import { testOfAll } from '../support/lane';
 import { insertFrozen, twoArms } from '../support/frozen-experiment';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 /** A campaign of seconds that trains: the supervised start alone. */
 const base = (epochs: number) => ({

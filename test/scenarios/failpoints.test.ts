@@ -16,7 +16,7 @@ import { startScriptedModel, type ScriptedModel } from '../support/models/script
 import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const model = 'untrained';
 const price = { inputPerMillion: 1, outputPerMillion: 2 };

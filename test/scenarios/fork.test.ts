@@ -12,7 +12,7 @@ import { forkCampaign } from '../../src/store/campaign/fork-campaign';
 import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 type Spec = { name: string } & Record<string, unknown>;
 

@@ -14,7 +14,7 @@ import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/s
 import { worldExplorer } from '../support/models/world-explorer';
 import { lineageParts, readComposed, startComposed, startGuessing, undertakings, worlds } from './composed-worlds';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const price = { inputPerMillion: 1, outputPerMillion: 2 };
 const attempts = 3;

@@ -12,7 +12,7 @@ import { startScriptedModel, type Rule, type ScriptedModel } from '../support/mo
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
 import { bringUpStack, hangTimeoutMs, until, type Ran, type TestStack } from '../support/stack';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const name = 'guided';
 const canary = 'canary-4f1d9c7b2a6e';

@@ -9,7 +9,7 @@ import { describeOfAll, testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 import { attempts, tasks, tiny, type Spec } from './small-campaigns';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 let stack: TestStack;
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import {
 /** Requirements of every policy server; `npm run test:vllm` tests vLLM, `npm test` the small server. */
 const kind = (process.env['COEVOLVE_TEST_POLICY_SERVER'] ?? 'small') as Kind;
 const vllmOnly = kind === 'vllm' ? testOfAll : test.skip;
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 let server: ServerUnderTest;
 let client: PolicyClient;

@@ -7,7 +7,7 @@ import { contentHash } from '../../src/store/audit/content-hash';
 import { describeOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 /** Returns a campaign of seconds: a small policy plays few tasks. */
 const tiny = (name: string) => ({

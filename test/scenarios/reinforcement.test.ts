@@ -4,7 +4,7 @@ import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const steps = 3;
 const tasksPerStep = 4;

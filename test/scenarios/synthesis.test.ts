@@ -5,7 +5,7 @@ import { startScriptedModel, type LoggedRequest, type ScriptedModel } from '../s
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 import { fateOf, perContext, thousandCandidates } from './thousand-candidates';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const name = 'authored';
 const budget = 40_000;

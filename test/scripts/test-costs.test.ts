@@ -1,6 +1,7 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,10 +9,10 @@ import { promisify } from 'node:util';
 import * as fc from 'fast-check';
 
 const testing = path.resolve(__dirname, '../../scripts/testing');
-const { costOf, shardOf } = jest.requireActual<{
+const { costOf, shardOf } = createRequire(__filename)(path.join(testing, 'shards.cjs')) as {
   costOf(file: string): number;
   shardOf(files: string[], shard: { index: number; count: number }): string[];
-}>(path.join(testing, 'shards.cjs'));
+};
 
 type ProcessCosts = {
   watchProcesses(costs: string): { stop(parents: number[]): Map<string, { processes: number; ticks: number }> };

@@ -24,7 +24,7 @@ test('a spec that extends another file may leave the required keys to it', () =>
   });
 });
 
-test('the committed schema is current: `npx coevolve schema | npx prettier --parser json > examples/campaign.schema.json`', () => {
+test('the committed schema is current: `npx coevolve schema | npx oxfmt --stdin-filepath schema.json > examples/campaign.schema.json`', () => {
   expect(JSON.parse(textOf('campaign.schema.json'))).toEqual(specJsonSchema());
 });
 

@@ -3,8 +3,8 @@ import { readStackConfig, stackDown } from '../../src/stack';
 import { sharedPostgres } from './database';
 import { stopTrainerServers, trainerServer } from './trainer-server';
 
-/** Jest's global teardown: stops the trainer server, and the shared Postgres unless another test run uses it. */
-export default async function stopServers(): Promise<void> {
+/** Runs after all test files: stops the trainer server, and the shared Postgres unless another test run uses it. */
+export async function teardown(): Promise<void> {
   await stopTrainerServers(trainerServer); // another test run starts it again
   if (!(await isUsed())) await stackDown(sharedPostgres);
 }

@@ -22,8 +22,10 @@ const projectRoot = path.resolve(__dirname, '../..');
 const quiet = new DefaultLogger('ERROR');
 
 /** Removes the workers' logs from the output of tests. Call it before the first worker. */
-export const silenceWorkers = (options: RuntimeOptions = {}): void =>
-  void Runtime.install({
+export async function silenceWorkers(options: RuntimeOptions = {}): Promise<void> {
+  // oxlint-disable-next-line no-underscore-dangle -- the SDK's own name
+  await Runtime._instance?.shutdown(); // of an earlier file in this process
+  Runtime.install({
     ...options,
     logger: quiet,
     telemetryOptions: {
@@ -31,6 +33,7 @@ export const silenceWorkers = (options: RuntimeOptions = {}): void =>
       logging: { filter: makeTelemetryFilterString({ core: 'ERROR' }) },
     },
   });
+}
 
 /** The workflow code of the build, which the workers of the product run too. */
 export const builtWorkflows = { codePath: path.join(projectRoot, 'dist', 'workflow-bundle.js') };
@@ -63,7 +66,7 @@ export type TestTemporal = {
 
 /** Starts a Temporal server for one test file, without the rest of the stack. */
 export async function startTemporal(options: RuntimeOptions = {}): Promise<TestTemporal> {
-  silenceWorkers(options);
+  await silenceWorkers(options);
   const parent = path.join(projectRoot, '.coevolve');
   mkdirSync(parent, { recursive: true });
   const home = mkdtempSync(path.join(parent, 'test-temporal-'));

@@ -15,7 +15,7 @@ const shown = String.raw`a\x1b[2J\x1b]0;owned\x07b\rc\x9b31m\u202ed\u2066\u200be
 
 /** Returns what `work` writes to a stream. */
 function written(stream: NodeJS.WriteStream, work: () => void): string {
-  const write = jest.spyOn(stream, 'write').mockReturnValue(true);
+  const write = vi.spyOn(stream, 'write').mockReturnValue(true);
   work();
   const text = write.mock.calls.map(([chunk]) => String(chunk)).join('');
   write.mockRestore();

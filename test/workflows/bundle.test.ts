@@ -4,7 +4,7 @@ let modules: string[];
 let code: string;
 
 beforeAll(async () => {
-  silenceWorkers();
+  await silenceWorkers();
   ({ code } = await bundleOf());
   // webpack names each module in the comment or key before it
   modules = [...code.matchAll(/["'](\.\/[^"'\n]+\.(?:ts|js|mjs|cjs))["']/g)].map((match) => match[1]!);

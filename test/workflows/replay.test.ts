@@ -14,7 +14,7 @@ const textOf = (file: string): string => readFileSync(path.join(folder, file), '
 
 let bundle: Bundle;
 beforeAll(async () => {
-  silenceWorkers();
+  await silenceWorkers();
   bundle = await bundleOf();
 });
 

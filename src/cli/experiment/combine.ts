@@ -19,7 +19,7 @@ export function addCombine(group: Command): void {
     .option('--out <file>', 'file of the page', 'combined.html')
     .option('--json', 'print the measures as JSON')
     .action(async (tables: string[], { at, out, json }: Flags) => {
-      const combined = await combineTables(currentConfig(), tables.map((file) => resolve(file)), at ?? null); // prettier-ignore
+      const combined = await combineTables(currentConfig(), tables.map((file) => resolve(file)), at ?? null); // oxfmt-ignore
       const path = resolve(out);
       await writeAtomically(path, renderCombined(combined));
       printResult(json, { ...combined, path }, () =>

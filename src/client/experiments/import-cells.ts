@@ -37,7 +37,7 @@ export async function importCells(
   const played = [...finished, ...present.filter(({ status }) => status === 'finished')];
   const known = new Set(played.map(cellLabel));
   const news = finished.filter((cell) => {
-    requireDeclared(cell, experiment.arms.map((arm) => arm.name), experiment.looks.at(-1)!, file); // prettier-ignore
+    requireDeclared(cell, experiment.arms.map((arm) => arm.name), experiment.looks.at(-1)!, file); // oxfmt-ignore
     requireScores(cell, table.scores, file);
     requireAdmitted(cell, experiment.arms, known, file);
     return !isPresent(cell, present, file);
@@ -70,7 +70,7 @@ function requireScores(
   scores: readonly { arm: string; seed: number; checkpoint: number }[],
   file: string,
 ): void {
-  // prettier-ignore
+  // oxfmt-ignore
   const last = cell.checkpoints.at(-1)?.checkpoint;
   const has = scores.some(({ arm, seed, checkpoint }) => arm === cell.arm && seed === cell.seed && checkpoint === last);
   if (!has)

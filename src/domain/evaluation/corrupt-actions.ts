@@ -2,7 +2,12 @@ import { joinCalls, splitCalls } from '../rollout/split-calls';
 import type { Random } from '../random/seeded-random';
 
 export type CorruptionKind =
-  'dropped-call' | 'changed-number' | 'changed-text' | 'other-task' | 'truncated' | 'swapped';
+  | 'dropped-call'
+  | 'changed-number'
+  | 'changed-text'
+  | 'other-task'
+  | 'truncated'
+  | 'swapped';
 
 export type Corruption = { kind: CorruptionKind; actions: string[] };
 

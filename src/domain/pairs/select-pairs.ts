@@ -62,7 +62,14 @@ export type PreferencePair = {
  * - `quota`: the kind has the maximum number of pairs
  */
 export type DropReason =
-  'tie' | 'no-expert' | 'expert-not-better' | 'reward-range' | 'same-actions' | 'other-kind' | 'task-cap' | 'quota';
+  | 'tie'
+  | 'no-expert'
+  | 'expert-not-better'
+  | 'reward-range'
+  | 'same-actions'
+  | 'other-kind'
+  | 'task-cap'
+  | 'quota';
 
 /** Every candidate is either in `pairs` or counted in `dropped`, which has no zero counts. */
 export type PairingResult = {

@@ -19,7 +19,8 @@ export type Mark =
 
 /** An axis of quantities, or of named slots at 0, 1, 2 and so on. */
 export type Axis =
-  { scale: Scale; format: (value: number) => string; name?: string } | { slots: readonly string[]; name?: string };
+  | { scale: Scale; format: (value: number) => string; name?: string }
+  | { slots: readonly string[]; name?: string };
 
 export type MarksChart = {
   title: string;

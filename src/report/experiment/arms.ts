@@ -36,7 +36,7 @@ const columns: readonly Column<Arm>[] = [
 
 /** The table of arms in points, with all columns or without some. */
 export const armsTable = ({ arms }: AnalysisOutput, without: readonly string[] = []) =>
-  table('Arms', arms.map(withinRange), columns.filter(({ name }) => !without.includes(name))); // prettier-ignore
+  table('Arms', arms.map(withinRange), columns.filter(({ name }) => !without.includes(name))); // oxfmt-ignore
 
 /** Cuts an interval of a mean to the range of the metric. A t interval can leave it: 12 seeds gave 77.2 to 106.8 points. */
 export const withinRange = <Mean extends { low: number | null; high: number | null }>(mean: Mean): Mean => ({

@@ -49,7 +49,7 @@ function pareto(arms: readonly Priced[], measure: EffortMeasure): Chart {
   const front = arms
     .filter(({ mean, cost }) => !arms.some((o) => o.mean >= mean && o.cost <= cost && (o.mean > mean || o.cost < cost)))
     .sort((a, b) => a.cost - b.cost);
-  const axis = measureAxis(measure, arms.map(({ cost }) => cost)); // prettier-ignore
+  const axis = measureAxis(measure, arms.map(({ cost }) => cost)); // oxfmt-ignore
   const middle = 'scale' in axis ? axis.scale.high / 2 : 0;
   return marksChart({
     title: `Figure 4. Success against nominal ${measureNames[measure]} of a cell`,

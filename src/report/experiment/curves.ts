@@ -32,7 +32,7 @@ export const curvesSection: Section<ExperimentReport> = {
         'Means over the seeds at each checkpoint against mean nominal effort. Bands: pointwise 95 % intervals, cut to ' +
           '0 to 100 points.',
       ),
-      panels(measures.map((measure) => curveChart(curves, measure, colours)), 340), // prettier-ignore
+      panels(measures.map((measure) => curveChart(curves, measure, colours)), 340), // oxfmt-ignore
       key([...colours].map(([arm, colour]) => [colour, arm])),
       table('Learning curves', curves, [
         ...properties('arm', 'checkpoint'),
@@ -61,7 +61,7 @@ function curveChart(curves: Curves, measure: EffortMeasure, colours: ReadonlyMap
     description: curves
       .map(({ arm, checkpoint, mean }) => `${arm} at checkpoint ${checkpoint}: ${points(mean)}`)
       .join(', '),
-    x: measureAxis(measure, curves.map(({ effort }) => effort[measure] ?? 0)), // prettier-ignore
+    x: measureAxis(measure, curves.map(({ effort }) => effort[measure] ?? 0)), // oxfmt-ignore
     y: { scale: scaleAround(values.map((value) => 100 * value)), format: String },
     marks: [...colours].flatMap(([arm, colour]) => curveOf(curves, arm, { measure, colour })),
   });

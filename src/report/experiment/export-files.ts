@@ -65,7 +65,7 @@ const armKeys = ['arm', 'seeds', 'tasks', 'mean', 'sd', 'min', 'max', 'iqm', 'lo
 /** Writes the values of rows under their keys. */
 const csvOf = (rows: readonly object[], keys: readonly string[]): string =>
   csvTable(
-    table('', rows, keys.map((key) => text(key, (row) => (row as Record<string, Value>)[key] ?? null))), // prettier-ignore
+    table('', rows, keys.map((key) => text(key, (row) => (row as Record<string, Value>)[key] ?? null))), // oxfmt-ignore
   );
 
 /** Version of the lines. A reader refuses another one. */

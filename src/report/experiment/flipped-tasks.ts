@@ -14,8 +14,8 @@ export async function readFlips(
   analysis: AnalysisOutput,
 ): Promise<FlippedTask[]> {
   const flips = flippedTasks(record, analysis);
-  const plus = await findAttempts(pool, flips.map((flip) => ({ ...flip.plus, task: flip.task }))); // prettier-ignore
-  const minus = await findAttempts(pool, flips.map((flip) => ({ ...flip.minus, task: flip.task }))); // prettier-ignore
+  const plus = await findAttempts(pool, flips.map((flip) => ({ ...flip.plus, task: flip.task }))); // oxfmt-ignore
+  const minus = await findAttempts(pool, flips.map((flip) => ({ ...flip.minus, task: flip.task }))); // oxfmt-ignore
   return flips.map(({ contrast, seed, task, won }, i) => ({
     contrast,
     seed,

@@ -16,7 +16,7 @@ export const tasksSection: Section<ExperimentReport> = {
     if (contrasts.length === 0) return null;
     return [
       note('Exact McNemar p of one pair of checkpoints on these tasks: it says nothing of the methods.'),
-      panels(contrasts.map((name) => seedBars(name, wonAndLost)), 340), // prettier-ignore
+      panels(contrasts.map((name) => seedBars(name, wonAndLost)), 340), // oxfmt-ignore
       table('Tasks that one arm alone solved, by contrast and seed', wonAndLost, [
         text('contrast', (row) => row.contrast),
         number('seed', (row) => row.seed, String),

@@ -39,7 +39,7 @@ export const experimentRecordStore = (pool: Pool) => ({
     await inTransaction(pool, async (client) => {
       for (const cell of cells) {
         await insertCell(client, id, cell);
-        await insertScores(client, id, scores.filter(({ arm, seed }) => arm === cell.arm && seed === cell.seed)); // prettier-ignore
+        await insertScores(client, id, scores.filter(({ arm, seed }) => arm === cell.arm && seed === cell.seed)); // oxfmt-ignore
       }
     });
   },

@@ -30,7 +30,9 @@ export type ModelCall = {
 
 /** `busy`: open requests reserve the rest of the budget; the call may fit when they end. */
 export type Reservation =
-  { kind: 'answered'; answer: unknown } | { kind: 'reserved'; request: number } | { kind: 'busy' };
+  | { kind: 'answered'; answer: unknown }
+  | { kind: 'reserved'; request: number }
+  | { kind: 'busy' };
 
 export type Settlement = {
   answer: unknown;

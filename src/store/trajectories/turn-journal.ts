@@ -8,7 +8,8 @@ export type OpenAttempt = IterationKey & { trajectoryId: string };
 
 /** `turns`: count of replayed turns, or the number of the turn whose replay differed from the record. */
 export type Resume =
-  { outcome: 'resumed'; turns: number; detail: null } | { outcome: 'mismatch'; turns: number; detail: string };
+  | { outcome: 'resumed'; turns: number; detail: null }
+  | { outcome: 'mismatch'; turns: number; detail: string };
 
 /**
  * Journal of open attempts. It only saves work: without it an attempt is played from the start. `trajectories.save`

@@ -164,10 +164,10 @@ test('an attempt whose session breaks three times is an environment fault withou
 
 test('the minutes of an attempt do not run while it waits for a free session', async () => {
   const server = await policyServer({ unloads: false });
-  let first: AbortSignal | undefined;
+  let minutes: AbortSignal | undefined; // of the first request; its own signal is not kept, and may then never be aborted
   const openEnvironment: Dependencies['openEnvironment'] = (name, options) => {
-    first ??= options.signal;
-    if (!first.aborted) return Promise.reject(new EnvironmentError('capacity', 'no session is free'));
+    minutes ??= AbortSignal.timeout(3_000);
+    if (!minutes.aborted) return Promise.reject(new EnvironmentError('capacity', 'no session is free'));
     return judging.services.openEnvironment(name, options);
   };
   const { campaignId } = await play(server.url, { attempts: 1, maxMinutes: 0.05 }, {}, { openEnvironment });

@@ -22,7 +22,7 @@ import { hangTimeoutMs, runCli, until } from '../../support/stack';
 import { builtWorkflows, silenceWorkers } from '../../support/temporal';
 import { queues, scriptedActivities, stateOf } from '../../workflows/scripted-activities';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const projectRoot = path.resolve(__dirname, '../../..');
 let bare: Config;
@@ -31,7 +31,7 @@ let pool: Pool;
 let client: Client;
 let connection: NativeConnection;
 beforeAll(async () => {
-  silenceWorkers();
+  await silenceWorkers();
   mkdirSync(path.join(projectRoot, '.coevolve'), { recursive: true });
   const home = mkdtempSync(path.join(projectRoot, '.coevolve', 'test-budget-'));
   const { PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = process.env;

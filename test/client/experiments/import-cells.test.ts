@@ -16,7 +16,7 @@ import { insertFrozen, ofEarlierRelease } from '../../support/frozen-experiment'
 import { simulateRecord } from '../../support/long-table';
 import { hangTimeoutMs } from '../../support/stack';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const record = simulateRecord({ effects: { none: 0, signals: 0.15 }, seeds: 4, tasks: 40 });
 const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-import-'));

@@ -173,7 +173,11 @@ test("Fisher's p lies in (0, 1] and is the same for either order and for misses 
 });
 
 test("Fisher's p of equal shares is 1", () => {
-  fc.assert(fc.property(sample, (share) => expect(fisherExact(share, share)).toBeCloseTo(1, 9)));
+  fc.assert(
+    fc.property(sample, (share) => {
+      expect(fisherExact(share, share)).toBeCloseTo(1, 9);
+    }),
+  );
 });
 
 test("Fisher's test rejects more hits than n", () => {

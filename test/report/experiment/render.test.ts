@@ -35,7 +35,7 @@ beforeAll(async () => {
 function longTable(): Record<string, string>[] {
   const csv = exportFiles('csv', report.record, report).find(({ name }) => name === 'toy-scores.csv')!
     .content as string;
-  const [head, ...rows] = csv.trimEnd().split('\r\n').map((line) => line.split(',')); // prettier-ignore
+  const [head, ...rows] = csv.trimEnd().split('\r\n').map((line) => line.split(',')); // oxfmt-ignore
   return rows.map((row) => Object.fromEntries(head!.map((name, i) => [name, row[i]!])));
 }
 

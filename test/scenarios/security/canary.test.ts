@@ -35,7 +35,7 @@ import { makeAuthority } from '../../support/certificates';
 import { listenersOf } from './sockets';
 import { startTlsProxy, type TlsProxy } from './tls-proxy';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 /**
  * Searches for secrets in everything that a secured stack writes. The stack has two homes: Postgres and Temporal in one,
@@ -314,7 +314,7 @@ test('all payloads and failure messages of a history are encrypted', () => {
 });
 
 test('encrypted histories replay, and so does a history from before the first key', async () => {
-  silenceWorkers();
+  await silenceWorkers();
   const options = {
     workflowBundle: { codePath: path.join(projectRoot, 'dist', 'workflow-bundle-sealed.js') },
     dataConverter: dataConverterOf(readConfig(variables)),

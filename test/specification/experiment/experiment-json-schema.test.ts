@@ -12,7 +12,7 @@ const files = readdirSync(path.join(examples, 'experiments')).filter((file) => f
 const schema = JSON.parse(textOf('experiment.schema.json')) as z.core.JSONSchema.BaseSchema;
 const validator = z.fromJSONSchema(schema);
 
-test('the committed schema is current: `npx coevolve schema --experiment | npx prettier --parser json > examples/experiment.schema.json`', () => {
+test('the committed schema is current: `npx coevolve schema --experiment | npx oxfmt --stdin-filepath schema.json > examples/experiment.schema.json`', () => {
   expect(schema).toEqual(experimentJsonSchema());
 });
 

@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/config';
 import { runsAll } from '../../support/lane';
 import { hangTimeoutMs, runTool } from '../../support/stack';
 
-jest.setTimeout(hangTimeoutMs);
+vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 
 const projectRoot = path.resolve(__dirname, '../../..');
 const parent = path.join(projectRoot, '.coevolve');

@@ -97,10 +97,10 @@ test('two jobs that are submitted at once are two processes of one server, which
   expect(names.map(parentOf)).toEqual([server.pid, server.pid]);
   const trainers = names.map((name) => findTrainer(folderOf(name))!);
   await stopProcess(server, 'SIGKILL', 0);
+  expect(names.map((name) => findTrainer(folderOf(name)))).toEqual(trainers);
   await submit(forked, 'after'); // starts another server
   await expect(policyOf('after')).resolves.toMatch(/^[0-9a-f]{64}$/);
   expect(serverOf(forked)).not.toEqual(server);
-  expect(names.map((name) => findTrainer(folderOf(name)))).toEqual(trainers);
   const [hash, other] = await Promise.all(names.map(policyOf));
   expect(other).toBe(hash);
 });

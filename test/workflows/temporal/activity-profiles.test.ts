@@ -6,7 +6,7 @@ import { profiles } from '../../../src/workflows/temporal/activity-profiles';
 function delaysOf({ retry }: ActivityOptions): number[] {
   const { initialInterval, maximumInterval, maximumAttempts } = retry!;
   return Array.from({ length: maximumAttempts! - 1 }, (_, n) =>
-    Math.min(msToNumber(initialInterval) * 2 ** n, msToNumber(maximumInterval)),
+    Math.min(msToNumber(initialInterval!) * 2 ** n, msToNumber(maximumInterval!)),
   );
 }
 
