@@ -1,6 +1,7 @@
 """Programs of the tests' children."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -33,6 +34,12 @@ class Counter:
     def die(self) -> None:
         print("no memory left in the engine\x1b[2J", file=sys.stderr, flush=True)
         os._exit(3)
+
+    def kill(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def exit(self) -> None:
+        sys.exit(0)
 
     def flood(self, seconds: float) -> int:
         """Writes to stderr as fast as it is read, and returns the number of bytes."""

@@ -24,15 +24,21 @@ STEPS = 5
 def create(settings: Settings) -> Environment:
     if settings.text("where") == "thread":
         return Counting(settings.name, None)
-    limits = PoolLimits(settings.integer("pool", 4), episodes=settings.integer("episodes_per_child", 50))
+    limits = PoolLimits(
+        settings.integer("pool", 4),
+        episodes=settings.integer("episodes_per_child", 50),
+        memory_mb=settings.integer("memory_mb", 1024),
+    )
     environ = {"PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parent.parent / 'src'}"}
     program = ChildProgram("child_programs", "Counter", {}, Path(sys.executable), environ)
-    return Counting(settings.name, ChildPool(settings.name, program, limits))
+    made = CountingCode if settings.text("where") == "code" else Counting
+    return made(settings.name, ChildPool(settings.name, program, limits))
 
 
 class Counting(Environment):
     """Actions are `<method> <number>` of child_programs.Counter; an episode has five."""
 
+    control = "add 0"
     description = "counts"
     capabilities = Capabilities(variants=False, replay="observations", dense_reward=False, max_turns=STEPS)
 
@@ -54,6 +60,10 @@ class Counting(Environment):
     def close(self) -> None:
         if self._pool:
             self._pool.close()
+
+
+class CountingCode(Counting):
+    runs_code = True
 
 
 class InThread:
@@ -88,8 +98,10 @@ class InChild(InThread):
         self._child = child
 
     def do(self, method: str, number: str) -> str:
-        names = {"add": "number", "sleep": "seconds"}
-        arguments = {names[method]: float(number)} if method in names else {}
+        names = {"add": "number", "sleep": "seconds", "hold": "megabytes"}
+        arguments = (
+            {names[method]: int(number) if method == "hold" else float(number)} if method in names else {}
+        )
         return str(self._child.call(method, **arguments))
 
     def close(self) -> None:

@@ -143,6 +143,7 @@ function expectedEvaluations(rows: CampaignRows): Evaluation[] {
     successLow: num(e['success_low']),
     successHigh: num(e['success_high']),
     meanReward: num(e['mean_reward']),
+    ...exclusionsOf(rows, text(e['policy_id'])),
   }));
   return rowsOf(rows, 'evaluations').map((e, i) => {
     const decided = rowsOf(rows, 'promotions').find((row) => row['candidate_id'] === e['policy_id']);
@@ -164,6 +165,11 @@ function expectedEvaluations(rows: CampaignRows): Evaluation[] {
       reason: (decided?.['reason'] ?? null) as string | null,
     };
   });
+}
+
+function exclusionsOf(rows: CampaignRows, policy: string): { attempts: number; excluded: number } {
+  const played = trajectoriesOf(rows).filter((t) => t['purpose'] === 'evaluation' && t['policy_id'] === policy);
+  return { attempts: played.length, excluded: played.filter((t) => t['outcome'] !== 'scored').length };
 }
 
 /** Returns the held-out attempts of a policy, by task. */
@@ -221,6 +227,7 @@ function expectedSetScores(rows: CampaignRows): CampaignReport['setScores'] {
       value: null,
       tasks: rewards.length,
       successes: rewards.filter((reward) => reward === 1).length,
+      ...exclusionsOf(rows, text(e['policy_id'])),
       meanReward: average,
       rewardDeviation: Math.sqrt(squares / (rewards.length - 1)),
     };

@@ -60,6 +60,7 @@ test('the evaluation tables show the stored evaluations and decisions', () => {
       int(num(e['successes'])),
       int(num(e['tasks'])),
       rate(num(e['successes']) / num(e['tasks'])),
+      num(e['tasks']) === 60 ? '0 of 60' : '1 of 60 (1.7 %)',
       `${rate(num(e['success_low']))} to ${rate(num(e['success_high']))}`,
       rate(num(e['mean_reward'])),
     ]),
@@ -363,17 +364,25 @@ test('scenario goal completion is shown if held-out tasks belong to scenarios', 
 test('scores on the test set stand apart, with the sentence that no choice reads it', () => {
   expect(textOf(page)).toContain('This campaign has scored no policy on a test set');
   const { start } = report.outcome;
-  const whole = { ...report.setScores[0]!, evaluationSet: 'test', tasks: 40, successes: 10, meanReward: 0.5 };
-  const group = { ...whole, feature: 'fold', value: 'unseen', tasks: 20, successes: 5, rewardDeviation: 0.4 };
+  const whole = { ...report.setScores[0]!, evaluationSet: 'test', tasks: 40, successes: 10, attempts: 43, excluded: 3 };
+  const group = {
+    ...whole,
+    meanReward: 0.5,
+    feature: 'fold',
+    value: 'unseen',
+    tasks: 20,
+    successes: 5,
+    rewardDeviation: 0.4,
+  };
   const shown = renderReport({
     ...report,
     outcome: { ...report.outcome, evaluationSet: 'test' },
-    setScores: [{ ...whole, rewardDeviation: 0.4 }, group],
+    setScores: [{ ...whole, meanReward: 0.5, rewardDeviation: 0.4 }, group],
   });
   expect(textOf(shown)).toContain('No choice of the campaign reads the test set.');
-  const scores = ['40', '10', '0.250', '0.142 to 0.402', '0.500', '0.381 to 0.619'];
+  const scores = ['40', '10', '0.250', '3 of 43 (7 %)', '0.142 to 0.402', '0.500', '0.381 to 0.619'];
   expect(tableOf(shown, 'Sets that no choice reads')).toEqual([['test', '0', hash(start!.policyId), ...scores]]);
   expect(tableOf(shown, 'Scores by fold')).toEqual([
-    ['test', 'unseen', '0', '20', '5', '0.250', '0.112 to 0.469', '0.500', '0.338 to 0.662'],
+    ['test', 'unseen', '0', '20', '5', '0.250', '3 of 43 (7 %)', '0.112 to 0.469', '0.500', '0.338 to 0.662'],
   ]);
 });

@@ -3,7 +3,7 @@
 A plugin is one module with a subclass of `Environment` and a function `create(settings)` that makes it from
 the operator's settings. The server opens one `Episode` per reset and passes the policy's text to it. A lost
 game is an observation with a low reward; an exception other than `BadRequest` is a fault of the environment
-and never becomes a reward.
+and never becomes a reward, except what a text does to its own world (`server/failed_action.py`).
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
 Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
 Compose = Literal["checker", "judge", "none"]
-StopReason = Literal["completed", "turn-limit"]
+StopReason = Literal["completed", "turn-limit", "world-ended"]
 RefusalReason = Literal["not-executable", "empty-result", "ambiguous-result", "bad-format"]
 
 SPLITS: tuple[Split, ...] = ("train", "held-out")
@@ -200,6 +200,11 @@ class Environment(ABC):
     """Timeout of one episode, from its reset."""
     max_sessions: int | None = None
     """Maximum number of episodes at the same time, if lower than the server's capacity."""
+    control: ClassVar[str] = "look"
+    """Text that no policy wrote, with an observation in any state, helpful or not. After an action without an
+    observation the server plays an episode of it alone, to see whether the fault befalls other texts too."""
+    runs_code: ClassVar[bool] = False
+    """Actions are code, which may end its own process at random: a failed action is not tried again."""
     finish: ClassVar[str | None] = None
     """Action that ends any task. If it is None, the server reads `finish[<answer>]` in composed tasks."""
     license: str | None = None

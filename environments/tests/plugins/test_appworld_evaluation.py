@@ -202,16 +202,15 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_saved_state_that_the_engine_cannot_have_written_is_a_fault_without_reward(
+def test_a_saved_state_that_the_engine_cannot_have_written_scores_0(
     client: Client, tasks: dict[str, Task], damage: str
 ) -> None:
     task = tasks["total_1"]
     with client.session(MINI) as session:
         begin(session, task)
         done = "apis.supervisor.complete_task()"
-        failed = session.step(python(*KEEP_STATE, *POSIX, *DAMAGE[damage], done))
-        assert (failed["type"], failed["data"]["code"]) == ("error", "EXECUTION_ERROR")
-        assert "reward" not in failed["data"]
+        ended = session.step(python(*KEEP_STATE, *POSIX, *DAMAGE[damage], done))["data"]
+        assert (ended["reward"], ended["metadata"]["stop_reason"]) == (0.0, "world-ended")
     with client.session(MINI) as session:
         assert session.play(task["definition"], task["reference_actions"])["reward"] == 1.0
 

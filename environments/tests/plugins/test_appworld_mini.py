@@ -224,16 +224,38 @@ def test_an_endless_block_is_stopped_and_the_episode_continues(session: Session,
     assert ended["data"]["reward"] == 1.0
 
 
-def test_a_block_that_cannot_be_stopped_is_a_fault_without_reward(
+SPIN = ["    while True:", "        pass"]
+MODULES = ["import os", "modules = os.sys.modules"]  # the engine disables functions of `os`
+ENDS_ITS_WORLD = {
+    "exits": python(*MODULES, "modules['posix']._exit(0)"),
+    "kills itself": python(*MODULES, "modules['posix'].kill(modules['posix'].getpid(), 9)"),
+    "is killed by the kernel": python(*MODULES, "modules['resource'].setrlimit(0, (1, 1))", "while True: 1"),
+    "cannot be stopped": python("try:", *SPIN, "except BaseException:", *SPIN),
+    "prints no Unicode": python("print(chr(0xD800))"),
+    "is no Unicode": python("'\ud800'"),
+}
+PLAYS_ON = {
+    "hoards memory": python("hoard = []", "while True: hoard.append(bytearray(2**24))"),
+    "starts threads": python(
+        *MODULES,
+        "wait = modules['time'].sleep",
+        "for _ in range(10_000): modules['_thread'].start_new_thread(wait, (600,))",
+    ),
+}
+
+
+def test_code_that_ends_its_own_world_scores_0_and_is_never_a_fault(
     session: Session, tasks: list[Task]
 ) -> None:
-    session.reset(task=tasks[0]["definition"], seed=0)
-    spin = ["    while True:", "        pass"]
-    failed = session.step(python("try:", *spin, "except BaseException:", *spin))
-    assert (failed["type"], failed["data"]["code"]) == ("error", "EXECUTION_ERROR")
-    assert "reward" not in failed["data"]
-    again = session.play(tasks[0]["definition"], tasks[0]["reference_actions"])
-    assert again["reward"] == 1.0
+    task, ended = tasks[0], {}
+    for name, text in {**ENDS_ITS_WORLD, **PLAYS_ON}.items():
+        session.reset(task=task["definition"], seed=0)
+        reply = session.step(text)
+        assert reply["type"] == "observation", (name, reply)
+        if reply["data"]["done"]:
+            ended[name] = (reply["data"]["reward"], reply["data"]["metadata"]["stop_reason"])
+    assert ended == dict.fromkeys(ENDS_ITS_WORLD, (0.0, "world-ended"))
+    assert session.play(task["definition"], task["reference_actions"])["reward"] == 1.0
 
 
 def test_a_block_above_the_memory_limit_fails(session: Session, tasks: list[Task]) -> None:

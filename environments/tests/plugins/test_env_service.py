@@ -101,13 +101,13 @@ def test_a_task_in_both_splits_of_the_service_is_held_out(client: Client) -> Non
     assert not {task["content_key"] for task in train} & {task["content_key"] for task in held_out}
 
 
-def test_an_error_of_the_service_is_a_fault_without_reward(client: Client, service: FakeServer) -> None:
+def test_an_error_of_the_service_at_one_text_alone_is_the_result_of_the_text(
+    client: Client, service: FakeServer
+) -> None:
     with client.session(NAME) as session:
         session.reset(task=definition(client, "4"))
-        failed = session.step("refuse")
-    assert failed["data"]["code"] == "EXECUTION_ERROR"
-    assert "returned 500: KeyError: 'made up'" in failed["data"]["message"]
-    assert "reward" not in failed["data"]
+        ended = session.step("refuse")["data"]
+    assert (ended["reward"], ended["metadata"]["stop_reason"]) == (0.0, "world-ended")
     wait_until(lambda: instances(service) == 0, "the service still holds the instance")
 
 

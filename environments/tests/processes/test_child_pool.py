@@ -148,7 +148,7 @@ def test_the_end_of_a_child_frees_the_calling_thread(make: Make) -> None:
     threading.Timer(0.3, child.end).start()
     with pytest.raises(ChildFault) as died:
         child.call("sleep", seconds=60)
-    assert died.value.kind == "crashed"
+    assert died.value.kind == "killed"
 
 
 @pytest.mark.parametrize("own_session", [False, True])

@@ -81,20 +81,19 @@ def test_an_idle_session_is_ended_after_the_timeout_of_its_settings(serve: Serve
     wait_until_free(client)
 
 
-def test_an_action_past_its_timeout_is_a_fault_and_the_session_continues(
+def test_an_action_past_its_timeout_ends_its_world_and_the_session_continues(
     serve: Serve, tmp_path: Path
 ) -> None:
     client = serve_counting(serve, tmp_path, turn_seconds=2)
     with client.session("counting") as session:
         session.reset(**TASK)
-        late = session.step("sleep 60")
-        assert error_code(late) == "EXECUTION_ERROR"
-        assert "no result within 2 s" in late["data"]["message"]
+        late = session.step("sleep 60")["data"]
+        assert (late["done"], late["reward"], late["metadata"]["error_type"]) == (True, 0.0, "timeout")
         wait_until(
             lambda: metric(client, "stuck_calls", environment="counting") == 0, "the thread is still busy"
         )
         assert session.play({}, ["add 1"] * 5)["reward"] == 1.0
-    assert metric(client, "faults_total", environment="counting", kind="timeout") == 1
+    assert metric(client, "worlds_ended_total", environment="counting", kind="timeout") == 1
 
 
 def test_a_call_that_cannot_be_stopped_uses_capacity_until_it_returns(serve: Serve, tmp_path: Path) -> None:

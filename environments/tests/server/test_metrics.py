@@ -19,16 +19,18 @@ def test_episodes_actions_faults_and_children_are_counted(serve: Serve, tmp_path
         assert metric(client, "capacity", environment="counting") == 2
         assert metric(client, "children", pool="counting") == len(children_of(client)) == 1
         assert metric(client, "children_resident_bytes", pool="counting") > 2**20
-        assert error_code(session.step("fail 0")) == "EXECUTION_ERROR"
+        assert session.step("fail 0")["data"]["done"]
         session.reset(**TASK)
-        assert error_code(session.step("die 0")) == "EXECUTION_ERROR"
+        session.connection.send('{"type": "step", "data": {"content": "sleep 1"}}')
+        children_of(client)[0].kill()
+        assert error_code(session.receive()) == "EXECUTION_ERROR"
     wait_until(lambda: sessions_of(client) == 0, "the session outlived its socket")
     assert metric(client, "episodes_total", environment="counting") == 3
-    assert metric(client, "turns_total", environment="counting") == 6
-    assert metric(client, "turn_seconds_count", environment="counting") == 6
+    assert metric(client, "turns_total", environment="counting") == 7
+    assert metric(client, "turn_seconds_count", environment="counting") == 7
     assert metric(client, "reset_seconds_count", environment="counting") == 3
-    assert metric(client, "faults_total", environment="counting", kind="error") == 1
-    assert metric(client, "faults_total", environment="counting", kind="crashed") == 1
+    assert metric(client, "worlds_ended_total", environment="counting", kind="error") == 1
+    assert metric(client, "faults_total", environment="counting", kind="killed") == 1
     assert metric(client, "leases_ended_total", environment="counting", reason="closed") == 1
     assert metric(client, "server_resident_bytes") > 2**20
 

@@ -1,5 +1,6 @@
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { SuccessInterval } from '../../domain/campaign/progress';
+import { unequalExclusions } from '../../domain/evaluation/exclusions';
 import { decidePromotion } from '../../domain/evaluation/promotion';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { exactMcNemar, pairedBootstrap } from '../../domain/evaluation/statistics';
@@ -43,7 +44,12 @@ export const evaluatePolicy =
     if (!baseline) return scoreOf(rewards, spec);
 
     const byRule = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
-    const decision = await approvedPromotion(deps, { name, spec }, key, byRule);
+    const unequal = unequalExclusions(
+      ['candidate', await store.evaluations.countDevExclusions(key.campaignId, candidate)],
+      ['incumbent', await store.evaluations.countDevExclusions(key.campaignId, incumbent!)],
+    );
+    const reason = unequal === null ? byRule.reason : `${byRule.reason}; ${unequal}`;
+    const decision = await approvedPromotion(deps, { name, spec }, key, { ...byRule, reason });
     const stored = await store.policies.recordDecision(key, {
       role: 'target',
       candidateId: candidate,

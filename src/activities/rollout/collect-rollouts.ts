@@ -11,6 +11,7 @@ import type { PlayAll } from '../context/attempt-places';
 import type { PlannedAttempt, RolloutBatch } from './planned-attempt';
 import { playAttempt } from './play-attempt';
 import { attemptReporter } from './report-attempts';
+import type { AnswerTimes } from './world-ends';
 
 export type RolloutRequest = RolloutBatch & {
   /** Plays nothing while the row of the campaign says that it is paused. Absent in workflows of 0.1.0. */
@@ -29,6 +30,7 @@ export type CollectedRollouts = { attempts: number; reused: number; paused?: tru
  */
 export const collectRollouts = (deps: Dependencies) => {
   const report = attemptReporter(deps);
+  const answered: AnswerTimes = new Map();
 
   async function collect(
     batch: RolloutBatch,
@@ -51,7 +53,8 @@ export const collectRollouts = (deps: Dependencies) => {
     const open = await reuseAttempts(deps, batch, unfinished);
 
     let turns = 0;
-    const callbacks = { signal: cancellationSignal(), onTurn: () => heartbeat({ turns: ++turns, waiting: undefined }) };
+    const onTurn = (): void => heartbeat({ turns: ++turns, waiting: undefined });
+    const callbacks = { signal: cancellationSignal(), onTurn, answered };
     const journals = await openJournals(deps, batch, open, spec.environment.maxTurns);
     const play = (): Promise<void> =>
       playAll(open, callbacks.signal, async (attempt) => {

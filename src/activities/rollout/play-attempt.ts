@@ -15,12 +15,14 @@ import type { Dependencies } from '../context/dependencies';
 import { isGradedByJudge, judgeRollout } from './judge-rollout';
 import { askSolver } from './ask-solver';
 import { attemptSeed, temperatureOf } from './sampling';
+import { worldEnds, type AnswerTimes } from './world-ends';
 import type { Grade, PlannedAttempt } from './planned-attempt';
 
 export type RolloutCallbacks = {
   signal: AbortSignal;
   /** Called before each action. */
   onTurn(): void;
+  answered: AnswerTimes;
 };
 
 /**
@@ -71,6 +73,7 @@ async function playUntilEnd(
     startedAt,
   });
   const mayRetry = sessionRetries(maxSessions);
+  const ends = worldEnds(planned.task.environment, callbacks.answered);
   const { maxMinutes } = spec.rollouts;
   for (;;) {
     let timeout: AbortSignal | undefined;
@@ -79,7 +82,7 @@ async function playUntilEnd(
         startedAt = performance.now();
         timeout = AbortSignal.timeout(maxMinutes * 60_000);
         const signal = AbortSignal.any([callbacks.signal, timeout]);
-        return playInSession(deps, spec, planned, { ...callbacks, signal });
+        return playInSession(deps, spec, planned, { ...callbacks, signal, ends });
       });
       return { outcome: 'scored', fault: null, reward: episode.reward, episode, startedAt };
     } catch (error) {
@@ -90,7 +93,9 @@ async function playUntilEnd(
         continue;
       }
       if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
-      if (!(await mayRetry(error, callbacks.signal))) return failed('environment-fault', error.message);
+      ends.recordBreak();
+      const isLast = !(await mayRetry(error, callbacks.signal));
+      if (isLast && !ends.isByText()) return failed('environment-fault', error.message);
       await recordFault(deps, planned, error);
     }
   }
@@ -108,9 +113,9 @@ async function playInSession(
   deps: Dependencies,
   spec: CampaignSpec,
   { campaignId, epoch, task, attempt, journal }: PlannedAttempt,
-  { signal, onTurn, seed }: RolloutCallbacks & { seed: number },
+  { signal, onTurn, seed, ends }: RolloutCallbacks & { seed: number; ends: ReturnType<typeof worldEnds> },
 ): Promise<Episode> {
-  const session = await deps.openEnvironment(task.environment, { signal });
+  const session = ends.watch(await deps.openEnvironment(task.environment, { signal }));
   try {
     const chooseAction: ChooseAction = (conversation, turn) => {
       onTurn();
@@ -120,7 +125,8 @@ async function playInSession(
       return askSolver(deps, spec, { campaignId, epoch, attempt, turn }, request);
     };
     const holder = sessionHolder(campaignId);
-    const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt), holder };
+    const seconds = spec.rollouts.maxMinutes * 60;
+    const reset = { task: task.definition, seed, episodeId: trajectoryId(attempt), holder, seconds };
     const limit = spec.environment.maxTurns ?? Number.POSITIVE_INFINITY; // the environment has its own limit
     const isReplay = attempt.policyId === null && attempt.purpose !== 'solving';
     const maxTurns = Math.max(limit, isReplay ? task.referenceActions.length : 0);

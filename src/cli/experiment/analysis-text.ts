@@ -21,7 +21,7 @@ export function analysisJson(report: ExperimentReport): Record<string, unknown> 
     exploratory: isExploratory(report),
     complete: completenessOf(record, analysis.look).missing.length === 0,
     validity: validityChecks(report),
-    verdict: primary ? verdictSentence(record.experiment, analysis, primary) : null,
+    verdict: primary ? verdictSentence(record, analysis, primary) : null,
     ...analysis,
   };
 }
@@ -29,11 +29,11 @@ export function analysisJson(report: ExperimentReport): Record<string, unknown> 
 /** The verdicts as sentences, the rules, and the tables of arms and contrasts; numbers in points. */
 export function analysisText(report: ExperimentReport): string {
   const { record, analysis } = report;
-  const sentences = analysis.contrasts.map((result) => verdictSentence(record.experiment, analysis, result));
+  const sentences = analysis.contrasts.map((result) => verdictSentence(record, analysis, result));
   return [
     sentences.join('\n'),
     writeTerminal(validityTable(report)),
-    ...(analysis.arms.length === 0 ? [] : [writeTerminal(armsTable(analysis, ['min', 'max', 'IQM']))]),
+    ...(analysis.arms.length === 0 ? [] : [writeTerminal(armsTable(report, ['min', 'max', 'IQM']))]),
     writeTerminal(contrastsTable(analysis, 'everywhere')),
   ].join('\n\n');
 }

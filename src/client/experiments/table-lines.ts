@@ -68,6 +68,7 @@ const manifest = z.looseObject({
   pool: z
     .array(z.object({ iteration: z.int().min(0), feature, category: z.string().max(1000), tasks: z.int().min(0) }))
     .optional(),
+  exclusions: z.looseObject({ attempts: z.int().min(0), excluded: z.int().min(0) }).optional(),
   spec: z.looseObject({ training: z.looseObject({}).optional() }).optional(),
 });
 

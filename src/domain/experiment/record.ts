@@ -1,4 +1,5 @@
 import { compareText } from '../compare-text';
+import type { ExcludedAttempts } from '../evaluation/exclusions';
 import type { CheckpointEffort } from './effort';
 import type { StartManifest } from './starts';
 import { cellsOf, type CellName, type Experiment } from './experiment';
@@ -7,7 +8,11 @@ import { cellsOf, type CellName, type Experiment } from './experiment';
 export type PoolCount = { iteration: number; feature: string; category: string; tasks: number };
 
 /** The parts of a manifest that a report reads; an older table, or one made by hand, may lack them. */
-type ManifestParts = StartManifest & { pool?: readonly PoolCount[] | undefined };
+type ManifestParts = StartManifest & {
+  pool?: readonly PoolCount[] | undefined;
+  /** Attempts of the target policies at `test`. */
+  exclusions?: ExcludedAttempts | undefined;
+};
 
 /** A cell as it is stored, exported and imported. */
 export type RecordedCell = CellName & {

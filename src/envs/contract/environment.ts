@@ -52,6 +52,8 @@ export type ResetRequest = {
   episodeId: string;
   /** Owner of the session: our server ends all sessions of a holder at once (`sessionHolder`). */
   holder?: string;
+  /** Time that the client gives the attempt: our server ends code that spends more than half of it. */
+  seconds?: number;
 };
 
 export type OpenEnvironment = (name: string, options: { signal: AbortSignal }) => Promise<EnvironmentSession>;

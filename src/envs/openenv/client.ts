@@ -16,7 +16,10 @@ import { openSocket, type SocketOptions, type WireObservation } from './socket';
 
 export type { EnvironmentEndpoint } from '../server/endpoint';
 
-/** Added to the server's deadline of a call, because a reset may start a process first. */
+/**
+ * Added to twice the server's deadline of a call: a reset may start a process first, and an action without an observation
+ * is tried again in a new world.
+ */
 const graceMs = 90_000;
 /** Deadline of a call on a server that does not publish one. */
 const defaultCallMs = 60_000;
@@ -42,7 +45,11 @@ export function openEnvClient(
     signal.throwIfAborted();
     const callMs = (await health.find(name).catch(() => undefined))?.callMs ?? defaultCallMs;
     const environment = { ...endpoint, url: `${endpoint.url}/envs/${name}` };
-    const session = await openSocket(environment, { ...socketOptions, signal, responseTimeoutMs: callMs + graceMs });
+    const session = await openSocket(environment, {
+      ...socketOptions,
+      signal,
+      responseTimeoutMs: 2 * callMs + graceMs,
+    });
     const addFunctions = functionsAdder();
     const send = async (message: object): Promise<Observation> => {
       const { tools, ...observed } = toObservation(await session.request(message));
@@ -61,11 +68,11 @@ export function openEnvClient(
   };
 }
 
-const resetData = ({ task, seed, episodeId, holder }: ResetRequest): object => ({
+const resetData = ({ task, seed, episodeId, holder, seconds }: ResetRequest): object => ({
   task,
   seed,
   episode_id: episodeId,
-  ...(holder ? { lease: { holder } } : {}),
+  ...(holder ? { lease: { holder, seconds } } : {}),
 });
 
 type WithTools = Observation & { tools: CallableFunction[] | null | undefined };

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
 import type { Phase } from '../../domain/campaign/phases';
 import { type RecipeName, recipes } from '../../domain/campaign/recipe';
+import type { ExcludedAttempts } from '../../domain/evaluation/exclusions';
 import { counted } from '../../domain/formats';
 import type { Html } from '../../tables/html';
 import { note } from '../page/blocks';
@@ -50,7 +51,7 @@ export type HeldOutScore = {
   successLow: number; // Wilson interval
   successHigh: number;
   meanReward: number;
-};
+} & ExcludedAttempts; // of the policy at the set
 
 /** Comparison of two policies, the later minus the earlier, over the tasks that both attempted. */
 export type PairedCounts = {

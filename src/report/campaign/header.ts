@@ -14,6 +14,7 @@ import {
   shortHash,
   signed,
 } from '../../domain/formats';
+import { excludedText, unequalExclusions } from '../../domain/evaluation/exclusions';
 import { significance } from '../../domain/evaluation/statistics';
 import { type Content, html, type Html } from '../../tables/html';
 import { badge, facts } from '../page/blocks';
@@ -57,6 +58,7 @@ function outcomeCard(outcome: Outcome, confidence: number): Html {
       <p class="verdict">No policy has been evaluated yet.</p>
     </div>`;
   const after = isFinalActive ? 'active policy' : 'candidate';
+  const unequal = final && unequalExclusions(['supervised start', start], [after, final]);
   const rates = [
     bar('supervised start', 'var(--incumbent)', start),
     ...(final ? [bar(after, 'var(--target)', final)] : []),
@@ -70,6 +72,7 @@ function outcomeCard(outcome: Outcome, confidence: number): Html {
       </p>
       <p class="note">${[start, ...(final ? [final] : [])].map((e) => score(e, level))}</p>
       <p class="verdict">${verdict(outcome)}</p>
+      ${unequal === null ? null : html`<p class="verdict">${unequal}</p>`}
       ${paired ? html`<p>${pairedSentence(paired, `${counted(pairedTasks, 'task')} of ${evaluationSet}`, level)}</p>` : null}
       <p class="note">${setSentences[evaluationSet]}</p>
     </div>
@@ -93,8 +96,8 @@ const bar = (name: string, colour: string, e: Evaluation): RateWithInterval => (
 const score = (e: Evaluation, level: string): Html =>
   html`<span class="line"
     >${e.iteration === 0 ? 'Supervised start' : `Iteration ${e.iteration}`}: ${count(e.successes)} of
-    ${counted(e.tasks, 'task')}, ${level} interval ${interval(e.successLow, e.successHigh)}
-    <code>${shortHash(e.policyId)}</code></span
+    ${counted(e.tasks, 'task')}, ${level} interval ${interval(e.successLow, e.successHigh)}, attempts without a score:
+    ${excludedText(e)} <code>${shortHash(e.policyId)}</code></span
   >`;
 
 function verdict({ start, final, isFinalActive, paired }: Outcome): string {

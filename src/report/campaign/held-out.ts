@@ -4,6 +4,7 @@ import { scaleAround } from '../charts/axes';
 import type { Chart } from '../charts/figure';
 import { type Point, pointsChart } from '../charts/points-chart';
 import { key, lead, note } from '../page/blocks';
+import { excludedColumn } from '../score-columns';
 import { panels } from '../page/section';
 import {
   count,
@@ -132,6 +133,7 @@ const scoreTable = (evaluations: readonly Evaluation[], level: string) =>
     number('solved', (e) => e.successes),
     number('tasks (n)', (e) => e.tasks),
     number('success', (e) => share(e.successes, e.tasks)),
+    excludedColumn,
     number(`${level} interval`, (e) => interval(e.successLow, e.successHigh)),
     number('mean reward', (e) => e.meanReward, rate),
   ]);

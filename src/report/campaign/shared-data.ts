@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors';
 import { deriveSeed } from '../../domain/random/seed-tree';
 import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../../domain/evaluation/statistics';
 import { isSuccess } from '../../domain/rollout/trajectory';
-import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from './campaign-data';
+import type { CampaignHeader, Evaluation, HeldOutScore, Outcome, PairedCounts, SharedData } from './campaign-data';
 
 /** @throws DomainError `UnknownCampaign` */
 export async function readSharedData(client: pg.ClientBase, campaignId: number): Promise<SharedData> {
@@ -31,6 +31,14 @@ async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Pro
   return rows[0];
 }
 
+/** Attempts of each policy at the set $2 of campaign $1. */
+const exclusionCounts = `
+  select t.policy_id, count(*)::int as attempts, (count(*) filter (where t.outcome <> 'scored'))::int as excluded
+    from trajectories t
+    join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = $2::text
+   where t.campaign_id = $1::int and t.purpose in ('evaluation', 'test')
+   group by t.policy_id`;
+
 /** Lists the evaluations on a set in the order of iterations, the target's first. */
 async function listEvaluations(
   client: pg.ClientBase,
@@ -38,12 +46,15 @@ async function listEvaluations(
   evaluationSet: Outcome['evaluationSet'],
 ): Promise<Evaluation[]> {
   const { rows } = await client.query<Evaluation>(
-    `select e.policy_id as "policyId", e.iteration, e.tasks, e.successes, e.success_low as "successLow",
+    `with counts as (${exclusionCounts})
+     select e.policy_id as "policyId", e.iteration, e.tasks, e.successes, e.success_low as "successLow",
             e.success_high as "successHigh", e.mean_reward as "meanReward", p.role,
+            coalesce(c.attempts, 0) as attempts, coalesce(c.excluded, 0) as excluded,
             m.decision, m.reason,
             case when b.policy_id is not null then json_build_object(
               'policyId', b.policy_id, 'iteration', b.iteration, 'tasks', b.tasks, 'successes', b.successes,
-              'successLow', b.success_low, 'successHigh', b.success_high, 'meanReward', b.mean_reward)
+              'successLow', b.success_low, 'successHigh', b.success_high, 'meanReward', b.mean_reward,
+              'attempts', coalesce(bc.attempts, 0), 'excluded', coalesce(bc.excluded, 0))
             end as incumbent,
             case when e.mcnemar_p is not null then json_build_object(
               'wins', e.wins, 'losses', e.losses, 'mcnemarP', e.mcnemar_p, 'meanDifference', e.mean_difference,
@@ -51,6 +62,8 @@ async function listEvaluations(
             end as paired
        from evaluations e
        join policies p on p.campaign_id = e.campaign_id and p.id = e.policy_id
+       left join counts c on c.policy_id = e.policy_id
+       left join counts bc on bc.policy_id = e.incumbent_id
        left join promotions m on m.campaign_id = e.campaign_id and m.iteration = e.iteration
                              and m.candidate_id = e.policy_id and m.role = p.role
        left join lateral (
@@ -100,17 +113,20 @@ async function compareWithStart(
   return { ...shown, pairedTasks: pairs.length, paired };
 }
 
-type TestScore = Pick<Evaluation, 'tasks' | 'successes' | 'successLow' | 'successHigh' | 'meanReward'>;
+type TestScore = Omit<HeldOutScore, 'policyId' | 'iteration'>;
 
 /** Returns the scores on the test set by policy. */
 async function listTestScores(client: pg.ClientBase, campaignId: number): Promise<Map<string, TestScore>> {
   const { rows } = await client.query<TestScore & { policyId: string }>(
-    `select policy_id as "policyId", tasks, successes, success_low as "successLow", success_high as "successHigh",
-            mean_reward as "meanReward"
-       from evaluations
-      where campaign_id = $1::int and evaluation_set = 'test'
-      order by iteration desc`,
-    [campaignId],
+    `with counts as (${exclusionCounts})
+     select e.policy_id as "policyId", e.tasks, e.successes, e.success_low as "successLow",
+            e.success_high as "successHigh", e.mean_reward as "meanReward", coalesce(c.attempts, 0) as attempts,
+            coalesce(c.excluded, 0) as excluded
+       from evaluations e
+       left join counts c on c.policy_id = e.policy_id
+      where e.campaign_id = $1::int and e.evaluation_set = $2::text
+      order by e.iteration desc`,
+    [campaignId, 'test'],
   );
   return new Map(rows.map(({ policyId, ...score }) => [policyId, score]));
 }

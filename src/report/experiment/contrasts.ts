@@ -16,7 +16,7 @@ import { intervalName, verdictSentence } from './verdict-sentence';
 export const contrastsSection: Section<ExperimentReport> = {
   id: 'contrasts',
   title: 'Contrasts',
-  body: ({ record: { experiment }, analysis }) => [
+  body: ({ record, record: { experiment }, analysis }) => [
     lead('A replicate is a seed: each test is a paired t test over the differences by seed.'),
     note(
       `Points. CI: ${intervalName(experiment)}. Secondary p are corrected by Holm; the primary p is not. The sign-flip p ` +
@@ -29,7 +29,7 @@ export const contrastsSection: Section<ExperimentReport> = {
       ${analysis.contrasts.map(
         (result) =>
           html`<li>
-            ${verdictSentence(experiment, analysis, result)}${result.reasons.map((r) => html`<br /><span class="note">${r}</span>`)}
+            ${verdictSentence(record, analysis, result)}${result.reasons.map((r) => html`<br /><span class="note">${r}</span>`)}
           </li>`,
       )}
     </ul>`,

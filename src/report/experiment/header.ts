@@ -44,7 +44,7 @@ const outcome = ({ record, analysis }: ExperimentReport, primary: Primary): Html
         ${primary.low === null ? '' : `${intervalName(record.experiment)} ${interval(primary.low, primary.high, signedPoints)}`}
       </p>
     </div>
-    <p class="verdict">${verdictSentence(record.experiment, analysis, primary)}</p>`;
+    <p class="verdict">${verdictSentence(record, analysis, primary)}</p>`;
 
 /** Names every rule, with the finding where it was broken. */
 const validityBox = (report: ExperimentReport): Html =>

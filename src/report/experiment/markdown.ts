@@ -10,14 +10,14 @@ import { intervalName, verdictSentence } from './verdict-sentence';
 export function experimentMarkdown(report: ExperimentReport): string {
   const { record, analysis, inputHash } = report;
   const { experiment } = record;
-  const verdicts = analysis.contrasts.map((result) => verdictSentence(experiment, analysis, result));
+  const verdicts = analysis.contrasts.map((result) => verdictSentence(record, analysis, result));
   return `${[
     `# ${escapeMarkdown(experiment.name)}`,
     escapeMarkdown(experiment.question),
     verdicts.map((sentence) => `- ${escapeMarkdown(sentence)}`).join('\n'),
     markdownTable(validityTable(report)),
     `Points of ${escapeMarkdown(experiment.analysis.metric)}; one value per seed.`,
-    markdownTable(armsTable(analysis)),
+    markdownTable(armsTable(report)),
     `Contrasts in points. CI: ${intervalName(experiment)}.`,
     markdownTable(contrastsTable(analysis, 'reports')),
     ...(analysis.effort.length === 0 ? [] : [markdownTable(rulesTable(analysis))]),

@@ -1,6 +1,7 @@
 import { seedsOfUnequalStarts } from '../../domain/experiment/starts';
 import { count, counted, percent } from '../../domain/formats';
 import { table, text } from '../../tables/table';
+import { exclusionsOf, unequalArms } from './exclusions';
 import { completeness, type ExperimentReport, isExploratory } from './report';
 import { cellLabel } from '../../domain/experiment/experiment';
 
@@ -8,7 +9,15 @@ export type ValidityCheck = { name: string; holds: boolean; finding: string };
 
 /** Returns the rules of a fair comparison and whether each holds, with the first breaches. */
 export function validityChecks(report: ExperimentReport): ValidityCheck[] {
-  return [matched(report), complete(report), unleaked(report), equalStarts(report), frozen(report), looks(report)];
+  return [
+    matched(report),
+    complete(report),
+    unleaked(report),
+    ...equalExclusions(report),
+    equalStarts(report),
+    frozen(report),
+    looks(report),
+  ];
 }
 
 /** The rules as a table. */
@@ -55,6 +64,17 @@ function unleaked({ record, analysis }: ExperimentReport): ValidityCheck {
     holds: leaks.length === 0,
     finding: leaks.length > 0 ? `test tasks are also train tasks: ${listed(findings)}` : 'no test task was trained on',
   };
+}
+
+/** An attempt without a score leaves numerator and denominator: unequal numbers of them may be a choice of the arm. */
+function equalExclusions({ record, analysis }: ExperimentReport): ValidityCheck[] {
+  const { look, contrasts } = analysis;
+  if (record.experiment.arms.every(({ name }) => exclusionsOf(record, look, name) === null)) return [];
+  const findings = contrasts.flatMap((contrast) => unequalArms(record, look, contrast) ?? []);
+  const held = 'the arms of every contrast leave out the same share of their attempts';
+  return [
+    { name: 'equal exclusions', holds: findings.length === 0, finding: findings.length > 0 ? listed(findings) : held },
+  ];
 }
 
 function equalStarts({ record, analysis }: ExperimentReport): ValidityCheck {

@@ -1,12 +1,20 @@
 import type { AnalysisOutput, ContrastResult } from '../../statistics/analysis-output';
 import type { Experiment } from '../../domain/experiment/experiment';
+import type { ExperimentRecord } from '../../domain/experiment/record';
 import { counted, interval, percent, points, signedPoints } from '../../domain/formats';
+import { unequalArms } from './exclusions';
 
 /**
  * Returns the finding of a contrast as one sentence, for example "signals against random: inconclusive, +1.2 points,
- * 95 % −2.1 to +4.5, 8 seeds, 500 tasks; detectable 4.8; equivalence within 5 not shown".
+ * 95 % −2.1 to +4.5, 8 seeds, 500 tasks; detectable 4.8; equivalence within 5 not shown". It ends with the attempts that
+ * the arms leave out, unless they leave out the same share.
  */
-export function verdictSentence(experiment: Experiment, analysis: AnalysisOutput, result: ContrastResult): string {
+export function verdictSentence(record: ExperimentRecord, analysis: AnalysisOutput, result: ContrastResult): string {
+  const unequal = unequalArms(record, analysis.look, result);
+  return [finding(record.experiment, analysis, result), ...(unequal === null ? [] : [unequal])].join('; ');
+}
+
+function finding(experiment: Experiment, analysis: AnalysisOutput, result: ContrastResult): string {
   const { plus, minus, verdict, difference, low, high, seeds, reasons } = result;
   const { margin } = experiment.analysis;
   const name = `${plus} against ${minus}: ${verdict}`;

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import type { ExcludedAttempts } from '../../domain/evaluation/exclusions';
 import type { PoolCount } from '../../domain/experiment/record';
 import type { ContentHash, ContentParts } from '../audit/content-hash';
 import { listAdmitted, type AdmittedTasks } from '../tasks/matches';
@@ -24,6 +25,8 @@ export type CellManifest = {
   admitted: AdmittedTasks[];
   /** Tasks of the pool by the iteration that admitted them and the features of the breakdown. */
   pool: PoolCount[];
+  /** Attempts at `test` of all scored policies, and those of them without a score. */
+  exclusions: ExcludedAttempts;
   nondeterminism: string[] | null;
   startedAt: string;
   finishedAt: string | null;
@@ -62,7 +65,10 @@ export async function cellManifest(
           select created_iteration as iteration, feature, coalesce(features ->> feature, 'none') as category,
             count(*)::integer as tasks
           from tasks, unnest(${breakdown}::text[]) as feature
-          where campaign_id = c.id and split = 'train' and verdict = 'admitted' group by 1, 2, 3) p) as pool
+          where campaign_id = c.id and split = 'train' and verdict = 'admitted' group by 1, 2, 3) p) as pool,
+      (select jsonb_build_object('attempts', count(*), 'excluded', count(*) filter (where t.outcome <> 'scored'))
+        from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+        where t.campaign_id = c.id and t.purpose = 'test' and k.evaluation_set = 'test') as exclusions
     from campaigns c where c.id = ${campaignId}::integer`);
   const { leakedTasks, ...facts } = rows[0]!;
   const admitted = await listAdmitted(client, campaignId);

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { ExcludedAttempts } from '../../domain/evaluation/exclusions';
 import { assertEpoch, type IterationKey } from '../database/epoch';
 import { listScenarioCompletion, type ScenarioCompletion } from './scenarios';
 import { listSetScores, type SetScore } from './set-scores';
@@ -84,6 +85,15 @@ export const evaluationStore = (pool: Pool) => ({
         and outcome = 'scored'
       group by task_id order by task_id`);
     return new Map(rows.map(({ taskId, reward }) => [taskId, reward]));
+  },
+
+  /** Counts the finished attempts of a policy at dev, and those of them without a score. */
+  async countDevExclusions(campaignId: number, policyId: string): Promise<ExcludedAttempts> {
+    const { rows } = await pool.query<ExcludedAttempts>(sql`
+      select count(*)::integer as attempts, (count(*) filter (where outcome <> 'scored'))::integer as excluded
+      from trajectories
+      where campaign_id = ${campaignId}::integer and policy_id = ${policyId} and purpose = 'evaluation'`);
+    return rows[0]!;
   },
 
   /** Returns the mean reward of a policy's scored attempts at each task of a reported set. Only reports may read it. */

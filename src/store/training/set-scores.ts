@@ -10,8 +10,13 @@ export type SetScore = {
   /** Name and value of the feature; null for the whole set. */
   feature: string | null;
   value: string | null;
+  /** Tasks with a scored attempt. */
   tasks: number;
   successes: number;
+  /** Finished attempts, and those of them without a score, which the other numbers leave out. */
+  attempts: number;
+  excluded: number;
+  /** 0 without a scored attempt. */
   meanReward: number;
   /** Standard deviation of the rewards over tasks; null for fewer than two. */
   rewardDeviation: number | null;
@@ -38,10 +43,10 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
     trained as (${trainedTasks(campaignId)}),
     rewards as (
       select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward,
+             count(*) as attempts, count(*) filter (where t.outcome <> 'scored') as excluded,
              (e.policy_id, k.environment, k.content_key) in (select * from trained) as trained
         from evaluated e
         join trajectories t on t.campaign_id = ${campaignId}::int and t.policy_id = e.policy_id
-          and t.outcome = 'scored'
          and t.purpose = case e.evaluation_set when 'dev' then 'evaluation' else 'test' end
         join tasks k on k.campaign_id = ${campaignId}::int and k.id = t.task_id
           and k.evaluation_set = e.evaluation_set
@@ -61,8 +66,9 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
       select r.*, '${raw(trainedOn)}', case when trained then 'yes' else 'no' end from rewards r
        where (policy_id, evaluation_set) in (select policy_id, evaluation_set from rewards where trained))
     select iteration, policy_id as "policyId", evaluation_set as "evaluationSet", feature, value,
-           count(*)::int as tasks, (count(*) filter (where reward >= 1))::int as successes, -- isSuccess
-           avg(reward)::float8 as "meanReward", stddev_samp(reward)::float8 as "rewardDeviation"
+           count(reward)::int as tasks, (count(*) filter (where reward >= 1))::int as successes, -- isSuccess
+           sum(attempts)::int as attempts, sum(excluded)::int as excluded,
+           coalesce(avg(reward), 0)::float8 as "meanReward", stddev_samp(reward)::float8 as "rewardDeviation"
       from labelled
      where feature is null or value is not null
      group by iteration, policy_id, evaluation_set, feature, value

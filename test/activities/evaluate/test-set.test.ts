@@ -179,6 +179,7 @@ const readers = [
   'src/store/audit/compare.ts',
   'src/store/audit/evaluation-invariants.ts',
   'src/store/audit/invariant-queries.ts',
+  'src/store/experiment/cell-manifest.ts', // counts of attempts
   'src/store/experiment/scores.ts', // of finished cells
   'src/store/training/evaluations.ts',
   'src/store/training/scenarios.ts',

@@ -162,6 +162,28 @@ test('an attempt whose session breaks three times is an environment fault withou
   expect(rows).toEqual([stored, stored]);
 });
 
+test('an action that alone breaks its sessions scores 0, because the environment answers other actions', async () => {
+  const answer = ({ messages = [] }: PolicyRequest): object => ({
+    content: messages.some(({ role }) => role === 'assistant') ? 'exit' : 'SELECT 1',
+  });
+  const server = await policyServer({ unloads: false, answer });
+  let sessions = 0;
+  const openEnvironment: Dependencies['openEnvironment'] = async (...args) => {
+    const session = await judging.services.openEnvironment(...args);
+    sessions++;
+    const crashed = (): Promise<never> => Promise.reject(new EnvironmentError('fault', 'the engine crashed'));
+    return { ...session, step: (action) => (action === 'exit' ? crashed() : session.step(action)) };
+  };
+  const { campaignId } = await play(server.url, { attempts: 1 }, {}, { openEnvironment });
+  server.stop();
+  const { rows } = await judging.pool.query<object>(
+    `select outcome, reward, stop_reason, turn_count, fault from trajectories where campaign_id = $1::integer`,
+    [campaignId],
+  );
+  expect(rows).toEqual([{ outcome: 'scored', reward: 0, stop_reason: 'world-ended', turn_count: 2, fault: null }]);
+  expect(sessions).toBe(4); // the last one does not play the action again
+});
+
 test('the minutes of an attempt do not run while it waits for a free session', async () => {
   const server = await policyServer({ unloads: false });
   let minutes: AbortSignal | undefined; // of the first request; its own signal is not kept, and may then never be aborted

@@ -9,6 +9,8 @@ const score = (changes: Partial<SetScore>): SetScore => ({
   value: null,
   tasks: 40,
   successes: 10,
+  attempts: 41,
+  excluded: 1,
   meanReward: 0.5,
   rewardDeviation: 0.4,
   ...changes,
@@ -16,7 +18,9 @@ const score = (changes: Partial<SetScore>): SetScore => ({
 
 test('dev and test stand apart, and the text names the set that the promotion gate reads', () => {
   const [table, sentence] = setScoresText([score({}), score({ evaluationSet: 'test' })], 0.95);
-  expect(table!.split('\n')[1]).toMatch(/^dev +0 +a{12} +40 +0\.250 +0\.142 to 0\.402 +0\.500 +0\.381 to 0\.619$/);
+  expect(table!.split('\n')[1]).toMatch(
+    /^dev +0 +a{12} +40 +0\.250 +1 of 41 \(2\.4 %\) +0\.142 to 0\.402 +0\.500 +0\.381 to 0\.619$/,
+  );
   expect(table!.split('\n')[2]).toMatch(/^test /);
   expect(sentence).toBe('The promotion gate reads dev; no choice reads the other sets.');
   expect(setScoresText([score({})], 0.95)[1]).toBe('The promotion gate reads dev; there is no score on a test set.');

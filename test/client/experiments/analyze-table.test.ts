@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { analysisText } from '../../../src/cli/experiment/analysis-text';
 import { analyzeTable } from '../../../src/client/experiments/analyze-table';
 import { readConfig } from '../../../src/config';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
@@ -30,9 +31,24 @@ test('an effect of 15 points is better, and its sentence has size and interval',
   const { analysis, record } = await analyzeTable(config, written(base), null);
   const primary = analysis.contrasts.find(({ kind }) => kind === 'primary')!;
   expect(primary).toMatchObject({ contrast: 'signals - none', verdict: 'better', seeds: 8 });
-  expect(verdictSentence(record.experiment, analysis, primary)).toMatch(
+  expect(verdictSentence(record, analysis, primary)).toMatch(
     /^signals against none: better, \+\d+\.\d points, 95 % \+\d+\.\d to \+\d+\.\d, 8 seeds, 100 tasks; detectable \d+\.\d; equivalence within 5 not shown$/,
   );
+});
+
+test('attempts without a score are shown by arm, and the verdict names them if they are unequal', async () => {
+  const cells = base.cells.map((cell) => {
+    const exclusions = { attempts: 100, excluded: cell.arm === 'signals' ? 1 : 0 };
+    return { ...cell, manifest: { ...cell.manifest, exclusions } };
+  });
+  const report = await analyzeTable(config, written({ ...base, cells }), null);
+  const unequal = 'unequal exclusions: signals 8 of 800 (1 %), none 0 of 800';
+  const sentences = report.analysis.contrasts.map((result) => verdictSentence(report.record, report.analysis, result));
+  expect(sentences[0]).toMatch(/^signals against none: better, /);
+  expect(sentences.map((sentence) => sentence.split('; ').at(-1))).toEqual([unequal, expect.stringMatching(/shown$/)]);
+  const text = analysisText(report);
+  expect(text).toMatch(/^signals +8 .* 8 of 800 \(1 %\)$/m);
+  expect(text).toMatch(/^equal exclusions +no +unequal exclusions: signals 8 of 800/m);
 });
 
 testOfAll.each([
@@ -51,7 +67,7 @@ testOfAll.each([
   const archive = path.join(published, 'archives', `${name}.jsonl.br`);
   const { analysis, inputHash, record } = await analyzeTable(config, archive, null);
   const primary = analysis.contrasts.find(({ kind }) => kind === 'primary')!;
-  expect(verdictSentence(record.experiment, analysis, primary)).toMatch(
+  expect(verdictSentence(record, analysis, primary)).toMatch(
     new RegExp(`^${verdict}, .*, ${seeds} seeds, ${tasks} tasks.*; equivalence within 5 (not )?shown$`),
   );
   expect(readFileSync(path.join(published, name, 'README.md'), 'utf8')).toContain(inputHash);

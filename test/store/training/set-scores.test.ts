@@ -26,6 +26,7 @@ test('every set has its score, whole and by the features of text that divide it'
     inSet('t1', 'test', 'seen'),
     inSet('t2', 'test', 'unseen'),
     inSet('t3', 'test', 'unseen'),
+    inSet('t4', 'test', 'unseen'),
     inSet('u1', 'extra', 'unseen'),
   ]);
   await addPolicy(campaign, { id: hash('1') });
@@ -37,6 +38,8 @@ test('every set has its score, whole and by the features of text that divide it'
     ['u1', 'test', 0.25] as const,
   ])
     await store.trajectories.save(attempt(key, { policyId: hash('1'), taskId, purpose, reward }));
+  const broken = { outcome: 'environment-fault', reward: null, fault: 'it broke' } as const;
+  await store.trajectories.save(attempt(key, { policyId: hash('1'), taskId: 't4', purpose: 'test', ...broken }));
   for (const evaluationSet of ['dev', 'test', 'extra'])
     await store.evaluations.save(key, {
       policyId: hash('1'),
@@ -50,16 +53,27 @@ test('every set has its score, whole and by the features of text that divide it'
       ...none,
     });
 
-  const scored = { iteration: 1, policyId: hash('1') };
+  const scored = { iteration: 1, policyId: hash('1'), attempts: 1, excluded: 0 };
   const whole = { ...scored, feature: null, value: null };
   const byFold = { ...scored, evaluationSet: 'test', feature: 'fold' };
   expect(await store.evaluations.listSetScores(campaignId)).toEqual([
     { ...whole, evaluationSet: 'dev', tasks: 1, successes: 1, meanReward: 1, rewardDeviation: null },
-    { ...whole, evaluationSet: 'test', tasks: 3, successes: 1, meanReward: 0.5, rewardDeviation: 0.5 },
+    {
+      ...whole,
+      evaluationSet: 'test',
+      attempts: 4,
+      excluded: 1,
+      tasks: 3,
+      successes: 1,
+      meanReward: 0.5,
+      rewardDeviation: 0.5,
+    },
     { ...byFold, value: 'seen', tasks: 1, successes: 1, meanReward: 1, rewardDeviation: null },
     {
       ...byFold,
       value: 'unseen',
+      attempts: 3,
+      excluded: 1,
       tasks: 2,
       successes: 0,
       meanReward: 0.25,

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import signal
 import subprocess
 import threading
 import time
@@ -23,11 +24,12 @@ from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unava
 
 log = logging.getLogger(__name__)
 
-FaultKind = Literal["crashed", "timeout", "out-of-memory", "out-of-disk", "error", "invalid-output"]
+FaultKind = Literal["crashed", "killed", "timeout", "out-of-memory", "out-of-disk", "error", "invalid-output"]
 
 _FORWARDED: dict[str, type[Exception]] = {
     error.__name__: error for error in (BadRequest, NotSupported, Unavailable)
 }
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM)
 _KILL_SECONDS = 5.0
 _REAP_SECONDS = 1.0
 _EXIT_SECONDS = 0.5  # wait for exit code and stderr of a process that closed its pipe
@@ -43,8 +45,8 @@ class ChildFault(Exception):
     def __init__(self, kind: FaultKind, message: str) -> None:
         """
         Args:
-            kind: the child exited, exceeded its deadline, its memory limit or its disk limit, raised an
-                exception, or wrote no JSON. The child is killed in every case but `error`.
+            kind: the child exited, was killed by another program, exceeded its deadline, its memory limit or
+                its disk limit, raised an exception, or wrote no JSON. It is killed in every case but `error`.
         """
         super().__init__(message)
         self.kind: FaultKind = kind
@@ -161,9 +163,11 @@ class Child:
                     "timeout", f"{self._name}: {operation} took more than {seconds:g} s"
                 ) from None
             except PipeClosed:
-                verb = "was killed" if self._ended else "exited"
+                details = self._exit_details()
+                killed = self._ended or self._process.poll() in _KILLED
+                verb = "was killed" if killed else "exited"
                 raise self._fail(
-                    "crashed", f"{self._name} {verb} in {operation}{self._exit_details()}"
+                    "killed" if killed else "crashed", f"{self._name} {verb} in {operation}{details}"
                 ) from None
             except (MessageTooLong, ValueError) as error:
                 raise self._fail(

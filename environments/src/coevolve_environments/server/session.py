@@ -3,12 +3,18 @@
 import asyncio
 import logging
 import time
-import traceback
 from contextlib import suppress
 from typing import Any
 
 from coevolve_environments.protocol import SPLITS, BadRequest, CapacityReached, Episode, Json, Observation
 from coevolve_environments.server.composed_episode import start_episode
+from coevolve_environments.server.failed_action import (
+    PlayedActions,
+    end_of_world,
+    episode_seconds,
+    is_result_of_text,
+)
+from coevolve_environments.server.log_lines import escape, one_line
 from coevolve_environments.server.messages import MessageRefused, encode, parse_message, send_error
 from coevolve_environments.server.session_socket import Disconnected, SessionSocket
 from coevolve_environments.server.task_routes import LISTING_SECONDS
@@ -88,7 +94,8 @@ class _Session:
         self._lease = lease
         self._episode: Episode | None = None
         self._episode_id: str | None = None
-        self._steps = 0
+        self._played = PlayedActions()
+        self._task: Json = {}
         self._done = False
 
     async def handle(self, message: Json) -> Json:
@@ -102,7 +109,7 @@ class _Session:
         except MessageRefused:
             raise
         except Exception as error:  # a fault of the environment, never a reward
-            log.error("%s: %s failed: %s", self._subject, message["type"], _one_line(error))
+            log.error("%s: %s failed: %s", self._subject, message["type"], one_line(error))
             self._host.metrics.fault(error)
             await self.end()
             raise MessageRefused("EXECUTION_ERROR", f"{type(error).__name__}: {error}") from error
@@ -112,7 +119,7 @@ class _Session:
     def _subject(self) -> str:
         """The environment and the holder, such as `bfcl of campaign/7`, for `coevolve logs`."""
         name, holder = self._host.environment.name, self._lease.holder
-        return name if holder is None else f"{name} of {_escape(holder)}"
+        return name if holder is None else f"{name} of {escape(holder)}"
 
     async def end(self) -> None:
         episode, self._episode = self._episode, None
@@ -138,7 +145,11 @@ class _Session:
             await self.end()
             raise
         self._host.metrics.reset(time.perf_counter() - began)
-        self._episode_id, self._steps, self._done = data.get("episode_id"), 0, observation.done
+        self._episode_id, self._done = data.get("episode_id"), observation.done
+        limit = episode_seconds(data.get("lease"), self._host.timeouts.episode_seconds)
+        self._played = PlayedActions(definition, seed, limit)
+        self._task = {"task_id": self._episode.task_id, "env": self._host.environment.name}
+        self._task["split"] = self._episode.split
         return observation
 
     async def _start_episode(self, definition: Json, seed: int) -> Episode:
@@ -153,7 +164,7 @@ class _Session:
             raise MessageRefused("CAPACITY_REACHED", str(error)) from error
         except Exception as error:
             self._lease.end_episode()
-            log.error("%s: starting an episode failed: %s", self._subject, _one_line(error))
+            log.error("%s: starting an episode failed: %s", self._subject, one_line(error))
             self._host.metrics.fault(error)
             raise MessageRefused("FACTORY_ERROR", f"{type(error).__name__}: {error}") from error
 
@@ -167,13 +178,29 @@ class _Session:
         if self._done:
             raise MessageRefused("SESSION_ERROR", "the episode is done; send a reset")
         began = time.perf_counter()
-        observation = await self._host.call(lambda: episode.act(content))
-        self._host.metrics.step(time.perf_counter() - began)
-        self._steps += 1
+        try:
+            observation = await self._host.call(lambda: episode.act(content))
+        except Exception as error:
+            observation = await self._end_world(content, error)
+        seconds = time.perf_counter() - began
+        self._host.metrics.step(seconds)
+        self._played.add(content, seconds)
+        if self._host.environment.runs_code and self._played.is_slow() and not observation.done:
+            await self.end()
+            observation = end_of_world(TimeoutError(), observation.turn)
         self._done = observation.done
         if observation.done:
             self._lease.end_episode()
         return observation
+
+    async def _end_world(self, content: str, error: Exception) -> Observation:
+        """Returns the end of an episode whose text has ended its world; otherwise raises the error."""
+        await self.end()  # its child is free before another one is needed
+        if not await is_result_of_text(self._host, self._played, content, error):
+            raise error
+        log.warning("%s: an action ended its world: %s", self._subject, one_line(error))
+        self._host.metrics.world_ended(error)
+        return end_of_world(error, len(self._played.texts) + 1)
 
     def _set_holder(self, lease: Any) -> None:
         holder = lease.get("holder") if isinstance(lease, dict) else 0
@@ -201,22 +228,15 @@ class _Session:
         raise BadRequest(f"unknown task {task_id!r}; expected a published `task_id` or a `task` definition")
 
     def _state(self) -> Json:
-        task_id = self._episode.task_id if self._episode else None
         return {
             "episode_id": self._episode_id,
-            "step_count": self._steps,
-            "task_id": task_id,
+            "step_count": len(self._played.texts),
+            "task_id": self._task.get("task_id") if self._episode or self._done else None,
             "done": self._done,
         }
 
     def _observation_data(self, observation: Observation) -> Json:
-        assert self._episode is not None
-        info: Json = {
-            "task_id": self._episode.task_id,
-            "env": self._host.environment.name,
-            "split": self._episode.split,
-            "turn": observation.turn,
-        }
+        info: Json = {**self._task, "turn": observation.turn}
         if observation.score is not None:
             info["score"] = observation.score
         content: Json = {"messages": observation.messages, "info": info}
@@ -228,14 +248,3 @@ class _Session:
 
 def _close(episode: Episode) -> None:
     episode.close()
-
-
-def _one_line(error: Exception) -> str:
-    """Returns the error with the code line that raised it, for a log of one line per event."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return _escape(f"{type(error).__name__}: {error} ({frames[-1].filename}:{frames[-1].lineno})")
-
-
-def _escape(text: str) -> str:
-    """Returns text of clients and environments without line breaks, which could forge lines of the log."""
-    return text.replace("\r", "\\r").replace("\n", "\\n")

@@ -25,6 +25,7 @@ class Metrics:
                 ("turns", "Actions with an observation", []),
                 ("episodes", "Opened episodes", []),
                 ("faults", "Faults of the environment, by kind", ["kind"]),
+                ("worlds_ended", "Episodes whose action ended its own world, by kind", ["kind"]),
                 ("leases_ended", "Ended sessions, by reason", ["reason"]),
                 ("refused", "Refused sessions, by reason", ["reason"]),
             )
@@ -70,15 +71,21 @@ class EnvironmentMetrics:
         self._step_seconds.observe(seconds)
 
     def fault(self, error: Exception) -> None:
-        """Counts a fault: kind of a child's fault, `slow` for a timeout in a thread, otherwise `raised`."""
-        kind = getattr(error, "kind", "timeout" if isinstance(error, TimeoutError) else "error")
-        self._counters["faults"].labels(self._environment, kind).inc()
+        self._counters["faults"].labels(self._environment, kind_of(error)).inc()
+
+    def world_ended(self, error: Exception) -> None:
+        self._counters["worlds_ended"].labels(self._environment, kind_of(error)).inc()
 
     def lease_ended(self, reason: EndReason) -> None:
         self._counters["leases_ended"].labels(self._environment, reason).inc()
 
     def refused(self, reason: Literal["capacity", "draining"]) -> None:
         self._counters["refused"].labels(self._environment, reason).inc()
+
+
+def kind_of(error: Exception) -> str:
+    """Returns the kind of a child's fault, `timeout` for a call in a thread, otherwise `error`."""
+    return str(getattr(error, "kind", "timeout" if isinstance(error, TimeoutError) else "error"))
 
 
 class Gauge(GaugeMetricFamily):

@@ -61,6 +61,7 @@ def create(settings: Settings) -> Environment:
 
 class InterCodeSql(Environment):
     name = NAME
+    control = "select 1"
     summary = "Answer a question about a database by SQL queries, then submit (InterCode-SQL, sqlite port)."
     capabilities = Capabilities(
         variants=True,

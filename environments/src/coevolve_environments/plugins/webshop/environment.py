@@ -50,6 +50,7 @@ def create(settings: Settings) -> Environment:
 
 
 class WebShop(Environment):
+    control = "search[look]"
     description = "Buy the product that an instruction asks for (WebShop, on the operator's own server)."
 
     def __init__(self, settings: Settings) -> None:

@@ -1,0 +1,56 @@
+import { evaluatePolicy } from '../../../src/activities/evaluate/evaluate-policy';
+import { trainingJobKey } from '../../../src/domain/campaign/ids';
+import type { IterationKey } from '../../../src/store/database/epoch';
+import { attempt, hash, task, trainingRun } from '../../store/support/new-campaign';
+import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { taskCampaign, type TaskCampaign } from '../context/task-campaign';
+
+let database: FreshDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.drop());
+
+const tasks = ['d1', 'd2', 'd3'];
+
+/** Trains a policy in the iteration, plays dev with these rewards (null: a fault) and decides. */
+async function evaluated(
+  { store, services, name }: TaskCampaign,
+  key: IterationKey,
+  policyId: string,
+  rewards: readonly (number | null)[],
+): Promise<void> {
+  const jobKey = trainingJobKey(name, key.iteration, 'target');
+  await store.trainingRuns.save(key, trainingRun(jobKey, { seed: 1 }), []);
+  await store.policies.save(key, {
+    id: policyId,
+    role: 'target',
+    parentId: null,
+    trainingRun: jobKey,
+    uri: 'file:///p',
+  });
+  await store.trainingRuns.succeed({ jobKey, epoch: key.epoch }, policyId, { tokens: 1, seconds: 1 });
+  await store.tasks.plan(key, 'evaluation', tasks);
+  for (const [n, reward] of rewards.entries()) {
+    const end = reward === null ? ({ outcome: 'environment-fault', fault: 'it broke' } as const) : {};
+    await store.trajectories.save(attempt(key, { purpose: 'evaluation', taskId: tasks[n]!, policyId, reward, ...end }));
+  }
+  await evaluatePolicy(services)(key);
+}
+
+test('a decision over unequal exclusions names the excluded attempts of both policies', async () => {
+  const campaign = await taskCampaign(database.pool, { promotion: { rule: 'not-worse' } }, { iteration: 0 });
+  const { store, campaignId, key } = campaign;
+  await store.tasks.seed(
+    key,
+    tasks.map((id) => task(id, { split: 'held-out' })),
+  );
+  await evaluated(campaign, key, hash('a'), [1, 1, 0]);
+  await store.policies.setActivePolicy(key, 'target', null, hash('a'));
+  const next = { ...key, iteration: 1, epoch: await store.iterations.open(campaignId, 1) };
+  await evaluated(campaign, next, hash('b'), [1, 1, null]);
+  expect(await store.policies.findDecision(campaignId, 1, 'target')).toMatchObject({
+    decision: 'promote',
+    reason: expect.stringMatching(/; unequal exclusions: candidate 1 of 3 \(33\.3 %\), incumbent 0 of 3$/) as unknown,
+  });
+});
