@@ -5,6 +5,8 @@ import { codeOf, ConfigError, messageOf, ServiceError, StackError } from '../err
 import type { Config } from '../config';
 import { DomainError } from '../domain/errors';
 import { deriveSeed } from '../domain/random/seed-tree';
+import { repeatedTasks, shownIds } from '../domain/tasks/repeated-tasks';
+import type { TaskRecord } from '../envs/server/environment-data';
 import { createEnvironments, type Environments } from '../envs/environments';
 import { EnvironmentError } from '../envs/contract/environment-error';
 import { loadExperts } from '../envs/experts/expert-file';
@@ -153,16 +155,24 @@ async function checkMatch({ unchecked }: SpecCheck, match: string | null, store:
 async function checkTasks(check: SpecCheck, { data }: Environments, spec: CampaignSpec): Promise<void> {
   const { name, options: own, trainTasks, form } = spec.environment;
   const seed = deriveSeed(spec.seed, 'tasks');
+  let train: TaskRecord[] = [];
   for (const { key, split, count, options } of [
     { key: 'environment.trainTasks', split: 'train', count: trainTasks, options: own } as const,
     ...evaluationDraws(spec).map((draw) => ({ ...draw, split: 'held-out' as const, count: draw.tasks })),
   ]) {
     try {
-      const { length } = await data.tasks(name, { split, count, seed, options, form });
+      const drawn = await data.tasks(name, { split, count, seed, options, form });
+      const { length } = drawn;
       if (length < count)
         check.problems.push(
           invalid(`${key}: found ${count}, expected at most ${length}, the ${split} tasks of ${name}`),
         );
+      const repeated = repeatedTasks(drawn, train);
+      if (repeated.length > 0)
+        check.problems.push(
+          invalid(`${key}: ${name} repeats ${repeated.length} of ${length} ${split} tasks: ${shownIds(repeated)}`),
+        );
+      if (split === 'train') train = drawn;
     } catch (error) {
       if (!(error instanceof EnvironmentError)) throw error;
       if (error.kind === 'rejected') {

@@ -136,6 +136,26 @@ describe('a spec is checked against the server, the files and the machine', () =
     ]);
   });
 
+  test('tasks that a server repeats are problems with their ids', async () => {
+    const files = { environmentsFile: path.join(folder, 'environments.yaml'), environment: ownServer };
+    const config = { ...readConfig({ PATH: process.env['PATH'], COEVOLVE_HOME: folder }), ...files };
+    const tasks = (...ids: number[]) => ({ tasks: ids.map((task_id, n) => ({ task_id, goal: `goal ${n}` })) });
+    const answers: Record<string, unknown> = {
+      '/list_environments': ['env'],
+      '/env/splits': ['train', 'test'],
+      '/env/tasks': tasks(1, 2, 2, 3, 3, 3, 4),
+    };
+    thirdParty.answerWith((route) => (route in answers ? { body: answers[route] } : { status: 404 }));
+    const some = { name: 'counting', trainTasks: 7, heldOutTasks: 7 };
+    const { problems } = await dryRun(config, spec({ environment: some, ...imported }));
+    const repeats =
+      /^environment\.(train|heldOut)Tasks: counting repeats 2 of 7 (train|held-out) tasks: \2\/[23], \2\/[23]$/;
+    expect(problems.map(({ message }) => message)).toEqual([
+      expect.stringMatching(repeats),
+      expect.stringMatching(repeats),
+    ]);
+  });
+
   test('all problems are found together', async () => {
     const { problems } = await checked(sql({ options: { nonsense: 1 }, experts: 'a'.repeat(64) }));
     expect(problems).toHaveLength(2);

@@ -1,4 +1,5 @@
 import { deriveSeed } from '../../domain/random/seed-tree';
+import { repeatedTasks, shownIds } from '../../domain/tasks/repeated-tasks';
 import { DomainError } from '../../domain/errors';
 import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data';
 import type { IterationKey } from '../../store/campaign/iterations';
@@ -39,11 +40,13 @@ async function storeSeeds(
   await store.tasks.seed(key, tasks);
   const stored = await store.tasks.list(key.campaignId, { split, createdIteration: key.iteration });
   const seeds = stored.filter(({ origin }) => origin === 'seed');
-  if (seeds.length < tasks.length)
-    throw new DomainError(
-      'OverlappingSplits',
-      `seed tasks of ${tasks[0]!.environment} overlap: ${tasks.length - seeds.length} of ${tasks.length} ${split} tasks equal another seed task`,
-    );
+  if (seeds.length === tasks.length) return;
+  const ids = repeatedTasks(tasks.map(({ id, contentKey }) => ({ task_id: id, content_key: contentKey })));
+  throw new DomainError(
+    'OverlappingSplits',
+    `seed tasks of ${tasks[0]!.environment} overlap: ${tasks.length - seeds.length} of ${tasks.length} ${split} tasks ` +
+      `equal another seed task${ids.length > 0 ? `: ${shownIds(ids)}` : ''}`,
+  );
 }
 
 function seedTask(record: TaskRecord, environment: string, split: TaskSplit): NewTask {
