@@ -682,7 +682,7 @@ create table trajectories (
   constraint trajectories_attempt_check CHECK (attempt >= 0),
   constraint trajectories_check CHECK ((outcome = 'scored'::text) = (reward IS NOT NULL)),
   constraint trajectories_check1 CHECK ((policy_id IS NULL) = (purpose = ANY (ARRAY['expert'::text, 'validation'::text, 'solving'::text]))),
-  constraint trajectories_outcome_check CHECK (outcome = ANY (ARRAY['scored'::text, 'environment-fault'::text, 'policy-fault'::text, 'time-limit'::text, 'cancelled'::text])),
+  constraint trajectories_outcome_check CHECK (outcome = ANY (ARRAY['scored'::text, 'environment-fault'::text, 'policy-fault'::text, 'time-limit'::text, 'cancelled'::text, 'unplayable'::text])),
   constraint trajectories_purpose_check CHECK (purpose = ANY (ARRAY['train'::text, 'evaluation'::text, 'test'::text, 'expert'::text, 'validation'::text, 'solving'::text])),
   constraint trajectories_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision)
 ) partition by LIST (campaign_id);

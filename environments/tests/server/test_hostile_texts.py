@@ -15,7 +15,7 @@ HOSTILE = {
     "a long word": "a" * 500_000,
     "a number": "9" * 100_000,
     "an open fence": "```\n" * 20_000,
-    "an endless query": "with recursive c(x) as (select 1 union all select x+1 from c) select count(*) from c",
+    "an endless query": "with recursive c(x) as (select 1 union all select x from c) select count(*) from c",
     "a query of brackets": "select " + "(" * 20_000,
     "a pattern": "select 'a' like '" + "%a" * 4_000 + "'",
 }

@@ -15,7 +15,7 @@ import type { Dependencies } from '../context/dependencies';
 import { isGradedByJudge, judgeRollout } from './judge-rollout';
 import { askSolver } from './ask-solver';
 import { attemptSeed, temperatureOf } from './sampling';
-import { worldEnds, type AnswerTimes } from './world-ends';
+import { worldEnded, worldEnds, type AnswerTimes } from './world-ends';
 import type { Grade, PlannedAttempt } from './planned-attempt';
 
 export type RolloutCallbacks = {
@@ -47,7 +47,7 @@ export async function playAttempt(
   const played = await playUntilEnd(deps, spec, planned, { ...callbacks, seed });
   const { episode } = played;
   const { outcome, fault, reward } =
-    episode && isGradedByJudge(planned)
+    episode && played.outcome === 'scored' && episode.stopReason !== worldEnded && isGradedByJudge(planned)
       ? await judgeRollout(deps, spec, planned, { episode, signal: callbacks.signal })
       : played;
   const seconds = (performance.now() - played.startedAt) / 1000;
@@ -84,6 +84,8 @@ async function playUntilEnd(
         const signal = AbortSignal.any([callbacks.signal, timeout]);
         return playInSession(deps, spec, planned, { ...callbacks, signal, ends });
       });
+      if (isUnplayable(planned, episode))
+        return { ...failed('unplayable', 'the first prompt exceeds the context of the policy'), episode };
       return { outcome: 'scored', fault: null, reward: episode.reward, episode, startedAt };
     } catch (error) {
       if (callbacks.signal.aborted) throw error;
@@ -100,6 +102,10 @@ async function playUntilEnd(
     }
   }
 }
+
+/** An attempt without a turn measures no policy. A solver may refuse to begin: that is its result. */
+const isUnplayable = ({ attempt }: PlannedAttempt, { turns, stopReason }: Episode): boolean =>
+  attempt.policyId !== null && turns.length === 0 && stopReason === 'token-limit';
 
 const recordFault = ({ store }: Dependencies, planned: PlannedAttempt, { message }: EnvironmentError): Promise<void> =>
   store.trajectories.recordFault(

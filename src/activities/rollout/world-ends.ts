@@ -1,6 +1,9 @@
 import { canonicalJson } from '../../domain/canonical-json';
 import type { EnvironmentSession, Observation } from '../../envs/contract/environment';
 
+/** Stop reason of an attempt whose own text has ended its world, also of our environment server: its reward is 0. */
+export const worldEnded = 'world-ended';
+
 /** Times at which the environments have last answered an action of any attempt of this worker. */
 export type AnswerTimes = Map<string, number>;
 
@@ -49,12 +52,11 @@ export function worldEnds(environment: string, answered: AnswerTimes) {
   };
 }
 
-/** The same as that of our environment server. */
 const endOfWorld: Observation = {
   messages: [{ role: 'user', content: 'This action ended its world.' }],
   done: true,
   reward: 0,
   score: null,
   rawScore: 0,
-  stopReason: 'world-ended',
+  stopReason: worldEnded,
 };

@@ -2,8 +2,11 @@ import { compareText } from '../compare-text';
 import { DomainError } from '../errors';
 import type { AgentRole } from '../roles';
 
-/** End of an attempt. Only `scored` attempts reach signals, pairs and evaluations: a fault is never a reward of 0. */
-export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-limit' | 'cancelled';
+/**
+ * End of an attempt. Only `scored` attempts reach signals, pairs and evaluations: a fault is never a reward of 0, and
+ * neither is an attempt without a turn, which is `unplayable` because its first prompt exceeds the policy's context.
+ */
+export type Outcome = 'scored' | 'environment-fault' | 'policy-fault' | 'time-limit' | 'cancelled' | 'unplayable';
 
 export type TaskSplit = 'train' | 'held-out';
 

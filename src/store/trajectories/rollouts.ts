@@ -45,14 +45,14 @@ export const rolloutStore = (pool: Pool) => ({
     return rows.map((row) => ({ ...row, turns: row.turns.map(separatedTurn) }));
   },
 
-  /** Counts the scored training attempts of an RL step without an action: their first prompt exceeded the context. */
+  /** Counts the training attempts of an RL step without an action: their first prompt exceeded the context. */
   async countWithoutAction(
     { campaignId, iteration }: IterationKey,
     range: { from: number; to: number },
   ): Promise<number> {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*)::integer as count from trajectories
-       where campaign_id = $1::integer and iteration = $2::smallint and purpose = 'train' and outcome = 'scored'
+       where campaign_id = $1::integer and iteration = $2::smallint and purpose = 'train'
          and attempt >= $3::smallint and attempt < $4::smallint and turn_count = 0 and stop_reason = 'token-limit'`,
       [campaignId, iteration, range.from, range.to],
     );

@@ -184,6 +184,25 @@ test('an action that alone breaks its sessions scores 0, because the environment
   expect(sessions).toBe(4); // the last one does not play the action again
 });
 
+test('an attempt whose first prompt exceeds the context is unplayable, and has no reward', async () => {
+  const full = createServer((request, response) => {
+    const error = { message: "This model's maximum context length is 8 tokens", code: 'context_length_exceeded' };
+    const [status, body] = request.url === '/v1/load_lora_adapter' ? [200, {}] : [400, { error }];
+    request
+      .resume()
+      .on('end', () => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)));
+  }).listen(0, '127.0.0.1');
+  await once(full, 'listening');
+  const { campaignId } = await play(`http://127.0.0.1:${(full.address() as AddressInfo).port}`, { attempts: 1 });
+  full.closeAllConnections();
+  full.close();
+  const { rows } = await judging.pool.query<object>(
+    'select outcome, reward, stop_reason, turn_count from trajectories where campaign_id = $1::integer',
+    [campaignId],
+  );
+  expect(rows).toEqual([{ outcome: 'unplayable', reward: null, stop_reason: 'token-limit', turn_count: 0 }]);
+});
+
 test('the minutes of an attempt do not run while it waits for a free session', async () => {
   const server = await policyServer({ unloads: false });
   let minutes: AbortSignal | undefined; // of the first request; its own signal is not kept, and may then never be aborted

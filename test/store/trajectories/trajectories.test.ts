@@ -113,7 +113,7 @@ test('the stored and the planned attempts of a step are counted over all policie
   expect(await store.attemptCounts.listRollouts(key)).toEqual([{ purpose: 'train', step: 2 }]);
 });
 
-const faults: Outcome[] = ['environment-fault', 'policy-fault', 'time-limit', 'cancelled'];
+const faults: Outcome[] = ['environment-fault', 'policy-fault', 'time-limit', 'cancelled', 'unplayable'];
 
 test.each(faults)('the database rejects a reward with the outcome %s', async (outcome) => {
   const taskId = await addTask();
