@@ -1,5 +1,6 @@
 import { collectRollouts } from '../../../src/activities/rollout/collect-rollouts';
 import { isGradedByJudge } from '../../../src/activities/rollout/judge-rollout';
+import type { Dependencies } from '../../../src/activities/context/dependencies';
 import type { PlannedAttempt } from '../../../src/activities/rollout/planned-attempt';
 import { ApplicationFailure } from '@temporalio/common';
 import type { CampaignSpecInput } from '../../../src/specification/campaign-spec';
@@ -136,6 +137,21 @@ test('an attempt at a task with an environment checker is never judged', async (
   judging.policy.answerBy(policyThatWrites(campaign.gold, 'submit'));
   await play(campaign);
   expect((await attemptsOf(campaign)).map(({ reward }) => reward)).toEqual([1, 1]);
+  expect(judging.model.log).toHaveLength(before);
+});
+
+test('an attempt whose action ended its world scores 0 and is never judged', async () => {
+  const { key, policyId } = await withTask({ calibrated: false });
+  const openEnvironment: Dependencies['openEnvironment'] = async (...args) => {
+    const session = await judging.services.openEnvironment(...args);
+    const ended = { messages: [], done: true, reward: 0, score: null, rawScore: 0, stopReason: 'world-ended' };
+    return { ...session, step: () => Promise.resolve(ended) };
+  };
+  const services = { ...judging.services, openEnvironment };
+  const input = { ...key, purpose: 'train', policyId, step: 0, from: 0, to: 1 } as const;
+  const before = judging.model.log.length;
+  await inActivity(() => collectRollouts(services)(input));
+  expect((await attemptsOf({ key } as JudgedCampaign)).map(({ reward }) => reward)).toEqual([0, 0]);
   expect(judging.model.log).toHaveLength(before);
 });
 
