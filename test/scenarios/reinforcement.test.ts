@@ -85,15 +85,20 @@ testOfAll('policies form one chain from the start to the end, also across the ki
      from policies p join campaigns c on c.id = p.campaign_id
      where c.name = 'signals' and p.role = 'target' order by p.iteration, p.step nulls first`,
   );
-  expect(chain.map(({ iteration, step }) => `${iteration}.${step ?? 0}`)).toEqual([
-    '0.0',
-    '1.1',
-    '1.2',
-    '1.3',
-    '2.1',
-    '2.2',
-    '2.3',
-  ]);
+  const played = await rows<{ name: string; updates: number; mixed: boolean }>(
+    `select r.iteration || '.' || s.step as name, (s.metrics ->> 'updates')::integer as updates, bool_or(g.mixed) as mixed
+     from rl_steps s join training_runs r on r.job_key = s.job_key join campaigns c on c.id = r.campaign_id
+     join lateral (
+       select min(t.reward) < max(t.reward) as mixed from training_examples e
+       join trajectories t on t.campaign_id = e.campaign_id and t.id = e.trajectory_id
+       where e.job_key = s.job_key and e.step = s.step group by t.task_id) g on true
+     where c.name = 'signals' group by r.iteration, s.step, s.metrics order by r.iteration, s.step`,
+  );
+  expect(played).toHaveLength(2 * steps);
+  for (const { updates, mixed } of played) expect(updates).toBe(mixed ? 1 : 0); // equal rewards train nothing
+  const updated = played.filter(({ updates }) => updates > 0).map(({ name }) => name);
+  expect(chain.map(({ iteration, step }) => `${iteration}.${step ?? 0}`)).toEqual(['0.0', ...updated]);
+  expect(updated.length).toBeGreaterThan(0);
   expect(chain.slice(1).every(({ follows }) => follows)).toBe(true);
 });
 

@@ -62,9 +62,16 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
     },
     async count(context) {
       const { deps, key } = context;
-      const steps = (await deps.store.rlSteps.list(key.campaignId)).filter(inIteration(key)).length;
+      const made = (await deps.store.rlSteps.list(key.campaignId)).filter(inIteration(key));
+      const skipped = made.filter(({ metrics }) => metrics?.['updates'] === 0).length;
+      const steps = made.length;
       const attempts = await countAttempts(context, ['train']);
-      return { steps, ...attempts, 'mean reward': await deps.store.rollouts.meanReward(key) };
+      return {
+        steps,
+        ...(skipped > 0 ? { 'without an update': skipped } : {}),
+        ...attempts,
+        'mean reward': await deps.store.rollouts.meanReward(key),
+      };
     },
     beforeSkip: ({ deps, key }) => deps.store.cleanup.failUnregisteredRuns(key),
   },

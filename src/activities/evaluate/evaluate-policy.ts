@@ -1,7 +1,7 @@
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { SuccessInterval } from '../../domain/campaign/progress';
 import { unequalExclusions } from '../../domain/evaluation/exclusions';
-import { decidePromotion } from '../../domain/evaluation/promotion';
+import { decidePromotion, type PromotionDecision } from '../../domain/evaluation/promotion';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { exactMcNemar, pairedBootstrap } from '../../domain/evaluation/statistics';
 import { isSuccess } from '../../domain/rollout/trajectory';
@@ -43,7 +43,10 @@ export const evaluatePolicy =
     });
     if (!baseline) return scoreOf(rewards, spec);
 
-    const byRule = decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
+    const byRule: PromotionDecision =
+      candidate === incumbent
+        ? { decision: 'keep', reason: 'no step of the training made an update' }
+        : decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
     const unequal = unequalExclusions(
       ['candidate', await store.evaluations.countDevExclusions(key.campaignId, candidate)],
       ['incumbent', await store.evaluations.countDevExclusions(key.campaignId, incumbent!)],

@@ -21,10 +21,14 @@ export const trainStep =
     await reserveTrainingBudget(deps, { ...run, epoch });
     await submitBatches(deps, jobKey, step); // before the job, so that a starting trainer finds them complete
     await training.submit(jobOf(deps, run));
-    const { status, made, policyId } = await adoptIntactPolicy(deps, jobKey, async () => {
+    const { status, made, ...adopted } = await adoptIntactPolicy(deps, jobKey, async () => {
       const reached = await followJob(deps, job, hasReached(step, step === run.steps));
       return { status: reached, made: reached.policies.find((policy) => policy.step === step)! };
     });
+
+    // A batch whose groups all have equal rewards makes no update: the policy of the step before plays on.
+    const before = (await store.rlSteps.findPolicy(jobKey, step - 1)) ?? run.basePolicy;
+    const policyId = made.metrics['updates'] === 0 && before !== null ? before : adopted.policyId;
 
     // The run is completed before its last step, because a retry that finds the step returns at once.
     if (status.state === 'succeeded') {

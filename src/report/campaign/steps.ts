@@ -16,9 +16,13 @@ export const stepsSection = defineSection({
   body({ steps }) {
     if (steps.length === 0) return null;
     const attempts = total(steps, (step) => step.attempts);
+    const skipped = steps.filter(({ metrics }) => metrics?.['updates'] === 0).length;
     return [
       lead(
-        `${counted(steps.length, 'update')} from ${counted(attempts, 'attempt')}; each update uses the attempts of its step.`,
+        `${counted(steps.length, 'step')} from ${counted(attempts, 'attempt')}; each update uses the attempts of its step.` +
+          (skipped > 0
+            ? ` ${counted(skipped, 'step')} made no update, because all attempts at each task had equal rewards.`
+            : ''),
       ),
       panels([
         chartOf('Mean reward of the batch', steps, ({ meanReward }) => meanReward),
@@ -26,7 +30,7 @@ export const stepsSection = defineSection({
         chartOf('Divergence from the start, nats per token', steps, ({ metrics }) => metrics?.['kl'] ?? null),
       ]),
       note(
-        'A task whose attempts all have the same reward has no advantage: it changes the policy only through the divergence.',
+        'A task whose attempts all have the same reward has no advantage; a step without any advantage makes no update.',
       ),
       table('Updates by iteration and step', steps, [
         text('iteration', (step) => step.iteration),

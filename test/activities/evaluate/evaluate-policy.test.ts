@@ -38,7 +38,7 @@ async function evaluated(
   await evaluatePolicy(services)(key);
 }
 
-test('a decision over unequal exclusions names the excluded attempts of both policies', async () => {
+test('a decision names unequal exclusions, and a training without an update', async () => {
   const campaign = await taskCampaign(database.pool, { promotion: { rule: 'not-worse' } }, { iteration: 0 });
   const { store, campaignId, key } = campaign;
   await store.tasks.seed(
@@ -52,5 +52,12 @@ test('a decision over unequal exclusions names the excluded attempts of both pol
   expect(await store.policies.findDecision(campaignId, 1, 'target')).toMatchObject({
     decision: 'promote',
     reason: expect.stringMatching(/; unequal exclusions: candidate 1 of 3 \(33\.3 %\), incumbent 0 of 3$/) as unknown,
+  });
+
+  const last = { ...key, iteration: 2, epoch: await store.iterations.open(campaignId, 2) };
+  await evaluated(campaign, last, hash('b'), [1, 1, 1]); // no step of its training made an update
+  expect(await store.policies.findDecision(campaignId, 2, 'target')).toMatchObject({
+    decision: 'keep',
+    reason: 'no step of the training made an update',
   });
 });

@@ -128,3 +128,42 @@ def test_a_finished_job_that_is_started_again_succeeds_without_an_update(
     assert policy_bytes(job.output) == before
     assert job.status["policies"] == status["policies"]
     assert job.status["trainer_state_sha256"] == status["trainer_state_sha256"]
+
+
+def with_equal_rewards(rows: Rows) -> Rows:
+    return [{**row, "advantage": 0.0} for row in rows]
+
+
+def test_a_batch_of_groups_with_equal_rewards_changes_neither_weights_nor_optimizer(
+    tmp_path: Path, trained: Path, batches: list[Rows]
+) -> None:
+    job = rl_job(tmp_path / "job", trained, settings={"kl_coefficient": 1.0})
+    for step, rows in enumerate(
+        [with_equal_rewards(batches[0]), batches[1], with_equal_rewards(batches[2])], 1
+    ):
+        job.submit(step, rows)
+    assert job.run() == 0, job.failure
+    counts = [
+        (policy["metrics"]["updates"], policy["metrics"]["updates_skipped"])
+        for policy in job.status["policies"]
+    ]
+    assert counts == [(0, 1), (1, 0), (0, 1)]
+    assert job.optimizer_steps == {1}
+    folders = [trained, *(job.folder / "policies" / f"step-{step:06d}" for step in (1, 2, 3))]
+    weights = [sha256_of_file(folder / "model.safetensors") for folder in folders]
+    assert weights[0] == weights[1] != weights[2] == weights[3]
+
+
+def test_a_job_without_any_update_hands_over_the_state_that_it_got(
+    finished_rl_job: Callable[[str], JobFolder], tmp_path: Path, trained: Path, batches: list[Rows]
+) -> None:
+    for name, fields in {"new": {}, "handed": trainer_state_of(finished_rl_job("grpo"))}.items():
+        job = rl_job(tmp_path / name, trained, steps=2, settings={"idle_timeout_s": 0.1}, **fields)
+        job.submit(1, with_equal_rewards(batches[0]))
+        assert job.run() == EXIT_CODES["cancelled"], job.failure  # resumes from a checkpoint without moments
+        job.submit(2, with_equal_rewards(batches[2]))
+        assert job.run() == 0, job.failure
+        after = rl_job(tmp_path / f"after-{name}", trained, steps=1, **trainer_state_of(job))
+        after.submit(1, batches[1])
+        assert after.run() == 0, after.failure
+        assert after.optimizer_steps == {1 if name == "new" else STEPS + 1}

@@ -17,6 +17,7 @@ class BatchRecord:
     """Every field is plain data, for JSON."""
 
     updates: int = 0
+    skipped: int = 0  # mini-batches without an update, because all of their groups have equal rewards
     loss_sum: float = 0.0
     grad_norm_sum: float = 0.0
     sums: dict[str, tuple[float, float]] = field(default_factory=dict)  # sum and count per metric
@@ -30,9 +31,14 @@ class BatchRecord:
         self.maxima = largest([self.maxima, totals.maxima])
 
     @property
+    def done(self) -> int:
+        """Mini-batches with an update or without."""
+        return self.updates + self.skipped
+
+    @property
     def loss(self) -> float:
-        """The mean over the updates."""
-        return self.loss_sum / self.updates
+        """The mean over the updates; 0 without one."""
+        return self.loss_sum / max(1, self.updates)
 
     def metrics(self, batch: RolloutBatch, settings: RlSettings) -> dict[str, float]:
         """Returns the metrics of the batch: means over all updates, and maxima."""
@@ -41,8 +47,9 @@ class BatchRecord:
             **means,
             **self.maxima,
             **batch_metrics(batch, settings),
-            "grad_norm": self.grad_norm_sum / self.updates,
+            "grad_norm": self.grad_norm_sum / max(1, self.updates),
             "updates": self.updates,
+            "updates_skipped": self.skipped,
         }
 
 

@@ -97,8 +97,9 @@ def load_checkpoint(path: Path, *, rank: int) -> Checkpoint:
     }
     is_shard = (path / f"model.rank{rank}.safetensors").exists()
     suffix = f".rank{rank}" if is_shard else ""
-    weights, optimizer = (load_file(path / f"{name}{suffix}.safetensors") for name in ("model", "optimizer"))
-    return Checkpoint(SavedState(weights, optimizer, is_shard), cursor, random_states)
+    weights, moments = (path / f"{name}{suffix}.safetensors" for name in ("model", "optimizer"))
+    optimizer = load_file(moments) if moments.exists() else {}  # before the first update of an RL job
+    return Checkpoint(SavedState(load_file(weights), optimizer, is_shard), cursor, random_states)
 
 
 def key_of_intact_checkpoint(path: Path) -> str | None:

@@ -9,7 +9,8 @@ arXiv:2402.03300, Eq. 3) and from PPO (arXiv:1707.06347). "Setting" names the on
 2. A trajectory has several turns. Only tokens that the policy sampled have a loss; prompts and observations
    are masked. All tokens of a GRPO trajectory have one advantage, which the caller computes within the K
    attempts at a task: (R - mean) / (deviation + 1e-6). A group with equal rewards has advantage 0 and is not
-   dropped: its tokens count in the mean, and the KL term still has a gradient.
+   dropped: its tokens count in the mean, and the KL term still has a gradient. Where all groups of an update
+   have equal rewards there is none: weight decay, momentum and the KL term alone would change the policy.
 3. The clip has two bounds, 1 - 0.20 and 1 + 0.28 (CoEvolve's table 9): rare tokens can become likely sooner.
 4. A batch makes one update by default. The ratio is then 1 except for rounding, and nothing is clipped.
    Settings `epochs`, `mini_batches`; groups stay whole, because the mean is taken within each.
@@ -49,7 +50,7 @@ from ..losses.reinforcement import (
     token_weights,
     value_loss,
 )
-from ..settings import PpoSettings, RlSettings
+from ..settings import GrpoSettings, PpoSettings, RlSettings
 from .batch_record import batch_metrics
 from .objective import MicroBatchLoss, Scorer
 from .rl_policies import RlPolicies
@@ -80,23 +81,33 @@ def run_rl_job(trainer: Trainer, settings: RlSettings) -> str:
         plan = plan_mini_batches(rollouts, settings.mini_batches, epochs=settings.epochs, seed=seed)
         trainer.meter.reset()
         prepared, record = preparation.start(rollouts, batch.sha256, len(plan))
-        for groups in plan[record.updates :]:
+        for groups in plan[record.done :]:
             part = prepared if settings.mini_batches == 1 else prepared.select(groups)
-            totals = trainer.update(objective, part)
-            numbers = trainer.meter.read(total_updates - cursor.step)
-            record.add(totals, numbers["grad_norm"])
-            is_last = record.updates == len(plan)
+            numbers: dict[str, float] = {}
+            if trains_nothing(part, settings):
+                record.skipped += 1
+                trainer.skip_update()
+            else:
+                totals = trainer.update(objective, part)
+                numbers = trainer.meter.read(total_updates - cursor.step)
+                record.add(totals, numbers["grad_norm"])
+                numbers |= totals.means()
+            is_last = record.done == len(plan)
             if is_last:
                 policies.commit(step, batch.sha256, record.loss, record.metrics(rollouts, settings))
             else:
                 cursor.batch |= {"record": vars(record)}
                 trainer.commit()
-            metrics = {**totals.means(), **batch_metrics(part.batch, settings)}
-            trainer.log(total_updates, {**numbers, **metrics})
+            trainer.log(total_updates, {**numbers, **batch_metrics(part.batch, settings)})
             if not is_last and trainer.should_stop():
-                raise JobFailure("cancelled", f"stopped after update {record.updates} on batch {step}")
+                raise JobFailure("cancelled", f"stopped after update {record.done} on batch {step}")
         policies.publish()
     return policies.finish()
+
+
+def trains_nothing(part: PreparedRollouts, settings: RlSettings) -> bool:
+    """Returns whether no attempt is better or worse than the others at its task."""
+    return isinstance(settings, GrpoSettings) and not part.advantage.any()
 
 
 class TokenInputs(NamedTuple):

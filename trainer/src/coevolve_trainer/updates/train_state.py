@@ -188,6 +188,8 @@ def _enable_checkpointing_if_needed(
 def _require_matching_state(
     state: Mapping[str, Tensor], model: PreTrainedModel, value_head: nn.Linear | None
 ) -> None:
+    if not state and value_head is None:  # of a job that made no update
+        return
     expected_head = {} if value_head is None else value_head.state_dict()
     parameters = [*trainable_parameters(model), *([] if value_head is None else value_head.parameters())]
     expected = {(index, tuple(p.shape)) for index, p in enumerate(parameters)}

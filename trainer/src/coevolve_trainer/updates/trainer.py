@@ -142,6 +142,12 @@ class Trainer:
         self.cursor.count(totals.loss, totals.tokens)
         return totals
 
+    def skip_update(self) -> None:
+        """Counts the next update without making it: weights and optimizer stay as they are."""
+        self.watchdog.reset()
+        self._losses.append(0.0)
+        self.cursor.count(0.0, 0)
+
     def log(self, total_steps: int, numbers: Mapping[str, float]) -> None:
         """Writes a progress line with the meter's numbers and the position of the job."""
         self.progress.log_step(
