@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import TESTS, Client, Serve, Session, Task, hosted_arguments, start_server, stop_server, text_of
+from hostile_texts import play_hostile_texts
 
 NAME = "alfworld"
 KITCHEN = TESTS / "kitchen" / "problem.pddl"
@@ -174,3 +175,7 @@ def test_a_game_outside_the_folder_is_refused(session: Session, task: Task) -> N
 def test_missing_games_name_the_setting(serve: Serve) -> None:
     health = serve().http.get("/health").json()
     assert "hosted.alfworld.data" in health["unavailable"][NAME]
+
+
+def test_a_text_of_any_form_is_never_a_fault(session: Session, task: Task) -> None:
+    play_hostile_texts(session, task["definition"])

@@ -3,30 +3,11 @@
 import pytest
 
 from conftest import Client
-
-HOSTILE = {
-    "half a pair": "look \ud800",
-    "a null byte": "look \0",
-    "line separators": "look\u2028\x85\x1c",
-    "open brackets": "[" * 60_000,
-    "nested calls": "f(" * 60_000,
-    "signs": "-" * 60_000 + "1",
-    "open objects": '{"a":' * 30_000,
-    "a long word": "a" * 500_000,
-    "a number": "9" * 100_000,
-    "an open fence": "```\n" * 20_000,
-    "an endless query": "with recursive c(x) as (select 1 union all select x from c) select count(*) from c",
-    "a query of brackets": "select " + "(" * 20_000,
-    "a pattern": "select 'a' like '" + "%a" * 4_000 + "'",
-}
+from hostile_texts import play_hostile_texts
 
 
 @pytest.mark.parametrize("name", ["intercode-sql", "bfcl", "warehouse", "textworld-express", "scienceworld"])
 def test_a_text_of_any_form_is_never_a_fault(server: Client, name: str) -> None:
     task = server.draw(name, "train", 1)[0]["definition"]
     with server.session(name) as session:
-        for form, text in HOSTILE.items():
-            session.reset(task=task, seed=0)
-            reply = session.step(text)
-            assert reply["type"] == "observation", (form, reply)
-            assert reply["data"]["reward"] == 0, form
+        play_hostile_texts(session, task)
