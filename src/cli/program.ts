@@ -12,6 +12,7 @@ const program = new Command(calledName())
   .version(version())
   .configureOutput({ writeErr: (text) => printMessage(text.trimEnd()) })
   .addHelpText('after', () => `\nexit codes: 0 success, ${codeText()}`)
+  .hook('preAction', (_program, command) => acceptWorkflowIds(command))
   .exitOverride();
 
 // The reader of a pipe may close it early: `coevolve tasks ... | head`.
@@ -30,6 +31,15 @@ addCommands(program, process.argv[2])
     process.exitCode = exitCodes[failure.kind];
     if (process.argv.includes('--json')) print(JSON.stringify(failure, null, 2));
   });
+
+/** Accepts the id of a campaign's workflow, which logs and the Temporal UI show, as the campaign's name. */
+function acceptWorkflowIds(command: Command): void {
+  const nameOf = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(nameOf) : typeof value === 'string' ? value.replace(/^campaign\//, '') : value;
+  command.processedArgs = command.registeredArguments.map((argument, i) =>
+    /^(campaigns?|id|origin)$/.test(argument.name()) ? nameOf(command.processedArgs[i]) : command.processedArgs[i],
+  );
+}
 
 /** Lets the errors of each command name the help of that command. */
 function nameOwnHelp(command: Command, parents = ''): void {

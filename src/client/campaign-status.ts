@@ -6,6 +6,7 @@ import type { CampaignState } from '../domain/campaign/progress';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
+import { listOverviews, type CampaignOverview } from '../store/campaign/overviews';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
@@ -38,6 +39,7 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
   };
 
 export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> &
+  CampaignOverview &
   Pick<CampaignDetails, 'status' | 'problem'> & {
     /** An activity was paused in Temporal itself; `status` names it. */
     hasPausedWork: boolean;
@@ -51,6 +53,7 @@ export type CampaignList = { campaigns: ListedCampaign[]; unchecked: string | nu
 /** Returns all campaigns in the order of their start, without their specs, with their status in Temporal. */
 export async function listCampaigns(connections: Connections): Promise<CampaignList> {
   const rows = await connections.store.campaigns.list();
+  const overviews = new Map((await listOverviews(connections.pool)).map((overview) => [overview.id, overview]));
   let problems = new Map<string, RunProblem>();
   let paused = new Set<string>();
   let unchecked: string | null = null;
@@ -60,10 +63,12 @@ export async function listCampaigns(connections: Connections): Promise<CampaignL
   } catch (error) {
     unchecked = messageOf(error);
   }
-  const campaigns = rows.map(({ spec: _spec, ...row }) => {
+  const campaigns = rows.flatMap(({ spec: _spec, ...row }) => {
+    const overview = overviews.get(row.id);
+    if (!overview) return []; // deleted meanwhile
     const problem = problems.get(row.name) ?? null;
     const hasPausedWork = paused.has(row.name) && !problem && !hasEnded(row.status);
-    return { ...row, status: problem?.status ?? row.status, problem, hasPausedWork };
+    return [{ ...row, ...overview, status: problem?.status ?? row.status, problem, hasPausedWork }];
   });
   return { campaigns, unchecked };
 }

@@ -2,37 +2,62 @@ import type { Command } from 'commander';
 import { listCampaigns, type ListedCampaign } from '../../client/campaign-status';
 import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
+import { dateTime, dollars, duration, rate } from '../../domain/formats';
 import { asCalled } from '../output/called-name';
 import { printMessage, printResult } from '../output/output';
-import { properties, text } from '../../tables/table';
+import { number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
+
+type Options = { attention?: boolean; json?: boolean };
 
 /** `coevolve list` */
 export function addList(program: Command): void {
   program
     .command('list')
-    .description('list all campaigns')
+    .description('list all campaigns: where they are, and what they wait for')
+    .option('--attention', 'only those that wait for an operator')
     .option('--json', 'print the campaigns as JSON')
-    .action(({ json }: { json?: boolean }) =>
+    .action(({ attention, json }: Options) =>
       withConnections(async (connections) => {
         const { campaigns, unchecked } = await listCampaigns(connections);
         if (unchecked) printMessage(`statuses are those of the database, not compared with Temporal: ${unchecked}`);
-        printResult(json, campaigns, () => [campaignTable(campaigns), ...campaigns.flatMap(problemText)].join('\n'));
+        const listed = attention ? campaigns.filter(needsAttention) : campaigns;
+        printResult(json, listed, () => [campaignTable(listed), ...listed.flatMap(waitText)].join('\n'));
       }),
     );
 }
 
+const needsAttention = ({ problem, waitsFor, hasPausedWork }: ListedCampaign): boolean =>
+  problem !== null || waitsFor !== null || hasPausedWork;
+
 const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
   terminalTable(campaigns, [
-    ...properties('name', 'status', 'recipe', 'environment'),
+    ...properties('name', 'status'),
+    text('iteration', ({ iteration, iterations }) => (iteration === null ? null : `${iteration} of ${iterations}`)),
+    text('phase', ({ phase, finishedAt }) => (finishedAt ? null : phase)),
+    number('dev', ({ success }) => success && rate(success)),
+    text('progress', ({ progressAt, finishedAt }) => (finishedAt ? null : `${duration(secondsSince(progressAt))} ago`)),
+    text('left', ({ secondsLeft }) => (secondsLeft === null ? null : `about ${duration(secondsLeft)}`)),
+    number('spent', ({ usd }) => (usd > 0 ? dollars(usd) : null)),
+    ...properties('recipe', 'environment'),
     text('seed', (c) => c.seed),
-    text('started', (c) => c.createdAt.toISOString()),
+    text('started', (c) => dateTime(c.createdAt.toISOString())),
     text('forked from', forkOrigin),
   ]);
 
-function problemText({ name, problem, hasPausedWork, parkedCode }: ListedCampaign): string[] {
+const secondsSince = (time: Date): number => Math.max(0, (Date.now() - time.getTime()) / 1000);
+
+/** What a campaign waits for, with the next command. */
+function waitText({ name, problem, hasPausedWork, parkedCode, waitsFor }: ListedCampaign): string[] {
+  const status = asCalled(`see \`coevolve status ${name}\``);
   if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
-  if (parkedCode) return [`${name} is parked by ${parkedCode}; ${asCalled(`see \`coevolve status ${name}\``)}`];
-  if (!hasPausedWork) return [];
-  return [`${name} waits for an activity that was paused in Temporal; ${asCalled(`see \`coevolve status ${name}\``)}`];
+  if (waitsFor !== null && !waitsFor.startsWith('paused by'))
+    return [`${name} is parked${parkedCode ? ` by ${parkedCode}` : ''}: ${firstLine(waitsFor)}; ${status}`];
+  if (waitsFor !== null) return [`${name} is ${firstLine(waitsFor)}; ${asCalled(`\`coevolve resume ${name}\``)}`];
+  return hasPausedWork ? [`${name} waits for an activity that was paused in Temporal; ${status}`] : [];
 }
+
+const firstLine = (reason: string): string => {
+  const [line = ''] = reason.split('\n');
+  return line.length > 200 ? `${line.slice(0, 200)} ...` : line;
+};

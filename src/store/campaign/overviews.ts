@@ -1,0 +1,61 @@
+import type { Pool } from 'pg';
+import type { Phase } from '../../domain/campaign/phases';
+
+/** Where a campaign is, for lists of all campaigns. */
+export type CampaignOverview = {
+  id: number;
+  iterations: number;
+  /** The last iteration that began and its last phase; null before the first one. */
+  iteration: number | null;
+  phase: Phase | null;
+  /** Success on dev of the active target policy at its last evaluation, in [0, 1]; null before one. */
+  success: number | null;
+  /** Time of the last stored attempt, update of a training, phase or event. */
+  progressAt: Date;
+  /** Spending on language models and GPUs in USD. */
+  usd: number;
+  /** Estimate from the earlier iterations, without the start; null without one, and for a campaign that does not run. */
+  secondsLeft: number | null;
+  /** What the campaign waits for: the reason of its parking, or who paused it and why. Null while it waits for nothing. */
+  waitsFor: string | null;
+};
+
+/** Lists the overviews of all campaigns in the order of their start. */
+export async function listOverviews(pool: Pool): Promise<CampaignOverview[]> {
+  const { rows } = await pool.query<CampaignOverview>(selectOverviews);
+  return rows;
+}
+
+const selectOverviews = `
+  select c.id, (c.spec ->> 'iterations')::integer as iterations, current.number as iteration, begun.phase,
+    scored.success,
+    greatest(c.created_at, begun.at, logged.at, played.at, trained.at) as "progressAt",
+    coalesce((select sum(amount) from ledger where campaign_id = c.id and unit = 'usd' and entry = 'settle'), 0) as usd,
+    case when c.status = 'running' and past.seconds is not null then greatest(0, past.seconds * (1 + (c.spec ->> 'iterations')::integer - current.number)
+      - extract(epoch from now() - current.started_at))::float8 end as "secondsLeft",
+    case c.status when 'parked' then waiting.detail ->> 'reason'
+      when 'paused' then 'paused by ' || waiting.actor || coalesce(': ' || (waiting.detail ->> 'reason'), '') end as "waitsFor"
+  from campaigns c
+  left join lateral (
+    select number, started_at from iterations where campaign_id = c.id order by number desc limit 1) current on true
+  left join lateral (
+    select phase, greatest(started_at, finished_at) as at from phases
+    where campaign_id = c.id and iteration = current.number order by started_at desc limit 1) begun on true
+  left join lateral (
+    select successes::float8 / nullif(tasks, 0) as success
+    from active_policies a join evaluations e on e.campaign_id = a.campaign_id and e.policy_id = a.policy_id
+    where a.campaign_id = c.id and a.role = 'target' and e.evaluation_set = 'dev'
+    order by e.iteration desc limit 1) scored on true
+  left join lateral (select max(recorded_at) as at from events where campaign_id = c.id) logged on true
+  left join lateral (
+    select max(recorded_at) as at from trajectories
+    where c.finished_at is null and campaign_id = c.id and iteration = current.number) played on true
+  left join lateral (
+    select max(p.recorded_at) as at from training_progress p join training_runs r on r.job_key = p.job_key
+    where c.finished_at is null and r.campaign_id = c.id and r.iteration = current.number) trained on true
+  left join lateral (
+    select avg(extract(epoch from finished_at - started_at)) as seconds from iterations
+    where campaign_id = c.id and number > 0 and finished_at is not null) past on true
+  left join lateral (
+    select actor, detail from events where campaign_id = c.id and kind = c.status order by id desc limit 1) waiting on true
+  order by c.id`;
