@@ -22,8 +22,8 @@ const results = mkdtempSync(join(tmpdir(), 'coevolve-test-'));
 const costs = join(results, 'costs');
 writeFileSync(costs, '');
 const total = { passed: 0, failed: 0 };
-/** Three keep two cores busy: a system test waits for its servers two thirds of its time. */
-const workers = Math.max(3, Math.floor(availableParallelism() / 2));
+/** Four keep two cores busy: a system test waits for its servers most of its time. */
+const workers = Math.max(4, Math.floor(availableParallelism() / 2));
 
 const watch = watchProcesses(costs);
 await Promise.all([vitest(), checks(), pythonTests()]);

@@ -10,6 +10,7 @@ import { payloadLimitBytes } from '../../src/temporal/payload-limit';
 import { judgedSqlExplorer } from '../support/models/sql-explorer';
 import { startScriptedModel, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
+import { describeOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, until, type Ran, type TestStack } from '../support/stack';
 
 vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
@@ -274,7 +275,7 @@ const contentOf = (file: string): Buffer => {
   }
 };
 
-describe('two forks of the start that differ in their aims', () => {
+describeOfAll('two forks of the start that differ in their aims', () => {
   const arms = ['control', 'placebo'] as const;
   beforeAll(async () => {
     for (const [arm, aims] of [

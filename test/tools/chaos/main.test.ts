@@ -15,7 +15,7 @@ const { PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN } = process.env;
 const config = readConfig({ PATH, COEVOLVE_PYTHON, COEVOLVE_TEMPORAL_BIN, COEVOLVE_HOME: home });
 afterAll(() => rmSync(home, { recursive: true, force: true })); // the run stops its stack, also after a failure
 
-const kills = runsAll ? 60 : 15;
+const kills = runsAll ? 60 : 10;
 
 test('campaigns under kills of workers, trainers and servers equal the undisturbed ones', async () => {
   const args = ['--seed', '7', '--kills', `${kills}`, '--campaigns', runsAll ? '2' : '1', '--json'];
