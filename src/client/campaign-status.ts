@@ -24,6 +24,8 @@ export type ShownStatus = CampaignStatus | 'lost';
 export type CampaignDetails = Omit<CampaignState, 'status'> &
   Pick<CampaignRow, 'forkedFrom' | 'forkIteration' | 'nondeterminism'> & {
     status: ShownStatus;
+    /** What it waits for, see `CampaignOverview`. */
+    waitsFor: string | null;
     /** Is null while Temporal runs the campaign, and after the campaign has ended. */
     problem: RunProblem | null;
     pausedWork: PausedWork[];
@@ -89,6 +91,7 @@ export async function readCampaignDetails(connections: Connections, name: string
     forkedFrom,
     forkIteration,
     nondeterminism,
+    waitsFor: (await listOverviews(connections.pool, id))[0]?.waitsFor ?? null,
     phases,
     rollouts: await listRunningRollouts(connections, row, phases),
     jobs: await store.trainingProgress.listRunning(id),

@@ -70,7 +70,10 @@ describe('operator commands', () => {
     expect(await contents()).toEqual(before);
     expect(await start(tiny('held', 'eto', 3))).toEqual({ workflowId: 'campaign/held', outcome: 'joined' });
     expect(await contents()).toEqual(before);
-    expect(await stack.json('list')).toMatchObject([{ name: 'held', status: 'paused' }]);
+    const waitsFor = expect.stringMatching(/^paused by .+: lunch$/);
+    expect(await stack.json('list', '--attention')).toMatchObject([{ name: 'held', status: 'paused', waitsFor }]);
+    expect(await stack.json('status', 'campaign/held')).toMatchObject({ status: 'paused', waitsFor });
+    expect(await stack.json('resume', '--all')).toEqual([]); // a paused campaign stays paused
   });
 
   test('start joins the campaign also after an upgrade that added keys to specs', async () => {

@@ -50,6 +50,7 @@ function statusText({
   name,
   status,
   problem,
+  waitsFor,
   pausedWork,
   abortedBy,
   progress,
@@ -76,6 +77,9 @@ function statusText({
     ]),
     ...(progress.parked && !isEnd
       ? [`needs attention: ${progress.parked}`, ...codeText(progress), nextCommands({ name, progress })].map(asCalled)
+      : []),
+    ...(status === 'paused' && waitsFor !== null
+      ? [`${waitsFor}; ${asCalled(`\`coevolve resume ${name}\` continues it`)}`]
       : []),
     ...forkText(origin),
     ...nondeterminismText(nondeterminism),

@@ -20,9 +20,9 @@ export type CampaignOverview = {
   waitsFor: string | null;
 };
 
-/** Lists the overviews of all campaigns in the order of their start. */
-export async function listOverviews(pool: Pool): Promise<CampaignOverview[]> {
-  const { rows } = await pool.query<CampaignOverview>(selectOverviews);
+/** Lists the overviews of all campaigns in the order of their start, or of one campaign. */
+export async function listOverviews(pool: Pool, campaignId?: number): Promise<CampaignOverview[]> {
+  const { rows } = await pool.query<CampaignOverview>(selectOverviews, [campaignId ?? null]);
   return rows;
 }
 
@@ -58,4 +58,5 @@ const selectOverviews = `
     where campaign_id = c.id and number > 0 and finished_at is not null) past on true
   left join lateral (
     select actor, detail from events where campaign_id = c.id and kind = c.status order by id desc limit 1) waiting on true
+  where $1::integer is null or c.id = $1::integer
   order by c.id`;
