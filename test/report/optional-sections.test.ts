@@ -34,7 +34,7 @@ test('the updates section shows each step with its stability metrics', () => {
     },
   });
   const shown = page({ steps: [step(1, 1, 0.25), step(1, 2, 0.5)] });
-  expect(textOf(shown)).toContain('2 updates from 256 attempts');
+  expect(textOf(shown)).toContain('2 steps from 256 attempts');
   expect(tableOf(shown, 'Updates by iteration and step')).toEqual([
     ['1', '1', 'aaaaaaaaaaaa', '128', '0.250', '0.500', '0.002', '0.001', '1', '1.2', '0', '0.01', '0.00001', '0.4'],
     ['1', '2', 'aaaaaaaaaaaa', '128', '0.500', '0.500', '0.002', '0.001', '1', '1.2', '0', '0.01', '0.00001', '0.4'],
