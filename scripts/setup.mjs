@@ -45,7 +45,7 @@ for (const name of wanted)
 
 requireNode();
 step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () =>
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']),
+  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']),
 );
 step(
   'Python packages',
@@ -157,13 +157,20 @@ async function doStep(name, stamp, inputs, work) {
 }
 
 function run(command, args) {
-  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  const child = spawn(command, args, { cwd: root, env: ownEnvironment(), stdio: ['ignore', 2, 2] });
   return new Promise((resolve, reject) => {
     child.once('error', (error) => reject(new Error(`cannot run ${command}: ${error.message}`)));
     child.once('close', (code) =>
       code === 0 ? resolve() : reject(new Error(`\`${command} ${args.join(' ')}\` exited with code ${code}`)),
     );
   });
+}
+
+/** The caller's variables without those that install elsewhere, or load other modules, than set-up means. */
+function ownEnvironment() {
+  const others = /^(PYTHON.*|NODE_ENV|PIP_(TARGET|PREFIX|ROOT|REQUIRE_VIRTUALENV))$/;
+  const kept = Object.entries(process.env).filter(([name]) => !others.test(name));
+  return { ...Object.fromEntries(kept), PIP_USER: '0', PIP_REQUIRE_VIRTUALENV: '0' };
 }
 
 function requireNode() {

@@ -6,6 +6,9 @@ import { explain } from './explain';
 import { calledName } from './output/called-name';
 import { exitCodes, failureOf } from './failure';
 import { print, printMessage } from './output/output';
+import { keepOwnEnvironment } from '../process/own-environment';
+
+keepOwnEnvironment(process.env);
 
 const program = new Command(calledName())
   .description('training campaigns that evolve an LLM agent and its training data')

@@ -53,7 +53,8 @@ export const temporal: Service = {
     const args = [
       ['server', 'start-dev', '--ip', '127.0.0.1', '--namespace', config.temporal.namespace],
       ['--port', String(portOf(stack, 'temporal')), '--ui-port', String(portOf(stack, 'temporal-ui'))],
-      ['--db-filename', path.join(folder, 'temporal.db'), '--ui-disable-news-fetch', '--log-level', 'error'],
+      // SQLite reads a path as an address, in which # and ? have meanings; this one is relative to the folder.
+      ['--db-filename', 'temporal.db', '--ui-disable-news-fetch', '--log-level', 'error'],
       repeated('--sqlite-pragma', sqlitePragmas),
       repeated('--dynamic-config-value', dynamicSettings),
       repeated(
