@@ -21,6 +21,7 @@ import { absurdRates } from '../specification/learning-rates';
 import { hashAsStored, nameTaken } from '../specification/read-spec';
 import { checkDevices } from './check-devices';
 import { checkEngine } from './check-engine';
+import { requireSearchAttributes } from '../temporal/search-attributes';
 import { requireEnvironment } from './require-environment';
 import { withConnections } from './connections';
 
@@ -55,6 +56,7 @@ export async function checkSpec(
   const artifacts = artifactStore(config.artifacts);
   const checks: (() => unknown)[] = [
     () => requireProviders(spec, readProviders(config)),
+    () => checkTemporal(config),
     () => backends[compute.backend].check(config),
     () => checkModel(artifacts, spec),
     () => policy.id !== null && requirePolicy(artifacts, policy.id),
@@ -84,6 +86,14 @@ function add(check: SpecCheck, { problems = [], unchecked = [], needs = [] }: Fo
   check.problems.push(...problems);
   check.unchecked.push(...unchecked);
   check.needs.push(...needs);
+}
+
+/** A server that does not answer is named when the campaign is started. */
+async function checkTemporal({ temporal }: Config): Promise<void> {
+  if (!temporal.address) return;
+  await requireSearchAttributes(temporal).catch((error: unknown) => {
+    if (error instanceof ConfigError) throw error;
+  });
 }
 
 async function checkModel(artifacts: ArtifactStore, { policy, training }: CampaignSpec): Promise<void> {

@@ -7,7 +7,7 @@ import type { Config } from '../config';
 import { findProcess, readRecord } from '../process/processes';
 import { servers } from '../stack/all-services';
 import { workerRoles, type Service, type Stack } from '../stack/service-definition';
-import { searchAttributes } from '../stack/temporal-service';
+import { missingSearchAttributes } from '../temporal/search-attributes';
 import { connectionOptions } from '../store/database/database-tls';
 import { withTemporal } from '../temporal/with-temporal';
 import { check, type Check, CheckFailed } from './check';
@@ -66,10 +66,9 @@ async function checkSchema({ databaseUrl, projectRoot }: Config): Promise<string
 async function checkNamespace({ temporal }: Config): Promise<string> {
   if (!temporal.address) throw new CheckFailed('no server yet');
   const { address, namespace } = temporal;
-  return withTemporal(temporal, async ({ workflowService, operatorService }) => {
-    await workflowService.describeNamespace({ namespace });
-    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-    const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
+  return withTemporal(temporal, async (connection) => {
+    await connection.workflowService.describeNamespace({ namespace });
+    const missing = await missingSearchAttributes(connection, namespace);
     if (missing.length === 0) return `"${namespace}" at ${address}, with the search attributes`;
     const flags = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
     const command = `temporal operator search-attribute create --namespace ${namespace} ${flags}`;

@@ -5,22 +5,9 @@ import { msToTs, tsToMs } from '@temporalio/common/lib/time';
 import { StackError } from '../errors/errors';
 import type { Config } from '../config';
 import { findProgram, isExecutable } from '../process/find-program';
+import { addSearchAttributes, searchAttributes } from '../temporal/search-attributes';
 import { withTemporal } from '../temporal/with-temporal';
 import { portOf, type Service, type Stack } from './service-definition';
-
-/** Search attributes that the workflows set, for lists and searches in the UI. */
-export const searchAttributes = {
-  CampaignName: 'Keyword',
-  Recipe: 'Keyword',
-  EnvironmentName: 'Keyword',
-  Phase: 'Keyword',
-  Outcome: 'Keyword',
-  Iteration: 'Int',
-  BestScore: 'Double',
-  NeedsAttention: 'Bool',
-} as const;
-
-const valueTypes = { Keyword: 2, Int: 3, Double: 4, Bool: 5 }; // temporal.api.enums.v1.IndexedValueType
 
 /** Retention of closed campaigns in the UI; the server's default is one day. */
 const retentionMs = 30 * 24 * 3600 * 1000;
@@ -85,7 +72,7 @@ export const temporal: Service = {
     const { namespace } = stack.config.temporal;
     await withConnection(stack, async (connection) => {
       await keepClosedCampaigns(connection, namespace);
-      await addSearchAttributes(connection, namespace);
+      await addSearchAttributes(connection, namespace); // its flag has no effect on an existing namespace
     });
   },
 };
@@ -98,15 +85,6 @@ async function keepClosedCampaigns({ workflowService }: Connection, namespace: s
   if (current && tsToMs(current) >= retentionMs) return;
   const retention = { workflowExecutionRetentionTtl: msToTs(retentionMs) };
   await workflowService.updateNamespace({ namespace, config: retention });
-}
-
-/** The server ignores its flag for search attributes when the namespace exists; this adds the attributes of a later version. */
-async function addSearchAttributes({ operatorService }: Connection, namespace: string): Promise<void> {
-  const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-  const missing = Object.entries(searchAttributes).filter(([name]) => !(name in customAttributes));
-  if (missing.length === 0) return;
-  const added = Object.fromEntries(missing.map(([name, type]) => [name, valueTypes[type]]));
-  await operatorService.addSearchAttributes({ namespace, searchAttributes: added });
 }
 
 /**

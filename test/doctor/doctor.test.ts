@@ -1,11 +1,14 @@
 import { chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import path from 'node:path';
+import { msToTs } from '@temporalio/common/lib/time';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { asCalled } from '../../src/cli/output/called-name';
 import { checkDatabaseUser, childUsers } from '../../src/doctor/check-services';
 import { doctor } from '../../src/doctor/doctor';
 import { stackDown, stackUp } from '../../src/stack';
+import { requireSearchAttributes } from '../../src/temporal/search-attributes';
+import { withTemporal } from '../../src/temporal/with-temporal';
 import { until } from '../support/stack';
 import { silenceWorkers } from '../support/temporal';
 import { removeHome, temporaryHome } from '../stack/temporary-home';
@@ -53,6 +56,25 @@ test('running services pass, here or elsewhere, and missing ones fail', async ()
   const names = (await doctor(elsewhere)).map(({ name }) => name);
   expect(names).not.toContain('postgres programs');
   await removeHome(elsewhere);
+});
+
+test('a namespace of others with a search attribute of another type is named by doctor, and by a start before a row is stored', async () => {
+  const { temporal } = await stackUp(config, { services: ['temporal'] });
+  const taken = { ...temporal, namespace: 'taken' };
+  await withTemporal(temporal, async ({ workflowService, operatorService }) => {
+    const { namespace } = taken;
+    await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs('1 day') });
+    await until(() =>
+      operatorService.addSearchAttributes({ namespace, searchAttributes: { Phase: 3 } }).catch(() => false),
+    );
+    await until(async () => 'Phase' in (await operatorService.listSearchAttributes({ namespace })).customAttributes);
+  });
+  const message = expect.stringContaining('Phase: found Int, expected Keyword');
+  expect(await find('temporal namespace', { ...config, temporal: taken })).toMatchObject({
+    ok: false,
+    detail: message,
+  });
+  await expect(requireSearchAttributes(taken)).rejects.toMatchObject({ name: 'ConfigError', message });
 });
 
 const asRoot = process.getuid?.() === 0 ? test : test.skip;
