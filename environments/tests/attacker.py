@@ -1,6 +1,9 @@
 """A program that attacks the machine from inside a child. It imports only the standard library."""
 
 import ctypes
+import errno
+import fcntl
+import mmap
 import os
 import platform
 import resource
@@ -18,6 +21,10 @@ _IPC_PRIVATE = 0
 _CLONE_NEWUSER = 0x10000000
 _MPTCP = 262
 _FAST_OPEN = 0x20000000
+_SET_FLAGS, _SET_VERSION = 0x40086602, 0x40087602  # FS_IOC_SETFLAGS, FS_IOC_SETVERSION
+_MQ_OPEN = {"x86_64": 240, "aarch64": 180}
+_MQ_UNLINK = {"x86_64": 241, "aarch64": 181}
+_IO_SETUP = {"x86_64": 206, "aarch64": 0}
 
 
 class Attacker:
@@ -111,6 +118,66 @@ class Attacker:
         with socket.socket(type=socket.SOCK_DGRAM) as client:
             client.sendto(b"x", ("127.0.0.1", port))
 
+    def send_from_pair(self, path: str) -> None:
+        pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with pair[0], pair[1]:
+            pair[0].sendto(b"x", path)
+
+    def make_queue(self, name: str) -> None:
+        """The kernel makes the queue even where it then refuses to open it."""
+        opened = _call(_MQ_OPEN, name.encode(), os.O_CREAT | os.O_RDWR, 0o600, None)
+        if opened < 0 and ctypes.get_errno() != errno.EACCES:
+            _require(opened)
+        _require(_call(_MQ_UNLINK, name.encode()))
+
+    def set_flags(self, path: str) -> None:
+        self._change_inode(path, _SET_FLAGS)
+
+    def set_version(self, path: str) -> None:
+        self._change_inode(path, _SET_VERSION)
+
+    def _change_inode(self, path: str, request: int) -> None:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.ioctl(descriptor, request, (0x80 if request == _SET_FLAGS else 7).to_bytes(8, "little"))
+        finally:
+            os.close(descriptor)
+
+    def lock(self, path: str) -> None:
+        with open(path) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def lease(self, path: str) -> None:
+        with open(path) as file:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+
+    def notify(self, folder: str) -> None:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_NOTIFY, fcntl.DN_CREATE)
+        finally:
+            os.close(descriptor)
+
+    def reserve_requests(self, count: int) -> None:
+        context = ctypes.c_ulong()
+        _require(_call(_IO_SETUP, count, ctypes.byref(context)))
+
+    def watch_files(self, _: None) -> None:
+        _require(ctypes.CDLL(None, use_errno=True).inotify_init())
+
+    def make_memory_file(self, _: None) -> None:
+        os.close(os.memfd_create("x"))
+
+    def share_anonymous_memory(self, size: int) -> None:
+        mmap.mmap(-1, size).close()
+
+    def share_zeros(self, size: int) -> None:
+        with open("/dev/zero", "r+b", buffering=0) as file:
+            mmap.mmap(file.fileno(), size).close()
+
+    def enlarge_pipe(self, size: int) -> None:
+        fcntl.fcntl(os.pipe()[1], fcntl.F_SETPIPE_SZ, size)
+
     def listen(self, port: int) -> None:
         with socket.socket() as server:
             server.bind(("127.0.0.1", port))
@@ -161,6 +228,10 @@ class Attacker:
         os.chmod(path, 0o777)
         if os.stat(path).st_mode & 0o777 != 0o777:
             raise PermissionError("the mode is unchanged")
+
+
+def _call(numbers: dict[str, int], *arguments: object) -> int:
+    return int(ctypes.CDLL(None, use_errno=True).syscall(numbers[platform.machine()], *arguments))
 
 
 def _require(result: int) -> None:

@@ -40,6 +40,7 @@ class Machine:
     tcp_port: int
     udp_port: int
     unix_socket: str
+    datagram_socket: str
     abstract_socket: str
     terminal: str
 
@@ -62,7 +63,10 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     for server, address in zip(streams, (unix, abstract.replace("@", "\0")), strict=True):
         server.bind(address)
         server.listen()
-    Path(unix).chmod(0o777)
+    datagrams, datagram_path = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), str(folder / "datagrams")
+    datagrams.bind(datagram_path)
+    for name in (unix, datagram_path):
+        Path(name).chmod(0o777)
     for internet in (tcp, udp):
         internet.bind(("127.0.0.1", 0))
     tcp.listen()
@@ -70,8 +74,8 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     terminal = os.ttyname(ends[1])
     os.chmod(terminal, 0o666)
     ports = (tcp.getsockname()[1], udp.getsockname()[1])
-    yield Machine(folder, file, secret, *ports, unix, abstract, terminal)
-    for each in (tcp, udp, *streams):
+    yield Machine(folder, file, secret, *ports, unix, datagram_path, abstract, terminal)
+    for each in (tcp, udp, datagrams, *streams):
         each.close()
     for end in ends:
         os.close(end)
@@ -96,7 +100,14 @@ def attacks(machine: Machine, victim: int | None = None) -> list[tuple[str, Any]
         ("send_datagram", machine.udp_port),
         ("connect_unix", machine.unix_socket),
         ("connect_unix", machine.abstract_socket),
+        ("send_from_pair", machine.datagram_socket),
         ("listen", 0),
+        ("make_queue", f"coevolve-test-{this}"),
+        *((attack, file) for attack in ("set_flags", "set_version", "lock", "lease")),
+        ("notify", folder),
+        ("reserve_requests", 1),
+        *((attack, 4096) for attack in ("share_anonymous_memory", "share_zeros", "enlarge_pipe")),
+        *((attack, None) for attack in ("watch_files", "make_memory_file")),
         *((attack, this) for attack in ("signal", "trace", "limit", "slow_down", "bind_to_cpus")),
         *((attack, None) for attack in ("share_memory", "find_keys", "make_namespace", "become_root")),
     ]

@@ -34,8 +34,9 @@ SIGNAL_VERSION = 6
 """First version that restricts signals and abstract Unix sockets; kernel 6.12."""
 
 _DEVICES = "/dev"
-_WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
-_READABLE_DEVICES = (*_WRITABLE_DEVICES, "/dev/random", "/dev/urandom")
+_WRITABLE_DEVICES = ("/dev/null", "/dev/full")
+_READABLE_DEVICES = (*_WRITABLE_DEVICES, "/dev/zero", "/dev/random", "/dev/urandom")
+"""A shared mapping of a writable /dev/zero is memory that counts for no process once it is unmapped."""
 
 
 def landlock_version() -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coevolve_environments.processes.landlock import Ruleset, landlock_version
-from coevolve_environments.processes.system_calls import Sockets, can_filter, forbid_processes, forbid_sharing
+from coevolve_environments.processes.system_calls import Sockets, can_filter, restrict_calls
 
 PORT_VARIABLE = "COEVOLVE_CHILD_PORT"
 """Names the one TCP port that a child with TCP may listen on and connect to."""
@@ -55,7 +55,7 @@ def raise_wall(wall: Wall) -> None:
     if rules:
         rules.restrict_self()
     if can_filter():
-        forbid_sharing(wall.sockets, owns_files=wall.user is None)
+        restrict_calls(wall.sockets, owns_files=wall.user is None)
 
 
 def confine_code(readable: Sequence[Path], *, hidden: Path) -> None:
@@ -72,8 +72,7 @@ def confine_code(readable: Sequence[Path], *, hidden: Path) -> None:
     rules.allow_writes(Path.cwd())
     rules.allow_devices()
     rules.restrict_self()
-    forbid_sharing("none", owns_files=True)
-    forbid_processes()
+    restrict_calls("none", owns_files=True, processes=False)
 
 
 def exit_with_parent() -> None:
