@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from coevolve_environments.processes.confinement import hide_from_children
 from coevolve_environments.processes.landlock import landlock_version
 from coevolve_environments.processes.reaper import Reaper
 from coevolve_environments.processes.user_ids import USERS
-from coevolve_environments.processes.wall import Wall
 from coevolve_environments.protocol import Unavailable
 from conftest import TESTS
 
@@ -36,6 +35,8 @@ class Machine:
 
     folder: Path
     file: Path
+    key: Path
+    """A file of the operator whose path is in no setting of the server."""
     secret: Path
     tcp_port: int
     udp_port: int
@@ -52,8 +53,8 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     for path in (folder, *list(folder.parents)[:3]):
         path.mkdir(exist_ok=True)
         path.chmod(0o777 if path == folder else 0o755)
-    file, secret = folder / "code.py", folder / "secret"
-    for path in (file, secret):
+    file, key, secret = folder / "code.py", folder / "provider.key", folder / "secret"
+    for path in (file, key, secret):
         path.write_text("content")
         path.chmod(0o666)
     hide_from_children(secret)
@@ -74,7 +75,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     terminal = os.ttyname(ends[1])
     os.chmod(terminal, 0o666)
     ports = (tcp.getsockname()[1], udp.getsockname()[1])
-    yield Machine(folder, file, secret, *ports, unix, datagram_path, abstract, terminal)
+    yield Machine(folder, file, key, secret, *ports, unix, datagram_path, abstract, terminal)
     for each in (tcp, udp, datagrams, *streams):
         each.close()
     for end in ends:
@@ -93,7 +94,10 @@ def attacks(machine: Machine, victim: int | None = None) -> list[tuple[str, Any]
         *((attack, folder) for attack in ("create", "make_folder", "make_link")),
         *(("create", path) for path in ("/etc", "/etc/cron.d", "/tmp", "/dev/shm", str(SOURCES))),
         *(("write", path) for path in ("/etc/passwd", str(SOURCES / "coevolve_environments/protocol.py"))),
-        *(("read", str(path)) for path in (machine.secret, "/etc/shadow", f"/proc/{this}/environ")),
+        *(
+            ("read", str(path))
+            for path in (machine.key, machine.secret, "/etc/shadow", f"/proc/{this}/environ")
+        ),
         ("write", f"/proc/{this}/mem"),
         ("open", machine.terminal),
         *((attack, machine.tcp_port) for attack in ("connect", "connect_mptcp", "connect_by_sending")),
@@ -252,38 +256,71 @@ def test_a_forged_reply_of_any_form_is_a_fault_of_its_child(text: str) -> None:
     pool.close()
 
 
-ORDINARY_USER = """
+ORDINARY_SERVER = """
 import json, os, sys
-import attacker
-from coevolve_environments.processes.reaper import Reaper
-from coevolve_environments.processes.wall import Wall, raise_wall
-user, wall, attacks = json.loads(sys.argv[1])
+from pathlib import Path
+import attacker, test_wall
+user, python, attacks = json.loads(sys.argv[1])
 if os.geteuid() == 0:
     os.setgroups([]), os.setresgid(user, user, user), os.setresuid(user, user, user)
-raise_wall(Wall(**wall))
-print(json.dumps(attacker.attempt_all(attacks)))
+sys.executable = python
+pool = test_wall.attacker(Path(python))
+child = pool.acquire()
+print(json.dumps([child.call("attempt", attack=attack, target=target) for attack, target in attacks]))
+pool.close()
 """
 
 
-def test_a_child_of_an_ordinary_user_cannot_change_that_users_files(machine: Machine, tmp_path: Path) -> None:
-    user = USERS[-1] if os.geteuid() == 0 else os.geteuid()
+@dataclass(frozen=True)
+class OrdinaryServer:
+    """A server of an ordinary user."""
+
+    user: int
+    python: str
+
+    def results(self, attacks: list[tuple[str, Any]], folder: Path, limit: int | None = None) -> list[str]:
+        """
+        Args:
+            limit: of the user's processes.
+        """
+        code: list[str] = [
+            sys.executable,
+            "-c",
+            ORDINARY_SERVER,
+            json.dumps([self.user, self.python, attacks]),
+        ]
+        limited = ["prlimit", f"--nproc={limit}", "--", *code] if limit else code
+        environ = {"PYTHONPATH": f"{TESTS}:{TESTS / 'processes'}:{SOURCES}", "PYTHONDONTWRITEBYTECODE": "1"}
+        environ |= {"TMPDIR": str(folder), "PATH": os.defpath}
+        ran = subprocess.run(limited, env=environ, cwd=folder, capture_output=True, check=True)
+        return list(json.loads(ran.stdout))
+
+
+@pytest.fixture
+def ordinary() -> OrdinaryServer:
+    if os.geteuid() != 0:
+        return OrdinaryServer(os.geteuid(), sys.executable)
+    server = OrdinaryServer(USERS[-1], str(SYSTEM_PYTHON))
+    code = [str(SYSTEM_PYTHON), "-c", "import attacker, typing; typing.assert_never"]
+    environ = {"PYTHONPATH": f"{TESTS}:{SOURCES}"}
+    if subprocess.run(code, env=environ, cwd="/", user=server.user, check=False).returncode:
+        pytest.skip("no other user can run the tests' program")
+    return server
+
+
+def test_a_child_of_an_ordinary_user_reaches_nothing_of_that_user(
+    machine: Machine, tmp_path: Path, ordinary: OrdinaryServer
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    for path in (home, machine.folder, machine.file, machine.secret):
-        os.chown(path, user, user)
-    wall = asdict(Wall(hidden=[str(machine.secret)]))
-    with subprocess.Popen(["/bin/sleep", "60"], user=user) as victim:
+    for path in (home, machine.folder, machine.file, machine.key, machine.secret):
+        os.chown(path, ordinary.user, ordinary.user)
+    with subprocess.Popen(["/bin/sleep", "60"], user=ordinary.user) as victim:
         attempts = [*attacks(machine, victim.pid), ("create", "."), ("limit", 0)]
-        ran = subprocess.run(
-            [sys.executable, "-c", ORDINARY_USER, json.dumps([user, wall, attempts])],
-            env={"PYTHONPATH": f"{TESTS}:{SOURCES}", "PYTHONDONTWRITEBYTECODE": "1"},
-            cwd=home,
-            capture_output=True,
-            check=True,
-        )
+        results = ordinary.results(attempts, home)
         victim.kill()
-    results = json.loads(ran.stdout)
-    assert {attack for attack, result in results.items() if result == "done"} == {"create .", "limit 0"}
+    done = [attempt for attempt, result in zip(attempts, results, strict=True) if result == "done"]
+    assert done == [("create", "."), ("limit", 0)]
     assert machine.file.stat().st_mode & 0o777 == 0o666
 
 

@@ -187,7 +187,7 @@ class ChildPool:
                 return
             try:
                 request.set_result(self._launcher.launch())
-            except OSError as error:
+            except Exception as error:  # otherwise the caller would wait for ever
                 request.set_exception(
                     ChildFault("crashed", f"{self.name}: a child could not be started: {error}")
                 )

@@ -18,12 +18,17 @@ from coevolve_environments.protocol import Unavailable
 log = logging.getLogger(__name__)
 
 _READ_SEARCH = 1 << 2  # CAP_DAC_READ_SEARCH
-_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/proc", "/sys")
+_PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "ssl", "pyvenv.cfg")
+"""What an interpreter or a machine needs of a folder such as /usr or that of a virtual environment."""
+
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys", "/usr/share", "/usr/local/share")
 _SETTINGS = ("alternatives", "fonts", "ld.so.conf.d", "localtime", "ssl/certs")
 """Folders of /etc that programs read, in addition to its files that every user may read."""
 
 _PACKAGE = Path(__file__).parent.parent
-_FOLDERS_OF_INTERPRETER = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, *sys.path[1:]]))"
+_FOLDERS_OF_INTERPRETER = (
+    "import json, sys; print(json.dumps([[sys.prefix, sys.base_prefix, sys.exec_prefix], sys.path[1:]]))"
+)
 _READS_PROGRAM = (
     "import importlib.util, os, sys, coevolve_environments.protocol;"
     "found = importlib.util.find_spec(sys.argv[1]);"
@@ -32,29 +37,16 @@ _READS_PROGRAM = (
     "sys.exit(f'{denied[0]} is not readable' if denied else 0)"
 )
 Probe = Callable[[str, int | None], "subprocess.CompletedProcess[str]"]
-_USER_CREDENTIALS = (
-    ".aws",
-    ".azure",
-    ".config/gcloud",
-    ".docker",
-    ".git-credentials",
-    ".gnupg",
-    ".kube",
-    ".netrc",
-    ".npmrc",
-    ".pgpass",
-    ".ssh",
-)
 _ENVIRONMENTS_STATE = "environments"
 _added: set[Path] = set()
 
 
 class Confinement:
-    """Where the server is root, each child has its own user, which owns no other process and no file.
+    """A child reads the files that its program needs, and no others: keys can lie anywhere.
 
-    A user that cannot read the interpreter, for example below /root, reads it with a capability; then only
-    the files that the child needs are readable, whatever their modes. Where the server is not root, its
-    children keep its user, and the files of `hidden_files` are hidden.
+    Where the server is root, each child has its own user, which owns no other process and no file. A user
+    that cannot read the interpreter, for example below /root, reads it with a capability. Where the server is
+    not root, its children keep its user.
     """
 
     def __init__(self, name: str, probe: Probe, readable_paths: Sequence[Path]) -> None:
@@ -64,9 +56,10 @@ class Confinement:
             readable_paths: see `ChildProgram`.
         """
         self._name = name
-        self._readable: list[str] | None = None
+        self._reads_everything = False
         self._weakness: str | None = None  # reason for which a policy's code may not run here
-        self._has_users = os.geteuid() == 0 and self._can_change_user(probe, readable_paths)
+        self._has_users = os.geteuid() == 0 and self._can_change_user(probe)
+        self._readable = _needed_files(probe, readable_paths) if landlock_version() else []
         self._log()
 
     def wall(self, sockets: Sockets) -> Wall:
@@ -76,9 +69,8 @@ class Confinement:
             OSError: no user id is free.
         """
         user = USER_IDS.reserve() if self._has_users else None
-        if self._readable is not None:
-            return Wall(user=user, readable=self._readable, sockets=sockets)
-        return Wall(user=user, hidden=hidden_files(), sockets=sockets)
+        hidden = _hidden_files()
+        return Wall(user, self._readable, hidden, reads_everything=self._reads_everything, sockets=sockets)
 
     def require_for_code(self) -> None:
         """
@@ -99,7 +91,7 @@ class Confinement:
                 "or of an ordinary user with Linux 6.12 or later"
             )
 
-    def _can_change_user(self, probe: Probe, readable_paths: Sequence[Path]) -> bool:
+    def _can_change_user(self, probe: Probe) -> bool:
         user = USER_IDS.reserve()
         try:
             probe_user = subprocess.run(["/bin/true"], user=user, group=user, extra_groups=[], check=False)
@@ -115,7 +107,7 @@ class Confinement:
         if not _capabilities() & _READ_SEARCH or not landlock_version():
             self._weakness = f"another user than root cannot run its program: {reason}"
             return False
-        self._readable = _needed_files(probe, readable_paths)
+        self._reads_everything = True
         return True
 
     def _log(self) -> None:
@@ -141,11 +133,15 @@ def _failure(probe: Probe, user: int) -> str | None:
 def _needed_files(probe: Probe, readable_paths: Sequence[Path]) -> list[str]:
     completed = probe(_FOLDERS_OF_INTERPRETER, None)
     completed.check_returncode()
-    found = {Path(path) for path in (*_SYSTEM, *json.loads(completed.stdout))}
+    prefixes, modules = json.loads(completed.stdout)
+    found = {Path(prefix) / part for prefix in ("/usr", "/usr/local", *prefixes) for part in _PARTS}
+    found |= {Path(path) for path in (*_SYSTEM, *modules)}
     found |= {_PACKAGE, *readable_paths, *_public_settings()}
     # A program, such as Java, lies in the folder `bin` beside its libraries.
     found |= {path.resolve().parent.parent for path in readable_paths if path.resolve().parent.name == "bin"}
-    return sorted({str(path.resolve()) for path in found} - {"/"})
+    resolved = {os.path.realpath(path) for path in found if os.path.exists(path)}
+    home = Path(os.path.expanduser("~"))  # "~" if it is unknown
+    return sorted(path for path in resolved if path != "/" and not home.is_relative_to(path))
 
 
 def _public_settings() -> Iterator[Path]:
@@ -166,18 +162,16 @@ def _capabilities() -> int:
 
 
 def hide_from_children(path: Path) -> None:
-    """Adds a file or folder, such as the file with the server's token, to those hidden by convention."""
+    """Hides a file or folder, such as the file with the server's token, also below a readable folder."""
     _added.add(path)
 
 
-def hidden_files() -> list[str]:
-    """Returns the resolved paths of the hidden files that exist now.
+def _hidden_files() -> list[str]:
+    """Returns the resolved paths of the hidden files that exist now: added ones and the installation's own.
 
-    They are the added ones, the user's credentials, and the installation's own files with its secrets and its
-    database. The folder in which environments keep their state stays readable.
+    The folder in which environments keep their state stays readable, where a program needs it.
     """
-    found = [*_added, *(Path.home() / name for name in _USER_CREDENTIALS), *_installation_files()]
-    return sorted({str(path.resolve()) for path in found if path.exists()})
+    return sorted({str(path.resolve()) for path in (*_added, *_installation_files()) if path.exists()})
 
 
 def _installation_files() -> list[Path]:

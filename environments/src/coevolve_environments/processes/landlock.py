@@ -76,15 +76,17 @@ class Ruleset:
         for path in paths:
             self._allow(path, _READ_FILE)
 
-    def allow_reads_except(self, hidden: Sequence[str]) -> None:
-        """Allows all files but the hidden ones and devices, and but files that are created later beside them.
+    def allow_reads_except(self, hidden: Sequence[str], *, below: Sequence[str] = ("/",)) -> None:
+        """Allows files but the hidden ones and devices, and but files that are created later beside them.
 
         A user's processes share its terminals: a child could read the keys that are pressed there.
 
         Args:
             hidden: files and folders, resolved.
+            below: files and folders, resolved, of which all other content is allowed.
         """
-        self.allow_reads(list(_without([*hidden, _DEVICES])))
+        for path in below:
+            self.allow_reads(list(_without([*hidden, _DEVICES], Path(path))))
 
     def allow_writes(self, folder: str | Path) -> None:
         """Allows every change below a folder."""
@@ -133,13 +135,17 @@ def forbid_new_privileges() -> None:
         raise OSError(ctypes.get_errno(), "no_new_privs")
 
 
-def _without(hidden: Sequence[str]) -> Iterator[Path]:
-    """Yields the largest folders and files without hidden content: rules can allow, not deny."""
+def _without(hidden: Sequence[str], top: Path) -> Iterator[Path]:
+    """Yields the largest files and folders of `top` without hidden content: rules can allow, not deny."""
     hidden_paths = {Path(path) for path in hidden}
-    outermost = {path for path in hidden_paths if hidden_paths.isdisjoint(path.parents)}
-    above = {parent for path in outermost for parent in path.parents}
+    if hidden_paths & {top, *top.parents}:
+        return
+    outermost = {
+        path for path in hidden_paths if top in path.parents and hidden_paths.isdisjoint(path.parents)
+    }
+    above = {parent for path in outermost for parent in path.parents if parent.is_relative_to(top)}
     if not above:
-        yield Path("/")
+        yield top
     for folder in above:
         with suppress(PermissionError):
             for entry in folder.iterdir():

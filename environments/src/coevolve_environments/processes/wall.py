@@ -31,10 +31,12 @@ class Wall:
 
     user: int | None = None
     """User and group id that the child takes; None keeps the server's user, which is not root."""
+    readable: list[str] = field(default_factory=list)
+    """Files and folders that alone can be read, besides the home, as far as the user may; resolved."""
     hidden: list[str] = field(default_factory=list)
-    """Files and folders that cannot be read, resolved; all others but devices can, as far as the user may."""
-    readable: list[str] | None = None
-    """Files and folders that alone can be read, whatever their modes. Not with `hidden`."""
+    """Files and folders that cannot be read even below a readable folder, resolved."""
+    reads_everything: bool = False
+    """The user may read files of any mode: a capability, for an interpreter that it could not read."""
     sockets: Sockets = "none"
 
 
@@ -48,7 +50,7 @@ def raise_wall(wall: Wall) -> None:
     """
     rules = _rules(wall) if landlock_version() else None
     if wall.user is not None:
-        _become(wall.user, reads_everything=wall.readable is not None)
+        _become(wall.user, reads_everything=wall.reads_everything)
     elif platform.system() == "Linux":
         _set_capabilities(0)
     exit_with_parent()  # the kernel forgets it at a change of user
@@ -84,10 +86,7 @@ def exit_with_parent() -> None:
 
 def _rules(wall: Wall) -> Ruleset:
     rules = Ruleset()
-    if wall.readable is None:
-        rules.allow_reads_except(wall.hidden)
-    else:
-        rules.allow_reads([*wall.readable, Path.cwd()])
+    rules.allow_reads_except(wall.hidden, below=[*wall.readable, str(Path.cwd())])
     rules.allow_writes(Path.cwd())
     rules.allow_devices()
     if wall.sockets == "tcp":
