@@ -18,6 +18,7 @@ from coevolve_environments.processes import confinement
 from coevolve_environments.processes.child_pool import Child, ChildFault, ChildPool, ChildProgram, PoolLimits
 from coevolve_environments.processes.confinement import hide_from_children
 from coevolve_environments.processes.landlock import landlock_version
+from coevolve_environments.processes.launcher import MAX_PROCESSES
 from coevolve_environments.processes.reaper import Reaper
 from coevolve_environments.processes.user_ids import USERS
 from coevolve_environments.protocol import Unavailable
@@ -259,14 +260,22 @@ def test_a_forged_reply_of_any_form_is_a_fault_of_its_child(text: str) -> None:
 ORDINARY_SERVER = """
 import json, os, sys
 from pathlib import Path
-import attacker, test_wall
-user, python, attacks = json.loads(sys.argv[1])
+import subprocess, attacker, test_wall
+from coevolve_environments.processes import child as child_module, tree_usage
+user, python, attacks, max_processes = json.loads(sys.argv[1])
 if os.geteuid() == 0:
     os.setgroups([]), os.setresgid(user, user, user), os.setresuid(user, user, user)
 sys.executable = python
+child_module.MAX_PROCESSES, tree_usage._REFRESH_SECONDS = max_processes, 0
+def attempt(attack, target):
+    try:
+        return child.call("attempt", attack=attack, target=target)
+    except child_module.ChildFault as fault:
+        return fault.kind
 pool = test_wall.attacker(Path(python))
 child = pool.acquire()
-print(json.dumps([child.call("attempt", attack=attack, target=target) for attack, target in attacks]))
+print(json.dumps([attempt(attack, target) for attack, target in attacks]))
+subprocess.run(["/bin/true"], check=True)  # its user can still start processes
 pool.close()
 """
 
@@ -278,17 +287,20 @@ class OrdinaryServer:
     user: int
     python: str
 
-    def results(self, attacks: list[tuple[str, Any]], folder: Path, limit: int | None = None) -> list[str]:
+    def results(
+        self,
+        attacks: list[tuple[str, Any]],
+        folder: Path,
+        limit: int | None = None,
+        max_processes: int = MAX_PROCESSES,
+    ) -> list[str]:
         """
         Args:
             limit: of the user's processes.
+            max_processes: of the child.
         """
-        code: list[str] = [
-            sys.executable,
-            "-c",
-            ORDINARY_SERVER,
-            json.dumps([self.user, self.python, attacks]),
-        ]
+        arguments = json.dumps([self.user, self.python, attacks, max_processes])
+        code: list[str] = [sys.executable, "-c", ORDINARY_SERVER, arguments]
         limited = ["prlimit", f"--nproc={limit}", "--", *code] if limit else code
         environ = {"PYTHONPATH": f"{TESTS}:{TESTS / 'processes'}:{SOURCES}", "PYTHONDONTWRITEBYTECODE": "1"}
         environ |= {"TMPDIR": str(folder), "PATH": os.defpath}
@@ -322,6 +334,19 @@ def test_a_child_of_an_ordinary_user_reaches_nothing_of_that_user(
     done = [attempt for attempt, result in zip(attempts, results, strict=True) if result == "done"]
     assert done == [("create", "."), ("limit", 0)]
     assert machine.file.stat().st_mode & 0o777 == 0o666
+
+
+def test_a_fork_bomb_leaves_its_user_half_of_the_processes(tmp_path: Path, ordinary: OrdinaryServer) -> None:
+    os.chown(tmp_path, ordinary.user, ordinary.user)
+    others = [each for each in psutil.process_iter(["uids"]) if each.info["uids"].real == ordinary.user]
+    limit = sum(each.num_threads() for each in others) + 140
+    assert ordinary.results([("fork_bomb", 140)], tmp_path, limit=limit) == ["BlockingIOError"]
+
+
+def test_a_child_with_too_many_processes_is_killed(tmp_path: Path, ordinary: OrdinaryServer) -> None:
+    os.chown(tmp_path, ordinary.user, ordinary.user)
+    results = ordinary.results([("fork_bomb", 20), ("spawn", None)], tmp_path, max_processes=20)
+    assert results[-1] == "out-of-processes"
 
 
 CODE = """

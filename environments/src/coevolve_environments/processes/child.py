@@ -16,7 +16,7 @@ from typing import Any, Literal
 import psutil
 
 from coevolve_environments.processes.json_pipe import JsonPipe, MessageTooLong, PipeClosed
-from coevolve_environments.processes.launcher import LaunchedProcess
+from coevolve_environments.processes.launcher import MAX_PROCESSES, LaunchedProcess
 from coevolve_environments.processes.reaper import REAPER, kill_processes, remove_home
 from coevolve_environments.processes.tree_usage import DiskUsage, ResidentMemory
 from coevolve_environments.processes.user_ids import USER_IDS
@@ -24,7 +24,9 @@ from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unava
 
 log = logging.getLogger(__name__)
 
-FaultKind = Literal["crashed", "killed", "timeout", "out-of-memory", "out-of-disk", "error", "invalid-output"]
+FaultKind = Literal[
+    "crashed", "killed", "timeout", "out-of-memory", "out-of-disk", "out-of-processes", "error", "invalid-output"
+]
 
 _FORWARDED: dict[str, type[Exception]] = {
     error.__name__: error for error in (BadRequest, NotSupported, Unavailable)
@@ -45,8 +47,8 @@ class ChildFault(Exception):
     def __init__(self, kind: FaultKind, message: str) -> None:
         """
         Args:
-            kind: the child exited, was killed by another program, exceeded its deadline, its memory limit or
-                its disk limit, raised an exception, or wrote no JSON. It is killed in every case but `error`.
+            kind: the child exited, was killed by another program, exceeded its deadline or its limit of memory,
+                disk or processes, raised an exception, or wrote no JSON. It is killed in every case but `error`.
         """
         super().__init__(message)
         self.kind: FaultKind = kind
@@ -137,6 +139,10 @@ class Child:
             self._fail("out-of-memory", f"{self._name} used {used}")
         elif not self._ended and self._disk.measure(self._memory.pids()) > self._limits.disk_mb * _MEGABYTE:
             self._fail("out-of-disk", f"{self._name} filled its home, its limit is {self._limits.disk_mb} MB")
+        elif not self._ended and self._user is None and self._memory.threads() > MAX_PROCESSES:
+            self._fail(
+                "out-of-processes", f"{self._name} had more than {MAX_PROCESSES} processes and threads"
+            )
         return resident
 
     def end(self) -> None:

@@ -14,6 +14,7 @@ import sys
 import traceback
 from typing import IO, Any
 
+from coevolve_environments.processes.process_limit import leave_half
 from coevolve_environments.processes.wall import Wall, exit_with_parent, raise_wall
 from coevolve_environments.protocol import BadRequest, NotSupported, Unavailable
 
@@ -28,7 +29,10 @@ def main() -> None:
         return
     first = json.loads(line)
     _set_limits(first["limits"])
-    raise_wall(Wall(**first["wall"]))
+    wall = Wall(**first["wall"])
+    raise_wall(wall)
+    if wall.user is None:
+        leave_half()
     made = _reply(lambda: _make(sys.argv[1], sys.argv[2], first["arguments"]))
     _write(replies, {key: value for key, value in made.items() if key != "result"})
     if "error" not in made:

@@ -139,7 +139,7 @@ def _needed_files(probe: Probe, readable_paths: Sequence[Path]) -> list[str]:
     found |= {_PACKAGE, *readable_paths, *_public_settings()}
     # A program, such as Java, lies in the folder `bin` beside its libraries.
     found |= {path.resolve().parent.parent for path in readable_paths if path.resolve().parent.name == "bin"}
-    resolved = {os.path.realpath(path) for path in found if os.path.exists(path)}
+    resolved = {os.path.realpath(path) for path in found}  # a path of data may be made later
     home = Path(os.path.expanduser("~"))  # "~" if it is unknown
     return sorted(path for path in resolved if path != "/" and not home.is_relative_to(path))
 

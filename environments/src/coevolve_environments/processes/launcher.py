@@ -22,7 +22,8 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "JAVA_HOME", "COEVOLVE_STACK")
 _MEGABYTE = 2**20
 LIMITS = {"CORE": 0, "NOFILE": 4096, "FSIZE": 1024 * _MEGABYTE}
 """Resource limits of a child: no core files, open files, bytes of one file."""
-_MAX_PROCESSES = 512  # of a child with its own user, threads included: a JVM has about 30
+MAX_PROCESSES = 512
+"""Of a child, threads included: a JVM has about 30. The kernel counts those of a child with its own user."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Launcher:
             OSError: it could not be started, or no user id is free.
         """
         wall = self._confine().wall(self._program.sockets)
-        limits = LIMITS if wall.user is None else {**LIMITS, "NPROC": _MAX_PROCESSES}
+        limits = LIMITS if wall.user is None else {**LIMITS, "NPROC": MAX_PROCESSES}
         message = {"arguments": self._program.arguments, "limits": limits, "wall": asdict(wall)}
         try:
             home = self._make_home(wall.user)

@@ -93,6 +93,10 @@ class ResidentMemory:
             self._refreshed_at = time.monotonic()
         return sum(_resident_bytes(process) for process in self._tree)
 
+    def threads(self) -> int:
+        """Returns the number of threads of the processes of the last measurement."""
+        return sum(_thread_count(process) for process in self._tree)
+
     def pids(self) -> list[int]:
         """Returns the processes of the last measurement."""
         return [process.pid for process in self._tree]
@@ -102,6 +106,13 @@ class ResidentMemory:
             return list(self._root.children(recursive=True))
         except psutil.NoSuchProcess:
             return []
+
+
+def _thread_count(process: psutil.Process) -> int:
+    try:
+        return int(process.num_threads())
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0
 
 
 def _resident_bytes(process: psutil.Process) -> int:
