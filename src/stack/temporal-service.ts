@@ -18,6 +18,8 @@ const dynamicSettings = [
   'matching.numTaskqueueReadPartitions=1', // with more than one partition, priorities are not kept in order
   'matching.numTaskqueueWritePartitions=1',
   'matching.enableFairness=true',
+  // Its HTTP API, which cannot be switched off, would execute commands that a web page posts. No client has this name.
+  'frontend.httpAllowedHosts=["closed.invalid"]',
 ];
 
 /** The embedded Temporal server with its web UI: one process, one SQLite file. */

@@ -11,7 +11,7 @@ import { findStackProcesses } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
 import { readStackConfig, readState } from '../../src/stack/stack-state';
 import { withTemporal } from '../../src/temporal/with-temporal';
-import { listeningAddresses, loopback } from '../support/listening-addresses';
+import { listeningAddresses, listeningPorts, loopback } from '../support/listening-addresses';
 import { removeHome, temporaryHome } from './temporary-home';
 
 const services: ServiceName[] = ['postgres', 'temporal'];
@@ -67,6 +67,26 @@ test('the server refuses the pause of a workflow, which no command of campaigns 
   for (const found of addresses) expect(loopback).toEqual(expect.arrayContaining(found));
   expect(addresses.every((found) => found.length > 0)).toBe(true);
 });
+
+(existsSync('/proc/net/tcp') ? test : test.skip)(
+  'no port of Temporal executes a command that a web page posts',
+  async () => {
+    const ports = listeningPorts(pidOf('temporal'));
+    const path = '/api/v1/namespaces/coevolve/batch-operations/from-a-page';
+    const body = JSON.stringify({ reason: 'a page', visibilityQuery: 'WorkflowId != ""', terminationOperation: {} });
+    const headers = { 'content-type': 'text/plain', origin: 'http://page.example' };
+    const statuses = await Promise.all(
+      ports.map(async (port) => {
+        const url = `http://127.0.0.1:${port}${path}`;
+        const answer = await fetch(url, { method: 'POST', headers, body }).catch(() => undefined);
+        await answer?.body?.cancel();
+        return answer?.status;
+      }),
+    );
+    // The UI refuses with 400 (no token against forgery), the HTTP API with 403, metrics with 404; others are not HTTP.
+    expect(new Set(statuses)).toEqual(new Set([400, 403, 404, undefined]));
+  },
+);
 
 test('the Temporal UI serves pages', async () => {
   const page = await fetch(`${filled.temporal.uiUrl}/namespaces/coevolve/workflows`);

@@ -1,7 +1,13 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** Returns the addresses on which a process listens for TCP, as Linux prints them in /proc/net. */
-export function listeningAddresses(pid: number): string[] {
+export const listeningAddresses = (pid: number): string[] => listeners(pid).map(([address = '']) => address);
+
+/** Returns the ports on which a process listens for TCP. */
+export const listeningPorts = (pid: number): number[] =>
+  listeners(pid).map(([, port = '']) => Number.parseInt(port, 16));
+
+function listeners(pid: number): string[][] {
   const sockets = new Set(
     readdirSync(`/proc/${pid}/fd`).flatMap((name) => {
       try {
@@ -15,7 +21,7 @@ export function listeningAddresses(pid: number): string[] {
     .flatMap((table) => readFileSync(`/proc/net/${table}`, 'utf8').trim().split('\n').slice(1))
     .map((line) => line.trim().split(/\s+/))
     .filter(([, , , state, , , , , , inode]) => state === listening && sockets.has(inode ?? ''))
-    .map(([, address = '']) => address.split(':')[0]!);
+    .map(([, address = '']) => address.split(':'));
 }
 
 const listening = '0A';
