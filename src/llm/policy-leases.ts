@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { messageOf } from '../errors/errors';
+import { answerBounds } from '../input/json-bounds';
+import { boundedFetch } from '../requests/bounded-fetch';
 import { patientFetch } from '../requests/patient-fetch';
 import { ModelError, policyServer } from './model-error';
 
@@ -19,6 +21,8 @@ const maxLineLength = 2 ** 16;
 /** Type of an answer that is a lease. Other servers answer any route, or none, in other types. */
 const leaseType = 'application/jsonl';
 const maxSilenceMs = 20_000;
+/** The server ends processes of vLLM first, which takes some seconds each. */
+const releaseTimeoutMs = 120_000;
 
 const leaseLine = z.object({ state: z.enum(['waiting', 'granted', 'failed']), reason: z.string().default('') });
 const vllmHealth = z.object({ vllm: z.array(z.unknown()) });
@@ -28,9 +32,9 @@ const vllmHealth = z.object({ vllm: z.array(z.unknown()) });
  * jobs. Other servers have no such routes: nothing waits there.
  */
 export const policyLeases = ({ url, token }: PolicyEndpoint) => {
-  const post: Post = (route, body, signal) => {
+  const post: Post = (route, body, { signal, send = patientFetch } = {}) => {
     const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
-    return patientFetch(`${url}${route}`, {
+    return send(`${url}${route}`, {
       method: 'POST',
       headers,
       body: JSON.stringify(body),
@@ -57,7 +61,8 @@ export const policyLeases = ({ url, token }: PolicyEndpoint) => {
 
     /** Frees devices of the server for a training job; returns the reason if attempts use them. A stopped server has none. */
     async release(devices: readonly number[]): Promise<string | null> {
-      const response = await post('/v1/devices/release', { devices }).catch(() => null);
+      const response = await post('/v1/devices/release', { devices }, { send: fetchRelease }).catch(failureOf);
+      if (typeof response === 'string') return `${url}: ${response}`;
       if (!response || response.ok || response.status === 404) return null;
       const { error } = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
       return error?.message ?? `${url}, which returned status ${response.status}`;
@@ -65,14 +70,21 @@ export const policyLeases = ({ url, token }: PolicyEndpoint) => {
 
     /** Returns the count of base models that the server holds at once; null for other servers. */
     async models(): Promise<number | null> {
-      const response = await patientFetch(`${url}/health`, { signal: AbortSignal.timeout(5_000) }).catch(() => null);
+      const response = await fetchHealth(`${url}/health`).catch(() => null);
       const parsed = vllmHealth.safeParse(await response?.json().catch(() => null));
       return parsed.success ? parsed.data.vllm.length : null;
     },
   };
 };
 
-type Post = (route: string, body: object, signal?: AbortSignal) => Promise<Response>;
+type Post = (route: string, body: object, options?: { signal?: AbortSignal; send?: typeof fetch }) => Promise<Response>;
+
+const fetchHealth = boundedFetch(answerBounds, 5_000, patientFetch);
+const fetchRelease = boundedFetch(answerBounds, releaseTimeoutMs, patientFetch);
+
+/** Returns the reason of a server that runs and does not respond; null for a stopped one. */
+const failureOf = (error: unknown): string | null =>
+  error instanceof Error && error.name === 'TimeoutError' ? messageOf(error) : null;
 
 /** Waits for a lease; not on a server without leases, nor longer than a silence of the server. */
 async function take(post: Post, url: string, request: LeaseRequest, lease: AbortController): Promise<void> {
@@ -80,7 +92,7 @@ async function take(post: Post, url: string, request: LeaseRequest, lease: Abort
   const silence = silenceOf(lease);
   const either = AbortSignal.any([signal, lease.signal]);
   try {
-    const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, either).catch(
+    const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, { signal: either }).catch(
       (cause: unknown) => {
         throw new ModelError('unavailable', policyServer(url).unavailable, { cause });
       },

@@ -101,6 +101,25 @@ test('a server without leases lets every policy play at once and holds any numbe
   await other.stop();
 });
 
+test('endless answers about health and devices end at their bounds', async () => {
+  let bytes = 0;
+  const endless = createServer((_request, response) => {
+    response.statusCode = 409;
+    const write = (): void => {
+      while (!response.destroyed && response.write('x'.repeat(2 ** 16))) bytes += 2 ** 16;
+    };
+    response.on('drain', write);
+    write();
+  }).listen(0, '127.0.0.1');
+  await once(endless, 'listening');
+  const url = `http://127.0.0.1:${(endless.address() as AddressInfo).port}`;
+  await expect(policyLeases({ url }).models()).resolves.toBeNull();
+  await expect(policyLeases({ url }).release([0])).resolves.toContain('status 409');
+  expect(bytes).toBeLessThan(64 * 2 ** 20);
+  endless.closeAllConnections();
+  endless.close();
+});
+
 test('a server that is down is named with the next command, and an endless line ends', async () => {
   const down = `http://127.0.0.1:${await freePort()}`;
   const play = (): Promise<never> => Promise.reject(new Error('it plays without a lease'));
