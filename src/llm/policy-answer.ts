@@ -39,7 +39,7 @@ export type Completion = z.infer<typeof completion>;
 
 /**
  * Describes why training cannot use the sampled tokens; returns undefined if it can: a prompt, ids below the size of the
- * policy's vocabulary, and one log-probability per sampled id, a 32-bit float of at most 0. Only an action without text may
+ * policy's vocabulary, and one log-probability per sampled id, from `minLogprob` to 0. Only an action without text may
  * have no token: our servers return its end token, others may leave it out.
  *
  * @param vocabulary the size; if it is not known, ids must only fit into their column
@@ -56,7 +56,9 @@ export function answerProblem(answer: Completion, vocabulary: number | undefined
   if (logprobs.length !== tokenIds.length)
     return `${tokenIds.length} token ids with ${logprobs.length} log-probabilities, expected one for each`;
   const wrong = logprobs.findIndex((value) => !isLogprob(value));
-  return wrong < 0 ? undefined : `the log-probability ${shown(logprobs[wrong])}, expected a finite number of at most 0`;
+  return wrong < 0
+    ? undefined
+    : `the log-probability ${shown(logprobs[wrong])}, expected a number from ${minLogprob} to 0`;
 }
 
 /** Converts an answer without a problem. Log-probabilities are rounded to the 32-bit floats in which they are stored. */
@@ -88,7 +90,12 @@ export function logprobsOf({ choices }: Completion): unknown[] {
 const isTokenId = (id: unknown, limit: number): boolean =>
   Number.isInteger(id) && (id as number) >= 0 && (id as number) < limit;
 
-const isLogprob = (value: unknown): boolean =>
-  typeof value === 'number' && value <= 0 && Number.isFinite(Math.fround(value));
+const isLogprob = (value: unknown): boolean => typeof value === 'number' && value <= 0 && value >= minLogprob;
+
+/**
+ * A sampler with 53 random bits draws no token below -37, or below -74 at temperature 2 where the server reports values of
+ * temperature 1. The trainer's ratios, up to exp(80), are finite in 32 bits; -3e38 made the loss of a job NaN.
+ */
+const minLogprob = -80;
 
 const shown = (value: unknown): string => (typeof value === 'number' ? String(value) : `of type ${typeof value}`);

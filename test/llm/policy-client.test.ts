@@ -97,6 +97,7 @@ test.each([
   ['one log-probability too many', scored(-0.5, -0.5, -0.5)],
   ['a log-probability above 0', scored(-0.5, 3)],
   ['a log-probability below all 32-bit floats', scored(-0.5, -1e300)],
+  ['a log-probability that no sampler draws', scored(-0.5, -3e38)],
   ['a log-probability that is null', scored(-0.5, null)],
   ['a negative token id', sampled({ token_ids: [4, -5] })],
   ['a token id with a fraction', sampled({ token_ids: [4, 5.5] })],
