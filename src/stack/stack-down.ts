@@ -20,7 +20,7 @@ const leftoverGraceMs = 10_000;
 export async function stackDown(config: Config, { onProgress }: DownOptions = {}): Promise<StoppedProcess[]> {
   const report = onProgress ?? (() => undefined);
   if (!existsSync(config.home)) return [];
-  createHome(config.home);
+  createHome(config);
   const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
   return withLock(config.home, onWait, async () => {
     const [database, ...others] = servers;

@@ -32,7 +32,7 @@ export type UpOptions = {
  */
 export async function stackUp(given: Config, options: UpOptions = {}): Promise<Config> {
   const report = options.onProgress ?? (() => undefined);
-  createHome(given.home);
+  createHome(given);
   const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
   return withLock(given.home, onWait, async () => {
     const state = readState(given.home);

@@ -21,7 +21,7 @@ export type SupervisorOptions = {
 
 /** Runs in the supervisor's process: restarts crashed services of this home until the signal. */
 export async function runSupervisor(config: Config, options: SupervisorOptions): Promise<void> {
-  createHome(config.home);
+  createHome(config);
   writeReadyFile(config.home, 'supervisor', []);
   options.onProgress('supervises the services');
   await restartCrashed({ config }, supervised, options);

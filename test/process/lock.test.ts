@@ -11,7 +11,7 @@ const file = path.join(config.home, 'run', 'lock');
 const never = () => {
   throw new Error('waited');
 };
-beforeAll(() => createHome(config.home));
+beforeAll(() => createHome(config));
 afterAll(() => removeHome(config));
 
 test('the lock is released after a failure', async () => {

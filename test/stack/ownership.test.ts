@@ -19,7 +19,7 @@ const upProgram = path.join(__dirname, 'up-program.ts');
 
 test('an unrelated process with the pid of an exited service is neither adopted nor stopped', async () => {
   const config = temporaryHome();
-  createHome(config.home);
+  createHome(config);
   const unrelated = spawn('sleep', ['60']);
   writeFileSync(path.join(config.home, 'run', 'postgres.pid'), `${unrelated.pid} 0000 1\n`);
 
@@ -39,7 +39,7 @@ test('down stops a process that outlived its worker', async () => {
 
 test('down leaves the processes below a server to this server', async () => {
   const config = temporaryHome();
-  createHome(config.home);
+  createHome(config);
   const below = 'setsid sh -c "sleep 60 & wait" & below=$!';
   const script = `${below}; trap 'kill -s KILL -- -$below; exit' TERM; wait`;
   const server = spawn('sh', ['-c', script], { env: { ...process.env, COEVOLVE_STACK: config.home }, detached: true });

@@ -91,7 +91,7 @@ describe('a supervision of scripted services', () => {
   const steady = scripted('worker-llm', 'exec sleep 100');
   const runningPid = (): number | undefined => findProcess(home.home, steady.name)?.pid;
 
-  beforeAll(() => createHome(home.home));
+  beforeAll(() => createHome(home));
   afterAll(() => removeHome(home));
 
   /** Runs during a supervision, which has ended when this returns. */

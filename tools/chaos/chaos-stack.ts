@@ -73,8 +73,8 @@ export async function bringUpChaosStack(from: Config, options: ChaosStackOptions
   if (existsSync(home) && readdirSync(home).length > 0)
     throw new UsageError(`--home: found files in ${home}, expected an empty folder`);
   mkdirSync(path.dirname(home), { recursive: true });
-  createHome(home);
   const bare = embeddedConfig(from, home, profile);
+  createHome(bare);
   const disk = fills ? mountSmallDisk(bare.artifacts) : undefined;
   if (fills && !disk) onProgress('no small file system can be mounted: the disk is not filled');
 
