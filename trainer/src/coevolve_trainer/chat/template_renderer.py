@@ -17,10 +17,13 @@ from jinja2 import Environment, TemplateError
 
 from ..failures import bad_input
 from .format import Message, Tool
+from .render_deadline import DeadlineExceeded, deadline
 
 FIXED_TIME = datetime(2024, 7, 26)
 """The date in every prompt, the default of Llama's templates: a conversation has the same ids every day."""
 FIXED_DATE = FIXED_TIME.strftime("%d %b %Y")
+RENDER_SECONDS = 10.0
+"""Of a model's own template: a conversation of 100 turns takes some milliseconds."""
 
 
 def render_template(
@@ -34,18 +37,24 @@ def render_template(
     """Returns the text that `template` renders; `variables` are its special tokens, such as `bos_token`.
 
     Raises:
-        JobFailure: `bad-input` when the template rejects the messages, or fails.
+        JobFailure: `bad-input` when the template rejects the messages, fails, or does not end.
     """
     try:
-        return str(
-            _compile(template).render(
-                messages=[dict(message) for message in messages],
-                tools=list(tools) or None,
-                documents=None,
-                add_generation_prompt=add_generation_prompt,
-                **{"date_string": FIXED_DATE, "strftime_now": FIXED_TIME.strftime, **variables},
-            )
+        render = partial(
+            _compile(template).render,
+            messages=[dict(message) for message in messages],
+            tools=list(tools) or None,
+            documents=None,
+            add_generation_prompt=add_generation_prompt,
+            **{"date_string": FIXED_DATE, "strftime_now": FIXED_TIME.strftime, **variables},
         )
+        if template in named_templates().values():
+            return str(render())
+        with deadline(RENDER_SECONDS):
+            return str(render())
+    except DeadlineExceeded:
+        found = f"one that needs more than {RENDER_SECONDS:g} s for {len(messages)} messages"
+        raise bad_input("chat template", found, "one that ends") from None
     except Exception as error:  # a template can raise anything
         roles = ", ".join(message["role"] for message in messages)
         found = f"one that rejects the roles {roles}: {type(error).__name__}: {error}"

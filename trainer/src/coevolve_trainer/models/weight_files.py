@@ -25,7 +25,11 @@ def weight_paths(policy: Path) -> list[Path]:
     if not (policy / INDEX).is_file():
         raise bad_input(f"weights in {policy}", "none", f"{WEIGHTS}, {INDEX} or {ADAPTER_WEIGHTS}")
     index = json.loads((policy / INDEX).read_bytes())
-    return [policy / name for name in sorted(set(index["weight_map"].values()))]
+    names = sorted(set(index["weight_map"].values()))
+    for name in names:
+        if name in ("", "..") or Path(name).name != name:  # a path would lead out of the folder
+            raise bad_input(f"{INDEX} in {policy}", f"the shard {name!r}", "names of files beside it")
+    return [policy / name for name in names]
 
 
 def weight_bytes(policy: Path) -> int:
