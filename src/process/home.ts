@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import type { Config } from '../config';
 import { writeAtomicallySync } from '../files/atomic-write';
 
 /**
  * Creates the folders of a home with mode 0700. The home itself may be open to the database's group. Artifacts in another
  * folder have the mode that their operator chose.
  */
-export function createHome({ home, artifacts }: Pick<Config, 'home' | 'artifacts'>): void {
+export function createHome({ home, artifacts }: { home: string; artifacts: string }): void {
   if (!existsSync(home)) mkdirSync(home, { recursive: true, mode: 0o700 });
   for (const folder of ['run', 'logs', 'secrets']) mkdirSync(path.join(home, folder), { recursive: true, mode: 0o700 });
   if (!artifacts.startsWith(`${home}${path.sep}`)) return;

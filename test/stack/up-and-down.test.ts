@@ -72,12 +72,12 @@ test('the server refuses the pause of a workflow, which no command of campaigns 
   'no port of Temporal executes a command that a web page posts',
   async () => {
     const ports = listeningPorts(pidOf('temporal'));
-    const path = '/api/v1/namespaces/coevolve/batch-operations/from-a-page';
+    const route = '/api/v1/namespaces/coevolve/batch-operations/from-a-page';
     const body = JSON.stringify({ reason: 'a page', visibilityQuery: 'WorkflowId != ""', terminationOperation: {} });
     const headers = { 'content-type': 'text/plain', origin: 'http://page.example' };
     const statuses = await Promise.all(
       ports.map(async (port) => {
-        const url = `http://127.0.0.1:${port}${path}`;
+        const url = `http://127.0.0.1:${port}${route}`;
         const answer = await fetch(url, { method: 'POST', headers, body }).catch(() => undefined);
         await answer?.body?.cancel();
         return answer?.status;

@@ -18,10 +18,10 @@ from coevolve_environments.protocol import Unavailable
 log = logging.getLogger(__name__)
 
 _READ_SEARCH = 1 << 2  # CAP_DAC_READ_SEARCH
-_PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "ssl", "pyvenv.cfg")
+_PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "ssl", "pyvenv.cfg")
 """What an interpreter or a machine needs of a folder such as /usr or that of a virtual environment."""
 
-_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys", "/usr/share", "/usr/local/share")
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys")
 _SETTINGS = ("alternatives", "fonts", "ld.so.conf.d", "localtime", "ssl/certs")
 """Folders of /etc that programs read, in addition to its files that every user may read."""
 
