@@ -97,7 +97,13 @@ def attacks(machine: Machine, victim: int | None = None) -> list[tuple[str, Any]
         *(("write", path) for path in ("/etc/passwd", str(SOURCES / "coevolve_environments/protocol.py"))),
         *(
             ("read", str(path))
-            for path in (machine.key, machine.secret, "/etc/shadow", f"/proc/{this}/environ")
+            for path in (
+                machine.key,
+                machine.secret,
+                "/etc/shadow",
+                "/proc/slabinfo",
+                f"/proc/{this}/environ",
+            )
         ),
         ("write", f"/proc/{this}/mem"),
         ("open", machine.terminal),
@@ -167,11 +173,26 @@ def test_a_child_reaches_nothing_but_its_home(machine: Machine, python: Path) ->
     assert successes(child, harmless) == harmless
     status = Path(f"/proc/{child.pid}/status").read_text()
     pool.close()
-    users = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
+    fields = dict(line.split(":\t", 1) for line in status.splitlines())
+    users = fields["Uid"].split()
     assert "0" not in users
+    for capabilities in ("CapEff", "CapPrm", "CapAmb"):
+        assert int(fields[capabilities], 16) == 0
     if os.geteuid() == 0:
         assert {int(user) for user in users} <= set(USERS)
         assert "Groups:\t\n" in status.replace(" \n", "\n")
+
+
+def test_where_mounts_are_refused_a_child_reads_with_a_capability(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0 or Path(sys.executable).resolve().is_relative_to("/usr"):
+        pytest.skip("needs root, and an interpreter that other users may not read")
+    monkeypatch.setattr(confinement, "_failure_behind", lambda *_: "mounts are refused")
+    pool = attacker(Path(sys.executable))
+    child = pool.acquire()
+    assert set(successes(child, attacks(machine))) <= {("read", "/proc/slabinfo")}
+    pool.close()
 
 
 def test_two_children_of_root_have_two_users(python: Path) -> None:

@@ -7,12 +7,13 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from coevolve_environments.processes.landlock import SIGNAL_VERSION, landlock_version
 from coevolve_environments.processes.system_calls import Sockets, can_filter
 from coevolve_environments.processes.user_ids import USER_IDS
-from coevolve_environments.processes.wall import Wall
+from coevolve_environments.processes.wall import Passage, Wall
 from coevolve_environments.protocol import Unavailable
 
 log = logging.getLogger(__name__)
@@ -45,8 +46,8 @@ class Confinement:
     """A child reads the files that its program needs, and no others: keys can lie anywhere.
 
     Where the server is root, each child has its own user, which owns no other process and no file. A user
-    that cannot read the interpreter, for example below /root, reads it with a capability. Where the server is
-    not root, its children keep its user.
+    that cannot reach the interpreter, for example below /root, gets mounts that show it, or where the kernel
+    refuses mounts a capability to read. Where the server is not root, its children keep its user.
     """
 
     def __init__(self, name: str, probe: Probe, readable_paths: Sequence[Path]) -> None:
@@ -56,10 +57,10 @@ class Confinement:
             readable_paths: see `ChildProgram`.
         """
         self._name = name
-        self._reads_everything = False
+        self._passage: Passage = "none"
         self._weakness: str | None = None  # reason for which a policy's code may not run here
-        self._has_users = os.geteuid() == 0 and self._can_change_user(probe)
         self._readable = _needed_files(probe, readable_paths) if landlock_version() else []
+        self._has_users = os.geteuid() == 0 and self._can_change_user(probe)
         self._log()
 
     def wall(self, sockets: Sockets) -> Wall:
@@ -70,7 +71,7 @@ class Confinement:
         """
         user = USER_IDS.reserve() if self._has_users else None
         hidden = _hidden_files()
-        return Wall(user, self._readable, hidden, reads_everything=self._reads_everything, sockets=sockets)
+        return Wall(user, self._readable, hidden, self._passage, sockets)
 
     def require_for_code(self) -> None:
         """
@@ -97,17 +98,19 @@ class Confinement:
             probe_user = subprocess.run(["/bin/true"], user=user, group=user, extra_groups=[], check=False)
             probe_user.check_returncode()
             reason = _failure(probe, user)
+            if reason and landlock_version():
+                trial = Wall(user, self._readable, passage="mounts")
+                self._passage = "capability" if _failure_behind(trial, probe) else "mounts"
         except (OSError, subprocess.SubprocessError) as error:
             self._weakness = f"the server is root and cannot start a process of another user ({error})"
             return False
         finally:
             USER_IDS.release(user)
-        if reason is None:
+        if reason is None or self._passage == "mounts":
             return True
         if not _capabilities() & _READ_SEARCH or not landlock_version():
             self._weakness = f"another user than root cannot run its program: {reason}"
             return False
-        self._reads_everything = True
         return True
 
     def _log(self) -> None:
@@ -117,13 +120,25 @@ class Confinement:
             log.warning("%s: children run as root: %s; %s, %s", self._name, self._weakness, sandbox, calls)
             return
         user = "their own users" if self._has_users else "the server's user"
+        user += " that read files of any mode" if self._passage == "capability" else ""
         log.info("%s: children run as %s, %s, %s", self._name, user, sandbox, calls)
 
 
-def _failure(probe: Probe, user: int) -> str | None:
+def _failure_behind(wall: Wall, probe: Probe) -> str | None:
+    """Returns why the program cannot run behind the wall; None if a test process succeeded."""
+    setup = (
+        "import json; from coevolve_environments.processes.wall import Wall, raise_wall;"
+        f"os.chown('.', {wall.user}, {wall.user});"
+        f"raise_wall(Wall(**json.loads({json.dumps(asdict(wall))!r})));"
+        "import subprocess; subprocess.run([sys.executable, '-c', ''], check=True);"
+    )
+    return _failure(probe, None, f"import os, sys; {setup} {_READS_PROGRAM}")
+
+
+def _failure(probe: Probe, user: int | None, code: str = _READS_PROGRAM) -> str | None:
     """Returns why the user cannot run the program; None if a test process of that user succeeded."""
     try:
-        completed = probe(_READS_PROGRAM, user)
+        completed = probe(code, user)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     lines = completed.stderr.strip().splitlines() or ["the test process failed"]

@@ -12,12 +12,16 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from coevolve_environments.processes.landlock import Ruleset, landlock_version
+from coevolve_environments.processes.mounts import show
 from coevolve_environments.processes.system_calls import Sockets, can_filter, restrict_calls
 
 PORT_VARIABLE = "COEVOLVE_CHILD_PORT"
 """Names the one TCP port that a child with TCP may listen on and connect to."""
+
+Passage = Literal["none", "mounts", "capability"]
 
 _CAPABILITIES_VERSION_3 = 0x20080522
 _READ_SEARCH = 2  # CAP_DAC_READ_SEARCH
@@ -35,8 +39,9 @@ class Wall:
     """Files and folders that alone can be read, besides the home, as far as the user may; resolved."""
     hidden: list[str] = field(default_factory=list)
     """Files and folders that cannot be read even below a readable folder, resolved."""
-    reads_everything: bool = False
-    """The user may read files of any mode: a capability, for an interpreter that it could not read."""
+    passage: Passage = "none"
+    """How the user reaches an interpreter or data below a folder of root: by mounts of its own, which show it
+    the readable files there, or by a capability to read files of any mode."""
     sockets: Sockets = "none"
 
 
@@ -48,9 +53,11 @@ def raise_wall(wall: Wall) -> None:
     Raises:
         OSError: the kernel supports a restriction and refused it.
     """
+    if wall.passage == "mounts":
+        show([*wall.readable, os.getcwd()])
     rules = _rules(wall) if landlock_version() else None
     if wall.user is not None:
-        _become(wall.user, reads_everything=wall.reads_everything)
+        _become(wall.user, reads_everything=wall.passage == "capability")
     elif platform.system() == "Linux":
         _set_capabilities(0)
     exit_with_parent()  # the kernel forgets it at a change of user
