@@ -16,7 +16,7 @@ _MAX_INSTRUCTIONS = 4096
 
 
 def outcome(rules: Rules, name: str, *arguments: int) -> int | None:
-    """Runs the instructions as the kernel does; returns the error (0: success without the call), None for a call."""
+    """Runs the instructions as the kernel does; returns the error (0: no call, success), None for a call."""
     number = numbers_of(name)[0]
     words = [number, 0, 0, 0, *(half for each in arguments for half in (each & 0xFFFFFFFF, each >> 32))]
     words += [0] * (16 - len(words))
