@@ -22,14 +22,24 @@ _READ_SEARCH = 1 << 2  # CAP_DAC_READ_SEARCH
 _PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "ssl", "pyvenv.cfg")
 """What an interpreter or a machine needs of a folder such as /usr or that of a virtual environment."""
 
-_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys")
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys", "/nix/store", "/gnu/store")
 _SETTINGS = ("alternatives", "fonts", "ld.so.conf.d", "localtime", "ssl/certs")
 """Folders of /etc that programs read, in addition to its files that every user may read."""
 
 _PACKAGE = Path(__file__).parent.parent
-_FOLDERS_OF_INTERPRETER = (
-    "import json, sys; print(json.dumps([[sys.prefix, sys.base_prefix, sys.exec_prefix], sys.path[1:]]))"
-)
+_FOLDERS_OF_INTERPRETER = """
+import importlib, json, sys
+for name in ("ctypes", "sqlite3", "ssl"):  # load their libraries
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        continue
+maps = open("/proc/self/maps").read().splitlines()
+libraries = {line[line.index("/"):].rpartition("/")[0] for line in maps if ".so" in line}
+print(json.dumps([[sys.prefix, sys.base_prefix, sys.exec_prefix], sys.path[1:], sorted(libraries)]))
+"""
+"""Libraries may lie elsewhere than the interpreter, as those of a cluster's compilers."""
+
 _READS_PROGRAM = (
     "import importlib.util, os, sys, coevolve_environments.protocol;"
     "found = importlib.util.find_spec(sys.argv[1]);"
@@ -141,16 +151,20 @@ def _failure(probe: Probe, user: int | None, code: str = _READS_PROGRAM) -> str 
         completed = probe(code, user)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    lines = completed.stderr.strip().splitlines() or ["the test process failed"]
-    return lines[-1] if completed.returncode else None
+    return _last_line(completed.stderr) if completed.returncode else None
+
+
+def _last_line(stderr: str) -> str:
+    return (stderr.strip().splitlines() or ["the test process failed"])[-1]
 
 
 def _needed_files(probe: Probe, readable_paths: Sequence[Path]) -> list[str]:
     completed = probe(_FOLDERS_OF_INTERPRETER, None)
-    completed.check_returncode()
-    prefixes, modules = json.loads(completed.stdout)
+    if completed.returncode:
+        raise Unavailable(f"the children's interpreter does not start: {_last_line(completed.stderr)}")
+    prefixes, modules, libraries = json.loads(completed.stdout)
     found = {Path(prefix) / part for prefix in ("/usr", "/usr/local", *prefixes) for part in _PARTS}
-    found |= {Path(path) for path in (*_SYSTEM, *modules)}
+    found |= {Path(path) for path in (*_SYSTEM, *modules, *libraries)}
     found |= {_PACKAGE, *readable_paths, *_public_settings()}
     # A program, such as Java, lies in the folder `bin` beside its libraries.
     found |= {path.resolve().parent.parent for path in readable_paths if path.resolve().parent.name == "bin"}
