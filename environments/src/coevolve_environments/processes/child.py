@@ -25,7 +25,14 @@ from coevolve_environments.protocol import BadRequest, Json, NotSupported, Unava
 log = logging.getLogger(__name__)
 
 FaultKind = Literal[
-    "crashed", "killed", "timeout", "out-of-memory", "out-of-disk", "out-of-processes", "error", "invalid-output"
+    "crashed",
+    "killed",
+    "timeout",
+    "out-of-memory",
+    "out-of-disk",
+    "out-of-processes",
+    "error",
+    "invalid-output",
 ]
 
 _FORWARDED: dict[str, type[Exception]] = {
@@ -47,8 +54,9 @@ class ChildFault(Exception):
     def __init__(self, kind: FaultKind, message: str) -> None:
         """
         Args:
-            kind: the child exited, was killed by another program, exceeded its deadline or its limit of memory,
-                disk or processes, raised an exception, or wrote no JSON. It is killed in every case but `error`.
+            kind: the child exited, was killed by another program, exceeded its deadline or its limit of
+                memory, disk or processes, raised an exception, or wrote no JSON. It is killed in every case
+                but `error`.
         """
         super().__init__(message)
         self.kind: FaultKind = kind
