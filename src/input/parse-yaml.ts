@@ -1,4 +1,5 @@
 import { isAlias, isMap, isScalar, LineCounter, parseDocument, visit, type Document, type YAMLError } from 'yaml';
+import { exactNumber, isExactNumber } from './exact-number';
 
 export type ParsedYaml = {
   value: unknown;
@@ -23,12 +24,25 @@ export function parseYaml(text: string): ParsedYaml | { problems: string[] } {
   try {
     const value = document.toJS() as unknown;
     const parsed = { value, positionOf: (path: readonly string[]) => positionIn(document, lines, path) };
-    const problems = strangeValues(value).map((problem) => withPosition(problem, parsed));
+    const strange = strangeValues(value).map((problem) => withPosition(problem, parsed));
+    const problems = [...inexactNumbers(document, lines), ...strange];
     return problems.length > 0 ? { problems } : parsed;
   } catch (error) {
     // an alias without its anchor, or nested aliases that expand beyond the memory
     return { problems: [`${positionOfLooseAlias(document, lines)}not YAML: ${(error as Error).message}`] };
   }
+}
+
+/** Returns a problem for each number that JavaScript would round. */
+function inexactNumbers(document: Document.Parsed, lines: LineCounter): string[] {
+  const problems: string[] = [];
+  visit(document, {
+    Scalar(_, { value, source = '', range }) {
+      if (typeof value === 'number' && /^-?\d+$/.test(source) && !isExactNumber(source))
+        problems.push(`${positionAt(range![0], lines)}: found ${source.slice(0, 40)}, expected ${exactNumber}`);
+    },
+  });
+  return problems;
 }
 
 /** Returns the position of the first alias without an anchor before it; empty if there is none. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ConfigError } from '../errors/errors';
+import { decodeText } from './decode-text';
 import { parseYaml, withPosition } from './parse-yaml';
 
 /** A file of settings: the variable that names it, and what it contains, such as `providers`. */
@@ -23,7 +24,7 @@ export function readSettingsFile(source: SettingsSource): {
 
 export function readSettingsText({ variable, file, content }: SettingsSource): string {
   try {
-    return readFileSync(file, 'utf8');
+    return decodeText(readFileSync(file), file);
   } catch (error) {
     throw new ConfigError(variable, `cannot read the ${content}: ${(error as Error).message}`);
   }

@@ -4,6 +4,7 @@ import { separateThinking } from '../domain/rollout/thinking';
 import { boundedFetch } from '../requests/bounded-fetch';
 import { answerBounds } from '../input/json-bounds';
 import { listOf } from '../input/list-of';
+import { storableText } from '../input/storable';
 import { adviceOnParameter, chatBodyOf, type ChatSettings } from './chat-body';
 import { ModelError, toModelError, type ServiceDescription } from './model-error';
 import type { Provider } from './providers';
@@ -154,10 +155,11 @@ function replyInError({ kind, message }: ModelError): Reply | undefined {
 }
 
 function replyOf({ message, finish_reason: finish }: z.output<typeof choice>): Reply {
-  if (message.refusal) return { kind: 'refused', reason: message.refusal };
+  if (message.refusal) return { kind: 'refused', reason: storableText(message.refusal) };
   if (finish === 'content_filter') return { kind: 'refused', reason: "the provider's content filter" };
-  const { thinking: inline, text } = separateThinking(message.content ?? '');
-  const thinking = [message.reasoning_content || message.reasoning, inline].filter(Boolean).join('\n');
+  const { thinking: inline, text } = separateThinking(storableText(message.content ?? ''));
+  const separated = storableText(message.reasoning_content || message.reasoning || '');
+  const thinking = [separated, inline].filter(Boolean).join('\n');
   const answer = { text, ...(thinking && { thinking }) };
   return finish === 'length' ? { kind: 'cut-off', at: 'limit', ...answer } : { kind: 'text', ...answer };
 }

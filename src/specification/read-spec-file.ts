@@ -1,6 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf, messageOf, UsageError } from '../errors/errors';
+import { decodeText } from '../input/decode-text';
 import { isSection } from '../input/merge';
 import { maxYamlBytes, withPosition } from '../input/parse-yaml';
 import type { CampaignSpec } from './campaign-spec';
@@ -92,5 +93,5 @@ async function readStart(file: string, maxBytes: number): Promise<string> {
   let length = 0;
   for (let read = -1; read !== 0 && length < maxBytes; length += read)
     ({ bytesRead: read } = await handle.read(bytes, length, maxBytes - length, null));
-  return bytes.toString('utf8', 0, length);
+  return length === maxBytes ? bytes.toString() : decodeText(bytes.subarray(0, length), file); // the former is too long
 }

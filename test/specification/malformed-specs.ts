@@ -64,6 +64,7 @@ const strange = [
   whole('a text of 300 KB', `${complete}# ${'x'.repeat(300_000)}\n`, 'the whole file: found more than 256 KiB'),
   whole('ten thousand levels', `${complete}judge: ${nested(10_000)}\n`, 'line 5: found more levels than can be read'),
   whole('an unknown version of YAML', `%YAML 9.9\n---\n${complete}`, 'line 1: not YAML: Unsupported YAML version 9.9'),
+  more('a long integer', 'weight: 9223372036854775807', 'line 5: found 9223372036854775807, expected an integer'),
   more('102 levels', `judge: ${nested(102)}`, 'judge.0.0: found more than 100 levels, expected fewer'),
   more('a section in itself', 'judge: &j { a: *j }', 'judge.a: found an alias of a section around it, expected values'),
   more('a line break in a key', '"a\\nb": 1', '"a\\nb": found an unknown key'),
