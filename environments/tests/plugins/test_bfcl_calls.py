@@ -184,7 +184,7 @@ TAGS: dict[str, Any] = {
         f"<start_function_call>call:{c.name}{escaped(c.keyword)}<end_function_call>"
     ),
 }
-# A text that is JSON, such as 12, is no text in these formats.
+# Without a schema, a text that is JSON, such as 12, is no text in these formats.
 words = st.from_regex(r"[a-z ]{1,3}[<>{}\"'\n,:]?[a-z]{1,3}", fullmatch=True).filter(
     lambda text: text != "null"
 )
@@ -230,6 +230,42 @@ def test_a_damaged_call_or_one_within_a_sentence_is_none(text: str) -> None:
 def test_natural_spellings_are_calls(spelling: str, written: list[Call]) -> None:
     expected = written[:1] if "unclosed tag" in spelling else written
     assert parse_calls(SPELLINGS[spelling](written)) == expected
+
+
+@pytest.mark.parametrize("format", ["Qwen3-Coder's parameters", "GLM's pairs"])
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("string", "94016", "94016"),
+        ("string", "null", "null"),
+        ("string", '["a"]', '["a"]'),
+        ("integer", "94016", 94016),
+        ("boolean", "True", True),
+        ("array", "['a', 1]", ["a", 1]),
+        ("array", '["a", 1]', ["a", 1]),
+        ("number", "two", "two"),
+        ("number", "9" * 400, None),
+        ("array", "[" * 300 + "]" * 300, None),
+    ],
+)
+def test_an_argument_written_as_text_has_its_schemas_type(
+    format: str, kind: str, text: str, value: Any
+) -> None:
+    written = TAGS[format](Call("f", (), {"a": text}))
+    schemas = {"f": {"a": {"type": kind}}}
+    if value is None:
+        with pytest.raises(NotCalls):
+            parse_calls(written, schemas)
+    else:
+        [call] = parse_calls(written, schemas)
+        assert (call.keyword, type(call.keyword["a"])) == ({"a": value}, type(value))
+
+
+def test_arguments_of_json_calls_have_any_name_and_number() -> None:
+    written = '{"name": "f", "arguments": {"from": "a", "user-id": NaN, "b c": 1e999}}'
+    for text in (written, f"<tool_call>{written}</tool_call>", f"```json\n[{written}]\n```"):
+        [call] = parse_calls(text)
+        assert repr(call) == "f(from='a', user-id=nan, b c=inf)"
 
 
 @pytest.mark.parametrize(

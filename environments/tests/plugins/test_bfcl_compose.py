@@ -141,6 +141,7 @@ def test_no_composed_task_equals_a_held_out_one(server: Client, composed: list[d
         (["[pwd()]"] * 21, "bad-format"),
         (["[pwd()]"] * 65, "bad-format"),
         (["[touch(file_name='a\x00b')]"], "bad-format"),
+        (['{"name": "cd", "arguments": {"from": "document"}}'], "bad-format"),
     ],
 )
 def test_invalid_actions_are_refused_with_their_reason(

@@ -136,6 +136,16 @@ def test_natural_spellings_end_a_composed_task(spelling: Spelling, answer: str) 
     assert (is_finish(written), has_answer(written)) == (True, answer != "")
 
 
+@pytest.mark.parametrize("text", ["94016", "true", "[1, 2]", "null"])
+def test_an_argument_that_looks_like_json_stays_the_text_of_the_action(text: str) -> None:
+    def pair(name: str, key: str) -> str:
+        return f"<tool_call>{name}<arg_key>{key}</arg_key><arg_value>{text}</arg_value></tool_call>"
+
+    assert command_of(pair("run", "action")) == statement_of(pair("run", "query")) == text
+    assert code_of(pair("python", "code")) == text
+    assert shop_action(pair("search", "keywords")) == f"search[{text}]"
+
+
 @pytest.mark.parametrize("text", ["I will finish[] later", "finish[3", "open door\n", "I finish[]", "finish"])
 def test_a_text_about_an_end_ends_nothing(text: str) -> None:
     assert not is_finish(text)

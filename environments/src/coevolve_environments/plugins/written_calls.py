@@ -37,6 +37,15 @@ class JsonCall:
     arguments: dict[str, Any]
 
 
+class Untyped(str):
+    """An argument written as bare text, by Qwen3-Coder and GLM: the function's schema has its type.
+
+    Without a schema it is the text: `12` may be a zip code, a query or a number.
+    """
+
+    __slots__ = ()
+
+
 def json_calls(text: str) -> list[JsonCall] | None:
     """Returns the calls of JSON values that follow each other; None if one of them is no call."""
     calls = []
@@ -139,13 +148,4 @@ def _unescaped(text: str) -> str:
 
 
 def _with_texts(name: str, pairs: list[tuple[str, str]]) -> JsonCall:
-    return JsonCall(name, {key.strip(): _value(text) for key, text in pairs})
-
-
-def _value(text: str) -> Any:
-    """Returns a number, a constant, a list or an object that is JSON; any other text as it is."""
-    try:
-        value = load_json(text)
-    except ValueError:
-        return text
-    return text if isinstance(value, str) else value
+    return JsonCall(name, {key.strip(): Untyped(text) for key, text in pairs})

@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
-from coevolve_environments.plugins.bfcl.literals import MAX_CHARACTERS, NotCalls, literal
+from coevolve_environments.plugins.bfcl.literals import MAX_CHARACTERS, NotCalls, check_size, literal
+from coevolve_environments.plugins.bfcl.typed_arguments import Schemas, typed
 from coevolve_environments.plugins.spellings import FENCED, PREFIX, TAGGED, answer_of
-from coevolve_environments.plugins.written_calls import JsonCall, json_calls, named_calls
+from coevolve_environments.plugins.written_calls import JsonCall, Untyped, json_calls, named_calls
 
 MAX_CALLS = 64
 # Attempts at the same task repeat many actions.
@@ -20,6 +22,7 @@ _CACHED_TEXTS = 512
 _MAX_CACHED_CHARACTERS = 500
 _LIST_START = re.compile(r"(?:(?<=\s)|(?<=:)|^)[\[{]", re.MULTILINE)
 _MAX_STARTS = 20
+Part = str | JsonCall
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,11 @@ class Call:
         return f"{self.name}({', '.join([*map(repr, self.positional), *named])})"
 
 
-def parse_calls(text: str) -> list[Call]:
+def parse_calls(text: str, schemas: Schemas | None = None) -> list[Call]:
     """Returns the calls of an assistant message in any of the spellings of `candidates`.
+
+    Args:
+        schemas: JSON schemas of arguments by function: the types of arguments that are bare texts.
 
     Raises:
         NotCalls: the text is anything else, or an argument is not a literal or too large.
@@ -44,16 +50,7 @@ def parse_calls(text: str) -> list[Call]:
     if len(text) > MAX_CHARACTERS:
         raise NotCalls("too long")
     calls = _cached_calls(text) if len(text) <= _MAX_CACHED_CHARACTERS else _calls(text)
-    return [_copy(call) for call in calls]
-
-
-def spelled_calls(text: str) -> list[str]:
-    """Returns the calls in a normalized spelling of quotes, spaces and brackets.
-
-    Raises:
-        NotCalls: see `parse_calls`.
-    """
-    return [repr(call) for call in parse_calls(text)]
+    return [_copy(call, schemas or {}) for call in calls]
 
 
 def named_arguments(text: str, parameters: Sequence[str]) -> str:
@@ -75,9 +72,9 @@ def named_arguments(text: str, parameters: Sequence[str]) -> str:
 
 def _calls(text: str) -> tuple[Call, ...]:
     problem = NotCalls("not a call")
-    for source in candidates(text):
+    for parts in candidates(text):
         try:
-            return tuple(_call(node) for node in _elements(source))
+            return _calls_of(parts)
         except NotCalls as error:
             problem = error
     raise problem
@@ -86,14 +83,44 @@ def _calls(text: str) -> tuple[Call, ...]:
 _cached_calls = lru_cache(_CACHED_TEXTS)(_calls)
 
 
-def _copy(value: Any) -> Any:
-    """Copies lists and dicts of a literal, because a function may keep and change its arguments."""
+def _calls_of(parts: Sequence[Part]) -> tuple[Call, ...]:
+    calls: list[Call] = []
+    for is_source, run in groupby(parts, key=lambda part: isinstance(part, str)):
+        if is_source:
+            calls += map(_call, _elements("\n".join(map(str, run))))
+        else:
+            calls += (_json_call(part) for part in run if isinstance(part, JsonCall))
+    if len(calls) > MAX_CALLS:
+        raise NotCalls("not a list of calls")
+    return tuple(calls)
+
+
+def _json_call(call: JsonCall) -> Call:
+    """Returns a call without the way over Python's source, in which no argument can be named `from`."""
+    if not all(map(str.isidentifier, call.name.split("."))):
+        raise NotCalls("not a call of a named function")
+    check_size(call.arguments)
+    return Call(call.name, (), call.arguments)
+
+
+def _copy(call: Call, schemas: Schemas) -> Call:
+    """Copies a cached call, because a function may keep and change its arguments."""
+    keyword = {
+        name: typed(value, schemas.get(call.name, {}).get(name, {}))
+        if isinstance(value, Untyped)
+        else _copy_of(value)
+        for name, value in call.keyword.items()
+    }
+    return Call(call.name, tuple(map(_copy_of, call.positional)), keyword)
+
+
+def _copy_of(value: Any) -> Any:
     if isinstance(value, Call):
-        return Call(value.name, _copy(value.positional), _copy(value.keyword))
+        return _copy(value, {})
     if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
+        return {key: _copy_of(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map(_copy, value))
+        return type(value)(map(_copy_of, value))
     return set(value) if isinstance(value, set) else value
 
 
@@ -152,46 +179,38 @@ def _name(node: ast.expr) -> str:
     raise NotCalls("not a call of a named function")
 
 
-def candidates(text: str) -> Iterator[str]:
-    """Yields Python sources that may be the calls of an answer, the likeliest first.
+def candidates(text: str) -> Iterator[Sequence[Part]]:
+    """Yields what may be the calls of an answer, the likeliest first: Python sources and read calls.
 
-    Each is the source of a list, of its elements, or of one call per line. A part of an answer that ends with
+    A source is that of a list, of its elements, or of one call per line. A part of an answer that ends with
     calls counts only at the end of the text, because a sentence about a call is no call.
     """
     answer = answer_of(text)
     if named := named_calls(answer):
-        yield _python(named)
+        yield named
         return
     if tagged := TAGGED.findall(answer):
-        yield "\n".join(_source(part) for part in tagged)
+        yield [part for tag in tagged for part in _parts(tag)]
         return
     if PREFIX.search(answer):
         answer = PREFIX.split(answer)[-1]
     if fenced := FENCED.findall(answer):
-        yield "\n".join(_source(part) for part in fenced)
+        yield [part for fence in fenced for part in _parts(fence)]
         return
     bare = answer.strip("`\n ")
-    yield _source(bare)
+    yield _parts(bare)
     for start in list(_LIST_START.finditer(bare))[:_MAX_STARTS]:
         if start.start() > 0:
-            yield _source(bare[start.start() :])
+            yield _parts(bare[start.start() :])
     sentence, _, paragraph = bare.rpartition("\n\n")
     if sentence:
-        yield paragraph.strip()
+        yield [paragraph.strip()]
 
 
-def _source(part: str) -> str:
-    """Returns calls that are written as JSON as Python source; other text unchanged."""
-    stripped = part.strip()
+def _parts(text: str) -> Sequence[Part]:
+    """Returns the calls of a text that is JSON; other text as Python source."""
+    stripped = text.strip()
     if fenced := FENCED.fullmatch(stripped):
         stripped = fenced[1].strip()
     calls = json_calls(stripped) if stripped.startswith(("{", "[")) else None
-    return _python(calls) if calls else stripped
-
-
-def _python(calls: list[JsonCall]) -> str:
-    written = (
-        f"{call.name}({', '.join(f'{key}={value!r}' for key, value in call.arguments.items())})"
-        for call in calls
-    )
-    return f"[{', '.join(written)}]"
+    return calls or [stripped]

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coevolve_environments.plugins.bfcl.calls import named_arguments, parse_calls, spelled_calls
-from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry
+from coevolve_environments.plugins.bfcl.calls import Call, named_arguments, parse_calls
+from coevolve_environments.plugins.bfcl.entries import CLASS_FILES, Entry, argument_schemas
 from coevolve_environments.plugins.bfcl.episode import END_OF_TURN, differ
 from coevolve_environments.plugins.bfcl.literals import NotCalls
+from coevolve_environments.plugins.bfcl.typed_arguments import Schemas
 from coevolve_environments.plugins.bfcl.world import World, failed
 from coevolve_environments.plugins.react import action_of
 from coevolve_environments.protocol import BadRequest, ComposedTask, Json, Refusal, TaskRecord
@@ -27,8 +28,9 @@ def compose(parent: Entry, query: str, actions: Sequence[str], extra: Json) -> C
         actions: lists of calls; other texts, which would end a turn, are dropped: the task has one turn.
         extra: other fields of the definition: `max_steps_per_turn`, `dense`, `irrelevance`.
     """
+    schemas = argument_schemas(parent)
     try:
-        steps = [calls for action in actions if (calls := _calls_of(action))]
+        steps = [calls for action in actions if (calls := _calls_of(action, schemas))]
     except NotCalls as error:
         return Refusal("bad-format", f"not a list of calls with literal arguments: {error}")
     if not steps:
@@ -72,13 +74,25 @@ def read_composed(definition: Json) -> Entry:
     return entry
 
 
-def _calls_of(action: str) -> list[str]:
+def _calls_of(action: str, schemas: Schemas) -> list[str]:
+    """Returns the calls of an action in a normalized spelling of quotes, spaces and brackets."""
     try:
-        return spelled_calls(action)
+        calls = parse_calls(action, schemas)
     except NotCalls:
         if _LOOKS_LIKE_A_CALL.match(action_of(action)):
             raise
         return []
+    return list(map(_spelled, calls))
+
+
+def _spelled(call: Call) -> str:
+    """
+    Raises:
+        NotCalls: the call, which was JSON, has an argument that no literal names or writes: `from`, NaN.
+    """
+    if parse_calls(repr(call)) != [call]:
+        raise NotCalls(f"no call with literal arguments: {repr(call)[:100]}")
+    return repr(call)
 
 
 @dataclass(frozen=True)

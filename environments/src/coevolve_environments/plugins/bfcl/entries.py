@@ -22,7 +22,7 @@ CLASS_FILES = {
     "TravelAPI": "travel_booking",
     "VehicleControlAPI": "vehicle_control",
 }
-_JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "any": "string"}
+_JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array"}
 # The package's default format
 _RETURN, _DOCUMENTS, _PROMPT, _STYLE = "python", "json", "plaintext", "classic"
 Message = dict[str, str]
@@ -77,6 +77,22 @@ def tools_of(entry: Entry, turn: int) -> list[Json]:
     ]
 
 
+def argument_schemas(entry: Entry) -> dict[str, dict[str, Json]]:
+    """Returns the JSON schema of each argument of each function of the classes, by function and argument.
+
+    Functions that are held back are among them, because the classes have them in every turn.
+    """
+    return {name: schemas for owner in entry.classes for name, schemas in _argument_schemas(owner).items()}
+
+
+@cache
+def _argument_schemas(class_name: str) -> dict[str, dict[str, Json]]:
+    return {
+        document["name"]: _json_schema(document["parameters"])["properties"]
+        for document in _documents(class_name)
+    }
+
+
 @cache
 def _documents(class_name: str) -> tuple[Json, ...]:
     return tuple(_read_lines(f"multi_turn_func_doc/{CLASS_FILES[class_name]}.json"))
@@ -89,7 +105,9 @@ def _json_schema(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     converted = {key: _json_schema(item) for key, item in value.items()}
-    if isinstance(kind := converted.get("type"), str):
+    if (kind := converted.get("type")) == "any":  # JSON Schema writes it as no type
+        del converted["type"]
+    elif isinstance(kind, str):
         converted["type"] = _JSON_TYPES.get(kind, kind)
     return converted
 

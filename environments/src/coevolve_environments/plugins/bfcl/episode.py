@@ -3,7 +3,13 @@
 from dataclasses import replace
 
 from coevolve_environments.plugins.bfcl.calls import Call, parse_calls
-from coevolve_environments.plugins.bfcl.entries import Entry, published_addition, published_opening, tools_of
+from coevolve_environments.plugins.bfcl.entries import (
+    Entry,
+    argument_schemas,
+    published_addition,
+    published_opening,
+    tools_of,
+)
 from coevolve_environments.plugins.bfcl.literals import NotCalls
 from coevolve_environments.plugins.bfcl.world import GoldTurn, World, changes_between, gold_of
 from coevolve_environments.protocol import Observation, StopReason
@@ -49,6 +55,7 @@ class BfclEpisode:
         self._published_prompts = published_prompts
         self._composed = composed
         self._world = World(entry)
+        self._schemas = argument_schemas(entry)
         self._responses: list[str] = []
         self._turn = 0
         self._steps = 0
@@ -63,7 +70,7 @@ class BfclEpisode:
 
     def act(self, content: str) -> Observation:
         try:
-            calls = parse_calls(content)
+            calls = parse_calls(content, self._schemas)
             if self._published_prompts:  # whose evaluation drops arguments without a name
                 calls = [replace(call, positional=()) for call in calls]
         except NotCalls:

@@ -9,6 +9,7 @@ MAX_CHARACTERS = 20_000
 _MAX_NUMBER = 10**300
 _MAX_OPERAND = 1_000  # of a power
 _MAX_ITEMS = 1_000
+_MAX_LEVELS = 200  # as many as Python's parser allows
 
 
 class NotCalls(ValueError):
@@ -26,7 +27,7 @@ def literal(node: ast.expr) -> Any:
         NotCalls: the expression is no literal, or its value is too large.
     """
     value = _value(node)
-    _check_size(value)
+    check_size(value)
     return value
 
 
@@ -63,7 +64,7 @@ def _number(node: ast.expr) -> Any:
     value = _value(node)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise NotCalls("not a number")
-    _check_size(value)
+    check_size(value)
     return value
 
 
@@ -89,7 +90,7 @@ def _computed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> An
         value = operation(left, right)
     except (ArithmeticError, TypeError) as error:
         raise NotCalls(str(error)) from None
-    _check_size(value)
+    check_size(value)
     return value
 
 
@@ -102,8 +103,10 @@ def _hashable(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         yield key, value
 
 
-def _check_size(value: object) -> None:
+def check_size(value: object, levels: int = _MAX_LEVELS) -> None:
     """Rejects values that only cost time: no gold call has a longer list or text, or a larger number."""
+    if levels == 0:
+        raise NotCalls("a value is too deep")
     if isinstance(value, str) and len(value) > MAX_CHARACTERS:
         raise NotCalls("a text is too long")
     if isinstance(value, int) and abs(value) > _MAX_NUMBER:
@@ -112,6 +115,6 @@ def _check_size(value: object) -> None:
         if len(value) > _MAX_ITEMS:
             raise NotCalls("a list is too long")
         for item in value:
-            _check_size(item)
+            check_size(item, levels - 1)
         for item in value.values() if isinstance(value, dict) else ():
-            _check_size(item)
+            check_size(item, levels - 1)
