@@ -3,16 +3,19 @@ import { DomainError } from '../../domain/errors';
 import { callServer } from '../server/call-server';
 import type { ThirdPartyServer } from './read-servers';
 import { parseJson } from '../../input/parse-json';
+import { kindOf, kindOfValue, type FieldKind, type FieldSchema } from './field-kind';
 
 /** Converts the assistant's text to an action, or returns the problem for the assistant. */
 export type ParseAction = (text: string) => { action: Record<string, unknown> } | { problem: string };
 
-const fieldSchema = z.looseObject({ type: z.string().optional().catch(undefined) });
 const schemaSchema = z.object({
-  action: z.object({ properties: z.record(z.string(), fieldSchema).default({}) }),
+  action: z.object({
+    properties: z.record(z.string(), z.record(z.string(), z.unknown()).catch({})).default({}),
+    $defs: z.record(z.string(), z.unknown()).default({}),
+  }),
 });
 
-type Fields = Record<string, z.output<typeof fieldSchema>>;
+type Field = { kind: FieldKind; isPlainText: boolean };
 
 /** Field of every OpenEnv action that policies never set. */
 const reservedField = 'metadata';
@@ -26,10 +29,12 @@ const reservedField = 'metadata';
 export async function actionParserOf({ name, endpoint, action }: ThirdPartyServer): Promise<ParseAction> {
   if (action === 'json') return wholeAction;
   const { action: schema } = await callServer(endpoint, '/schema', schemaSchema);
-  const { [reservedField]: _, ...fields } = schema.properties;
-  const field = action ?? onlyField(fields);
-  if (field !== undefined && field in fields) return inField(field, fields[field]!.type);
-  const found = Object.entries(fields).map(([key, { type = 'any' }]) => `${key} (${type})`);
+  const { [reservedField]: _, ...properties } = schema.properties;
+  const fields = new Map(Object.entries(properties).map(([key, field]) => [key, readField(field, schema.$defs)]));
+  const key = action ?? onlyField(fields);
+  const chosen = key === undefined ? undefined : fields.get(key);
+  if (key !== undefined && chosen) return inField(key, chosen.kind);
+  const found = [...fields].map(([field, { kind }]) => `${field} (${kind})`);
   const expected = `one of ${found.join(', ') || 'none'}, the fields of the server's actions, or json`;
   throw new DomainError(
     'AmbiguousAction',
@@ -37,26 +42,42 @@ export async function actionParserOf({ name, endpoint, action }: ThirdPartyServe
   );
 }
 
-function onlyField(fields: Fields): string | undefined {
-  const names = Object.keys(fields);
-  const texts = names.filter((name) => fields[name]!.type === 'string');
-  if (names.length === 1) return names[0];
-  return texts.length === 1 ? texts[0] : undefined;
+const readField = (field: FieldSchema, definitions: FieldSchema): Field => ({
+  kind: kindOf(field, definitions),
+  isPlainText: field['type'] === 'string',
+});
+
+/** The only field, or the only required text, or else the only optional text or enumeration. */
+function onlyField(fields: ReadonlyMap<string, Field>): string | undefined {
+  const all = [...fields];
+  const texts = all.filter(([, { kind }]) => kind === 'string');
+  const plain = texts.filter(([, { isPlainText }]) => isPlainText);
+  const [found] = [all, plain, plain.length > 0 ? [] : texts].filter(({ length }) => length === 1);
+  return found?.[0]![0];
 }
 
-/** Parses numbers and booleans for fields of these types. Any other text is sent unchanged, and the server rejects it. */
-function inField(field: string, type: string | undefined): ParseAction {
-  if (type !== 'integer' && type !== 'number' && type !== 'boolean') return (text) => ({ action: { [field]: text } });
+/** The text itself, or its value for a field of another kind. The server rejects a text that is no number or boolean. */
+function inField(field: string, kind: FieldKind): ParseAction {
+  if (kind === 'string' || kind === 'any') return (text) => ({ action: { [field]: text } });
+  if (kind === 'array' || kind === 'object')
+    return (text) => {
+      const value = parseJson(unwrapped(text));
+      return kindOfValue(value) === kind ? { action: { [field]: value } } : { problem: `expected one JSON ${kind}` };
+    };
   return (text) => {
     const value = parseJson(text.trim());
     return { action: { [field]: typeof value === 'number' || typeof value === 'boolean' ? value : text } };
   };
 }
 
-/** The object is the whole text, or stands in its only code fence or tag; of two nothing is guessed. */
 const wholeAction: ParseAction = (text) => {
-  const wrapped = [...text.matchAll(/```\w*[ \t]*\n(.*?)(?:```|$)|<tool_?call>(.*?)(?:<\/tool_?call>|$)/gis)];
-  const [, fenced, tagged] = wrapped.length === 1 ? wrapped[0]! : [];
-  const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(fenced ?? tagged ?? text));
+  const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(unwrapped(text)));
   return parsed.success ? { action: parsed.data } : { problem: 'expected one JSON object' };
 };
+
+/** JSON is the whole text, or stands in its only code fence or tag; of two nothing is guessed. */
+function unwrapped(text: string): string {
+  const wrapped = [...text.matchAll(/```\w*[ \t]*\n(.*?)(?:```|$)|<tool_?call>(.*?)(?:<\/tool_?call>|$)/gis)];
+  const [, fenced, tagged] = wrapped.length === 1 ? wrapped[0]! : [];
+  return fenced ?? tagged ?? text;
+}
