@@ -6,7 +6,9 @@ from test_template_format import chat_format
 from coevolve_trainer.chat.encoder import ChatEncoder, Message
 from coevolve_trainer.chat.fit_template import FittedTemplate, fit_template
 from coevolve_trainer.chat.format import Tool
+from coevolve_trainer.chat.template_check import prompt_text
 from coevolve_trainer.chat.template_format import RoleMap
+from coevolve_trainer.chat.template_renderer import render_template
 from coevolve_trainer.failures import JobFailure
 from template_families import STABLE, UNSTABLE, Family
 from vocabularies import package_file
@@ -40,7 +42,7 @@ def fit(family: Family, *, fold_system: bool = False) -> FittedTemplate:
             r"tokens of a prompt with its action: found ' SELECT', expected ' '; correct chat_template",
         ),
         ("shortened-late", r"at message 3 \(user\): .*row 1: \(.* becomes .*row 1: <\|im_end"),
-        ("shouting", r"renders message 0 \(user\) as '.* HOW MANY .*', expected '.* How many "),
+        ("shouting", r"renders message 0 \(user\) as '.* FROM SINGER.*', expected '.* FROM singer"),
         ("unended", r"writes '\\n### user.*' after an assistant's content, expected a special token"),
     ],
 )
@@ -148,6 +150,9 @@ def test_a_tokenizer_that_reads_tokens_in_any_text_is_refused() -> None:
         ),
         ("lfm2", ("<bos>", "<|im_start|>", "<|im_end|>"), True),
         ("qwen3_5_nothink", ("<|im_start|>", "<|im_end|>"), None),
+        ("glm4moe_training", ("<|user|>",), None),
+        ("nemotron_3_nano_training", ("<|im_start|>", "<|im_end|>"), None),
+        ("gemma4", ("<|turn>", "<turn|>"), None),
     ],
 )
 def test_vendors_templates_are_accepted(name: str, added: tuple[str, ...], tools: bool | None) -> None:
@@ -163,7 +168,6 @@ def test_vendors_templates_are_accepted(name: str, added: tuple[str, ...], tools
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("glm4moe", r"writes '\\n<think></think>\\n' before an action"),
         ("gptoss", r"writes '.*<\|message\|>' before an action"),
         ("llava_next", r"renders messages - of 1 \(user\)"),
     ],
@@ -172,3 +176,57 @@ def test_vendors_templates_that_write_into_actions_are_refused(name: str, messag
     text = package_file("trl", f"chat_templates/{name}.jinja").read_text()
     with pytest.raises(JobFailure, match=message):
         fit_template(text, {}, STABLE["numbered"].tokenizer(), fold_system=False)
+
+
+CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ CONTENT }}<|im_end|>\n{% endfor %}PROMPT"
+PROMPT = "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+SMOLLM3 = """{% set ns = namespace(system='Helpful.', mode='/think') %}
+{%- if messages[0].role == 'system' and messages[0].content %}
+{%- set ns.mode = '/no_think' if '/no_think' in messages[0].content else '/think' %}
+{%- set ns.system = messages[0].content.replace('/no_think', '').rstrip() %}{% endif -%}
+<|im_start|>system\n{{ ns.mode }}\n{{ ns.system }}<|im_end|>\n
+{%- for m in messages if m.role != 'system' -%}
+<|im_start|>{{ 'user' if m.role == 'tool' else m.role }}{{ '\n' }}
+{%- if m.content.startswith('<tool_response>') %}Results:\n{% endif -%}
+{{ m.content.lstrip('\n') }}<|im_end|>\n{% endfor %}PROMPT"""
+
+
+def fit_chatml(template: str, content: str = "m.content") -> FittedTemplate:
+    text = template.replace("PROMPT", PROMPT).replace("CONTENT", content)
+    return fit_template(text, {}, UNSTABLE["counted"].tokenizer(), fold_system=False)
+
+
+@pytest.mark.parametrize("content", [f"m.content.{trim}('\\n')" for trim in ("strip", "lstrip", "rstrip")])
+def test_a_template_that_trims_newlines_alone_is_accepted(content: str) -> None:
+    chat_format = fit_chatml(CHATML, content).chat_format
+    text = prompt_text(chat_format, [Message(role="user", content="\n\n q \n")], ())
+    assert text.startswith("<|im_start|>user\n" + ("\n\n" if ".rstrip" in content else "") + " q ")
+
+
+@pytest.mark.parametrize("system", ["", " \n", "/no_think", "Be brief. /no_think", "Write SQL."])
+@pytest.mark.parametrize("text", ["\nq", "<tool_response>\n7"])
+def test_a_template_reads_flags_and_blank_contents_as_for_its_vendor(system: str, text: str) -> None:
+    chat_format = fit_chatml(SMOLLM3).chat_format
+    messages = [Message(role="system", content=system), Message(role="user", content=text)]
+    vendors = render_template(chat_format.template, messages, add_generation_prompt=True, variables={})
+    assert prompt_text(chat_format, messages, ()) == vendors
+    assert ("Results:" in vendors, "/no_think\n" in vendors) == (text[0] == "<", "/no_think" in system)
+
+
+def test_a_template_whose_flags_change_an_earlier_prompt_is_refused_with_the_flag() -> None:
+    with pytest.raises(JobFailure, match=r"it looks for '/brief' in contents: remove that test"):
+        fit_chatml("{{ 'brief\n' if '/brief' in messages[-1].content }}" + CHATML)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("qwen3_training", "<think>\nhm\n</think>\n\nls"), ("qwen3_6_training", "hm\n</think>\n\nls")],
+)
+def test_an_action_with_thinking_has_the_text_of_a_training_template(name: str, answer: str) -> None:
+    template = package_file("trl", f"chat_templates/{name}.jinja").read_text()
+    fitted = fit_template(template, {}, UNSTABLE["counted"].tokenizer(), fold_system=False)
+    roles = zip(("user", "assistant", "user"), ("q", answer, "r"), strict=True)
+    messages = [Message(role=role, content=content) for role, content in roles]
+    vendors = render_template(template, messages, add_generation_prompt=True, variables={})
+    assert prompt_text(fitted.chat_format, messages, ()) == vendors
+    assert "earlier actions without thinking get no empty one" in fitted.notes

@@ -60,6 +60,7 @@ def fit_template(
     if not check.passes(fitted, _TOOL):
         fitted = replace(fitted, roles=replace(fitted.roles, tool="user"))
     check.run(fitted, [*_PLAIN, *_SYSTEM, _CONSECUTIVE, _TOOL, _MIXED, LONG_CONVERSATION])
+    check.run_texts(fitted)
     check.require_plain_contents(fitted)
     return FittedTemplate(fitted, _states_functions_once(check, fitted), _notes(fitted))
 
@@ -97,5 +98,6 @@ def _notes(chat_format: TemplateFormat) -> list[str]:
         "consecutive user messages are joined by an empty line": roles.merges,
         f"the date in every prompt is {FIXED_DATE}": "strftime_now" in chat_format.template,
         "the opening of thinking stays in earlier turns": bool(chat_format.shape.opening),
+        "earlier actions without thinking get no empty one": bool(chat_format.shape.unsampled),
     }
     return [note for note, applies in notes.items() if applies]

@@ -1,4 +1,4 @@
-"""Placeholders that a template renders in place of contents, and the place where two renderings differ."""
+"""Placeholders in rendered texts, and the place where two renderings differ."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..failures import JobFailure
-from .format import Message
+from .contents import BREAK, CLOSE, LEFT, OPEN, RIGHT, Contents
 
 REMEDY = "correct chat_template.jinja in the model's folder, or name a verified format with --chat-format"
 
-# Unicode's noncharacters, which no text contains; in functions they are replaced
-_OPEN, _CLOSE, _BREAK = "\ufdd0", "\ufdd1", "\ufdd2"
-_LEFT, _RIGHT = "\n ", " \n"
-CONTENT = re.compile(rf"({_LEFT}|\\n )?{_OPEN}([0-9]+){_CLOSE}({_RIGHT}| \\n)?")
-"""A placeholder: white space before it unless trimmed, the index of its message, white space after it.
+CONTENT = re.compile(rf"({LEFT}|\\n )?{OPEN}([0-9]+)[.]([0-9]+){CLOSE}({RIGHT}| \\n)?")
+"""A placeholder: its message and the number of its text, between white space unless that is trimmed.
 
-In a JSON string, such as Llama 3.1's tool results, the newlines of the white space are escaped.
+In a JSON string, such as Llama 3.1's tool results, the white space is escaped.
 """
 
 
@@ -36,17 +33,17 @@ class TemplateChange(JobFailure):
         )
 
 
-def with_placeholders(turns: Sequence[Message]) -> list[Message]:
-    return [
-        {"role": turn["role"], "content": f"{_LEFT}{_OPEN}{index}{_CLOSE}{_RIGHT}"}
-        for index, turn in enumerate(turns)
-    ]
+class Rendering(NamedTuple):
+    """A rendered text with placeholders."""
 
+    text: str
+    contents: Contents
 
-def placeholders(text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Yields the placeholders of a rendered text, with the index of each one's message."""
-    for match in CONTENT.finditer(text):
-        yield match, int(match[2])
+    def placeholders(self) -> Iterator[tuple[re.Match[str], int, str]]:
+        """Yields each placeholder with its message and its text."""
+        for match in CONTENT.finditer(self.text):
+            message, number = int(match[2]), int(match[3])
+            yield match, message, self.contents.texts[message][number]
 
 
 def written_as(match: re.Match[str], content: str) -> str:
@@ -54,14 +51,14 @@ def written_as(match: re.Match[str], content: str) -> str:
     if match[1] == r"\n ":
         return json.dumps(content, ensure_ascii=False)[1:-1]
     content = content if match[1] else content.lstrip()
-    return content if match[3] else content.rstrip()
+    return content if match[4] else content.rstrip()
 
 
 def mark_tokens(value: Any, tokens: re.Pattern[str]) -> Any:
     """Returns a function whose texts have a mark inside every special token's text; see `without_marks`."""
     if isinstance(value, str):
-        cleaned = re.sub(f"[{_OPEN}{_CLOSE}{_BREAK}]", "\ufffd", value)
-        return tokens.sub(lambda match: match[0][0] + _BREAK + match[0][1:], cleaned)
+        cleaned = re.sub(f"[{OPEN}{CLOSE}{BREAK}]", "\ufffd", value)
+        return tokens.sub(lambda match: match[0][0] + BREAK + match[0][1:], cleaned)
     if isinstance(value, dict):
         return {mark_tokens(key, tokens): mark_tokens(item, tokens) for key, item in value.items()}
     return [mark_tokens(item, tokens) for item in value] if isinstance(value, list) else value
@@ -78,7 +75,7 @@ def around(text: str, at: int) -> str:
 
 
 def without_marks(text: str) -> str:
-    return text.replace(_BREAK, "")
+    return text.replace(BREAK, "")
 
 
 def readable(text: str) -> str:

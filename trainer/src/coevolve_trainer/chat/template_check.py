@@ -8,12 +8,12 @@ conversations have no white space at their ends and no thinking: those are kept 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import cycle
 
 from tokenizers import Tokenizer
 
 from ..failures import JobFailure, bad_input
+from .content_tests import conversations_with, looked_for
 from .encoder import ChatEncoder
 from .format import Message, Tool
 from .placeholders import REMEDY, TemplateChange, around, common_length
@@ -78,10 +78,27 @@ class TemplateCheck:
             _compare_texts(chat_format, messages, tools)
             self._compare_ids(encoder, messages, tools)
 
+    def run_texts(self, chat_format: TemplateFormat) -> None:
+        """Compares prompts with contents for which the template looks, and with blank ones.
+
+        Their ids differ from the tokenizer's where such a text is a special token, which no content can be.
+
+        Raises:
+            JobFailure: `bad-input` with the text.
+        """
+        for text in ("", *looked_for(chat_format.template)):
+            for messages in conversations_with(text):
+                try:
+                    _compare_texts(chat_format, messages, ())
+                except JobFailure as failure:
+                    searched = f"looks for {text!r} in contents" if text else "treats blank contents apart"
+                    remedy = f"it {searched}: remove that test from chat_template.jinja"
+                    raise JobFailure("bad-input", f"{failure.message}; {remedy}") from None
+
     def require_plain_contents(self, chat_format: TemplateFormat) -> None:
         """Raises `bad-input` when the tokenizer makes a special token of its text in a content."""
         encoder = ChatEncoder(self._own, chat_format)
-        blank = encoder.prompt_ids([Message(role="user", content="")])
+        blank = encoder.prompt_ids([Message(role="user", content="a b")])
         for id, token in self._tokenizer.get_added_tokens_decoder().items():
             if chat_format.is_control(token):
                 ids = encoder.prompt_ids([Message(role="user", content=f"a {token.content} b")])
@@ -120,8 +137,7 @@ def prompt_text(chat_format: TemplateFormat, messages: Sequence[Message], tools:
 def _compare_texts(chat_format: TemplateFormat, messages: Sequence[Message], tools: Sequence[Tool]) -> None:
     """Compares every prompt with the template's text for the contents themselves."""
     opening, earlier = chat_format.shape.opening, ""
-    # In the template's own text, an opening of thinking is missing before earlier actions
-    as_template = replace(chat_format, shape=replace(chat_format.shape, opening=""))
+    as_template = chat_format.with_template_shape()
     for end in _prompt_ends(messages):
         turns = chat_format.turns(messages[:end])
         text = render_template(

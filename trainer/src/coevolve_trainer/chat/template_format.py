@@ -1,9 +1,9 @@
 """A template as a chat format: a model's own, if its prompts extend each other, or a named one.
 
-The template renders placeholders in place of contents. Its text is divided at them and at the special tokens
-that it writes; contents are inserted as plain text afterwards, so no content can become a special token,
-not even together with the template's text around it. A placeholder is surrounded by white space: where the
-template trims it, the content is trimmed too.
+The template reads contents and renders placeholders in their place. Its text is divided at them and at the
+special tokens that it writes; contents are inserted as plain text afterwards, so no content can become a
+special token, not even together with the template's text around it. A placeholder is surrounded by white
+space: where the template trims it, the content is trimmed too.
 
 An assistant's content is inserted as it was sampled: with its thinking, which some templates remove from
 earlier turns, and without being trimmed.
@@ -20,15 +20,15 @@ from itertools import groupby
 from tokenizers import AddedToken
 
 from ..failures import JobFailure, bad_input
+from .contents import Contents
 from .format import Message, Piece, Tool, action, plain, special
 from .placeholders import (
     REMEDY,
+    Rendering,
     TemplateChange,
     common_length,
     mark_tokens,
-    placeholders,
     readable,
-    with_placeholders,
     without_marks,
     written_as,
 )
@@ -36,7 +36,10 @@ from .template_renderer import render_template
 
 NAME = "template"
 ROLES = ("system", "user", "assistant", "tool")
-OPENING = re.compile(r"(\s*<think>\s*(</think>\s*)?)?")
+_THINKING = re.compile(
+    r"\s*(<(mm:)?think>\s*)?(</(mm:)?think>\s*)?|<\|channel>thought\n<channel\|>"  # MiniMax; Gemma
+)
+_UNCLOSED_TAG = re.compile(r"</?[\w:]*\Z")
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class ActionShape:
     """White space before and after the content, as in Llama 2's ` content </s>`."""
     opening: str = ""
     """`<think>` at the end of a prompt that earlier turns lack; kept before every action, as served."""
+    unsampled: str = ""
+    """Empty thinking that prompts lack and earlier turns have; left out, as actions stay as sampled."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +86,21 @@ class TemplateFormat:
             JobFailure: `bad-input` when a prompt does not extend the one before it, or no single added token
                 of the tokenizer ends an assistant's turn.
         """
-        user, assistant = Message(role="user", content=""), Message(role="assistant", content="")
-        earlier = self._render([user], (), add_generation_prompt=True)
-        later = self._render([user, assistant, user], (), add_generation_prompt=True)
+        user, assistant = Message(role="user", content="a"), Message(role="assistant", content="a")
+        earlier = self._render([user], (), add_generation_prompt=True).text
+        rendering = self._render([user, assistant, user], (), add_generation_prompt=True)
+        later = rendering.text
         header = common_length(earlier, later)
+        if tag := _UNCLOSED_TAG.search(earlier, 0, header):  # `<think>` becomes `</think>`
+            header = tag.start() if header < len(earlier) else header
         opening = earlier[header:]
-        content = next(match for match, index in placeholders(later) if index == 1)
-        if not OPENING.fullmatch(opening) or content.start() < header:
-            raise TemplateChange(0, "user", earlier, later)
+        content = next(match for match, message, _ in rendering.placeholders() if message == 1)
         before, after = later[header : content.start()], later[content.end() :]
-        if before.strip():
+        unsampled = before if before.strip() else ""
+        is_blank = opening and not opening.strip() and not unsampled
+        if not _THINKING.fullmatch(opening) or content.start() < header or is_blank:
+            raise TemplateChange(0, "user", earlier, later)
+        if not _THINKING.fullmatch(unsampled):
             found = f"one that writes {before!r} before an action, but not at the end of a prompt"
             raise bad_input("chat template", found, f"prompts that end with it; {REMEDY}")
         margin = after[: len(after) - len(after.lstrip())]
@@ -98,7 +108,14 @@ class TemplateFormat:
         if end is None:
             found = f"one that writes {readable(after[:40])!r} after an assistant's content"
             raise bad_input("chat template", found, f"a special token of the tokenizer there; {REMEDY}")
-        return replace(self, shape=ActionShape(end[0], (before, margin), opening))
+        before = before.removesuffix(unsampled)
+        return replace(self, shape=ActionShape(end[0], (before, margin), opening, unsampled))
+
+    def with_template_shape(self) -> TemplateFormat:
+        """Returns the format with the template's own text around earlier actions, to compare both."""
+        before, after = self.shape.margins
+        shape = replace(self.shape, opening="", margins=(self.shape.unsampled + before, after), unsampled="")
+        return replace(self, shape=shape)
 
     def record(self) -> dict[str, object]:
         """Returns the format for chat_format.json, without its template; the shape is found again."""
@@ -175,33 +192,42 @@ class TemplateFormat:
         tokens = [token.content for token in self.added_tokens if self.is_control(token)]
         return re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))) or "(?!)")
 
-    def _render(self, turns: Sequence[Message], tools: Sequence[Tool], *, add_generation_prompt: bool) -> str:
-        """Returns the text with a placeholder per message, each once and in order."""
+    def _render(
+        self, turns: Sequence[Message], tools: Sequence[Tool], *, add_generation_prompt: bool
+    ) -> Rendering:
+        """Returns the text with a placeholder for each message that is not blank, once and in order."""
+        contents = Contents(turns)
         text = render_template(
             self.template,
-            with_placeholders(turns),
+            contents.messages(),
             [mark_tokens(tool, self._control) for tool in tools],
             add_generation_prompt=add_generation_prompt,
             variables=self.variables,
         )
-        found = [index for _, index in placeholders(text)]
-        if found != list(range(len(turns))):
+        rendering = Rendering(text, contents)
+        found = [message for _, message, _ in rendering.placeholders()]
+        missing = set(range(len(turns))) - set(found)
+        if not all(map(contents.may_be_missing, missing)) or found != sorted(set(found)):
             roles = ", ".join(turn["role"] for turn in turns)
             rendered = (
                 f"one that renders messages {', '.join(map(str, found)) or '-'} of {len(turns)} ({roles})"
             )
-            raise bad_input("chat template", rendered, f"one that renders each once, in order; {REMEDY}")
-        return text
+            images = "" if found else ", each a text, which templates for images may not read"
+            raise bad_input(
+                "chat template", rendered, f"one that renders each once, in order{images}; {REMEDY}"
+            )
+        return rendering
 
-    def _split(self, text: str, turns: Sequence[Message]) -> Iterator[Piece]:
+    def _split(self, rendering: Rendering, turns: Sequence[Message]) -> Iterator[Piece]:
         """Divides a rendered text at its placeholders, and inserts the contents."""
-        before, after = self.shape.margins
+        text = rendering.text
+        before, after = self.shape.unsampled + self.shape.margins[0], self.shape.margins[1]
         position = 0
-        for match, index in placeholders(text):
+        for match, index, content in rendering.placeholders():
             turn, written = turns[index], text[position : match.start()]
             position = match.end()
             if turn["role"] != "assistant":
-                yield from (*self._written(written), plain(written_as(match, turn["content"])))
+                yield from (*self._written(written), plain(written_as(match, content)))
                 continue
             ending = after + self.end_token
             if not written.endswith(before) or not text.startswith(ending, position):

@@ -13,7 +13,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jinja2 import Environment, TemplateError
+from jinja2 import Environment, TemplateError, nodes
 
 from ..failures import bad_input
 from .format import Message, Tool
@@ -59,6 +59,12 @@ def render_template(
         roles = ", ".join(message["role"] for message in messages)
         found = f"one that rejects the roles {roles}: {type(error).__name__}: {error}"
         raise bad_input("chat template", found, "one that renders them") from None
+
+
+def parse_template(template: str) -> nodes.Template:
+    """Returns the syntax tree of a template."""
+    environment: Environment = _compile(template).environment
+    return environment.parse(template)
 
 
 @cache
