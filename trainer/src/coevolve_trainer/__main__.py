@@ -1,4 +1,4 @@
-"""Command line of the trainer: runs or forks jobs, pins a checkpoint, prints the contract or the version."""
+"""Command line of the trainer: runs or forks jobs, pins a checkpoint, prints its contract and verdicts."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ def main() -> int:
         command.add_argument("job_dir", type=Path)
         command.add_argument("step", type=int)
     commands.add_parser("contract", help="print settings, fields of jobs and of their status as JSON")
+    templates = commands.add_parser("templates", help="print a table of verdicts on chat templates (*.jinja)")
+    templates.add_argument("folder", type=Path)
     commands.add_parser("version", help="print the sha256 of code, packages and CPU model")
     arguments = parser.parse_args()
 
@@ -40,6 +42,11 @@ def main() -> int:
         from .contract import contract
 
         print(json.dumps(contract(), indent=2))
+        return 0
+    if arguments.command == "templates":
+        from .chat.template_table import table_of
+
+        print(*table_of(arguments.folder), sep="\n")
         return 0
     if arguments.command == "serve":
         _prepare_imports(threads=1)

@@ -214,7 +214,7 @@ def test_a_template_reads_flags_and_blank_contents_as_for_its_vendor(system: str
 
 
 def test_a_template_whose_flags_change_an_earlier_prompt_is_refused_with_the_flag() -> None:
-    with pytest.raises(JobFailure, match=r"it looks for '/brief' in contents: remove that test"):
+    with pytest.raises(JobFailure, match=r"looks for '/brief' in contents, and then changes an earlier"):
         fit_chatml("{{ 'brief\n' if '/brief' in messages[-1].content }}" + CHATML)
 
 

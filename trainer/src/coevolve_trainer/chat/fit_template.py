@@ -57,7 +57,7 @@ def fit_template(
         fitted = replace(fitted, roles=RoleMap(system="user", merges=True))
     elif not check.passes(fitted, _CONSECUTIVE):
         fitted = replace(fitted, roles=RoleMap(merges=True))
-    if not check.passes(fitted, _TOOL):
+    if not (check.passes(fitted, _TOOL) and check.passes(fitted, _MIXED)):
         fitted = replace(fitted, roles=replace(fitted.roles, tool="user"))
     check.run(fitted, [*_PLAIN, *_SYSTEM, _CONSECUTIVE, _TOOL, _MIXED, LONG_CONVERSATION])
     check.run_texts(fitted)

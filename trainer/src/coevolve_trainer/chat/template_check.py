@@ -92,8 +92,7 @@ class TemplateCheck:
                     _compare_texts(chat_format, messages, ())
                 except JobFailure as failure:
                     searched = f"looks for {text!r} in contents" if text else "treats blank contents apart"
-                    remedy = f"it {searched}: remove that test from chat_template.jinja"
-                    raise JobFailure("bad-input", f"{failure.message}; {remedy}") from None
+                    raise JobFailure("bad-input", _with_cause(failure.message, searched)) from None
 
     def require_plain_contents(self, chat_format: TemplateFormat) -> None:
         """Raises `bad-input` when the tokenizer makes a special token of its text in a content."""
@@ -128,6 +127,11 @@ class TemplateCheck:
             self._tokenizer.decode(ids[at : at + 8], skip_special_tokens=False) for ids in (found, expected)
         ]
         raise bad_input(f"chat template: tokens of {of}", f"{texts[0]!r}", f"{texts[1]!r}; {REMEDY}")
+
+
+def _with_cause(message: str, searched: str) -> str:
+    found = f"chat template: found one that {searched}, and then "
+    return f"{message.replace('chat template: found one that ', found)}; or remove that test from it"
 
 
 def prompt_text(chat_format: TemplateFormat, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
