@@ -96,7 +96,7 @@ describe('1,000 candidates with 200 duplicates, 100 leaks and 100 that are not e
     }
     await killer.end();
     expect(interrupted).toBeGreaterThan(0);
-    await admit(campaign);
+    await admit(campaign).catch(() => admit(campaign)); // the pool may learn of the last kill by its next query
     await requireExpected(campaign);
     const verdicts = await verdictsOf(campaign);
     await admit(campaign);
