@@ -19,6 +19,7 @@ beforeAll(async () => {
   ({ findDevices, parseDevices } = await import('../../src/process/devices.js'));
 });
 afterAll(() => {
+  vi.resetModules(); // later files of this process ask the real machine
   process.env['PATH'] = searchPath;
   rmSync(folder, { recursive: true });
 });

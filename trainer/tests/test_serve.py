@@ -27,13 +27,22 @@ class Server:
         self.socket.parent.mkdir(mode=0o700)
         command = [sys.executable, "-m", "coevolve_trainer", "serve", str(self.socket)]
         self.process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(self.code)})
-        wait_until(self.socket.exists)
+        wait_until(self.listens)
+
+    def listens(self) -> bool:
+        try:  # the file exists before the server listens
+            self.connect().close()
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        return True
 
     def connect(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
         folder = os.open(self.socket.parent, os.O_RDONLY)
-        connection.connect(f"/proc/self/fd/{folder}/{self.socket.name}")
-        os.close(folder)
+        try:
+            connection.connect(f"/proc/self/fd/{folder}/{self.socket.name}")
+        finally:
+            os.close(folder)
         return connection
 
     def send(self, line: bytes) -> dict[str, Any]:
