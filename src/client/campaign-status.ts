@@ -6,7 +6,7 @@ import type { CampaignState } from '../domain/campaign/progress';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
-import { listOverviews, type CampaignOverview } from '../store/campaign/overviews';
+import { findWait, listOverviews, type CampaignOverview } from '../store/campaign/overviews';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
@@ -91,7 +91,7 @@ export async function readCampaignDetails(connections: Connections, name: string
     forkedFrom,
     forkIteration,
     nondeterminism,
-    waitsFor: (await listOverviews(connections.pool, id))[0]?.waitsFor ?? null,
+    waitsFor: await findWait(connections.pool, id),
     phases,
     rollouts: await listRunningRollouts(connections, row, phases),
     jobs: await store.trainingProgress.listRunning(id),

@@ -4,5 +4,5 @@ export function isExactNumber(text: string): boolean {
   return /^-?\d{16,}$/.test(text) ? String(value) === text : Number.isFinite(value);
 }
 
-/** What is expected instead of a number that is not exact. */
+/** The expectation that stands in the errors of other numbers. */
 export const exactNumber = 'an integer up to 2^53, a decimal up to 1.8e308, or a text';

@@ -12,7 +12,7 @@ const sliceMs = 20;
  *
  * @param convert is called with every element of a list that is a value of the object
  * @throws UnboundedJson a list has more than `maxLength` elements, or one element exceeds the bounds of an answer
- * @throws SyntaxError; InexactNumber see `parseForeignJson`
+ * @throws SyntaxError; LossyJson see `parseForeignJson`
  */
 export async function readJsonLists(
   body: AsyncIterable<Uint8Array>,

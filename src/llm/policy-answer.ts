@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { storableText } from '../input/storable';
+import { writtenCall } from '../input/written-call';
 import { withThinking } from '../domain/rollout/thinking';
 import type { SampledAction } from '../domain/rollout/turn';
-import { writtenCall } from '../domain/rollout/written-call';
 
 /** A whole list; `answerProblem` checks its elements faster than a schema. */
 const list = z.custom<unknown[]>(Array.isArray);

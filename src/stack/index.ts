@@ -6,4 +6,3 @@ export { stackStatus, type ServiceStatus } from './stack-status';
 export { stackUp, type UpOptions } from './stack-up';
 export type { StoppedProcess } from './stack-down';
 export { restartCrashed, runSupervisor, type SupervisorOptions } from './supervisor';
-export { searchAttributes } from '../temporal/search-attributes';

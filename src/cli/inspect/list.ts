@@ -47,14 +47,14 @@ const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
 
 const secondsSince = (time: Date): number => Math.max(0, (Date.now() - time.getTime()) / 1000);
 
-/** What a campaign waits for, with the next command. */
-function waitText({ name, problem, hasPausedWork, parkedCode, waitsFor }: ListedCampaign): string[] {
-  const status = asCalled(`see \`coevolve status ${name}\``);
+/** Says why a campaign waits, with the next command. */
+function waitText({ name, status, problem, hasPausedWork, parkedCode, waitsFor }: ListedCampaign): string[] {
+  const details = asCalled(`see \`coevolve status ${name}\``);
   if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
-  if (waitsFor !== null && !waitsFor.startsWith('paused by'))
-    return [`${name} is parked${parkedCode ? ` by ${parkedCode}` : ''}: ${firstLine(waitsFor)}; ${status}`];
+  if (waitsFor !== null && status === 'parked')
+    return [`${name} is parked${parkedCode ? ` by ${parkedCode}` : ''}: ${firstLine(waitsFor)}; ${details}`];
   if (waitsFor !== null) return [`${name} is ${firstLine(waitsFor)}; ${asCalled(`\`coevolve resume ${name}\``)}`];
-  return hasPausedWork ? [`${name} waits for an activity that was paused in Temporal; ${status}`] : [];
+  return hasPausedWork ? [`${name} waits for an activity that was paused in Temporal; ${details}`] : [];
 }
 
 const firstLine = (reason: string): string => {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { writtenCall } from '../../domain/rollout/written-call';
+import { parseJson } from '../../input/parse-json';
+import { writtenCall } from '../../input/written-call';
 
 /** A message of a conversation. `isTrained` is false if a field of the file leaves it out of the loss. */
 export type ConversationTurn = { isAnswer: boolean; text: string; isTrained: boolean };
@@ -24,7 +25,8 @@ export const turnWithValue = z.object({ from: speaker, value: z.string(), ...mar
   isTrained: isTrained(turn),
 }));
 
-const calls = z.array(z.object({ function: z.object({ name: z.string(), arguments: z.unknown() }) }));
+const call = z.object({ name: z.string(), arguments: z.unknown() });
+const calls = z.array(z.object({ function: call }));
 const parts = z.array(z.object({ type: z.literal('text'), text: z.string() }));
 
 /** Messages of OpenAI, TRL and verl. */
@@ -42,10 +44,6 @@ export const message = z
 
 /** Returns a call as a policy writes it, or the text if it is none. */
 function callOf(value: string): string {
-  try {
-    const { name, arguments: args } = calls.element.shape.function.parse(JSON.parse(value));
-    return writtenCall(name, args);
-  } catch {
-    return value;
-  }
+  const { data } = call.safeParse(parseJson(value));
+  return data ? writtenCall(data.name, data.arguments) : value;
 }

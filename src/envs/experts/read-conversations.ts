@@ -25,15 +25,16 @@ export type ReadConversations = {
 };
 
 const reward = z.number().min(0).max(1).nullish();
-const conversation = z.object({ conversations: z.array(turnWithValue).min(2), reward });
 const transition = z
   .object({ action: z.string(), observation: z.string().nullish() })
   .transform(({ action }): ConversationTurn => ({ isAnswer: true, text: action, isTrained: true }));
 
+const conversations = { field: 'conversations', turns: z.array(turnWithValue).min(2) };
+
 /** The known forms of a row. `field` holds its turns. */
 const forms = {
-  eto: { field: 'conversations', turns: conversation.shape.conversations },
-  sharegpt: { field: 'conversations', turns: conversation.shape.conversations },
+  eto: conversations,
+  sharegpt: conversations,
   messages: { field: 'messages', turns: z.array(message).min(1) },
   episodes: { field: 'transitions', turns: z.array(transition).min(1) },
 };

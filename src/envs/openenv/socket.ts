@@ -4,7 +4,7 @@ import { remedyOf, type EnvironmentEndpoint } from '../server/endpoint';
 import { EnvironmentError, type EnvironmentErrorKind } from '../contract/environment-error';
 import { answerBounds } from '../../input/json-bounds';
 import { listOf } from '../../input/list-of';
-import { InexactNumber, parseForeignJson } from '../../input/foreign-json';
+import { LossyJson, parseForeignJson } from '../../input/foreign-json';
 import { listen, type Inbox } from './socket-inbox';
 
 /** Observation of OpenEnv's protocol (0.10). */
@@ -154,7 +154,7 @@ function parseAnswer(text: string): unknown {
   try {
     return parseForeignJson(text);
   } catch (error) {
-    if (!(error instanceof InexactNumber)) throw error;
+    if (!(error instanceof LossyJson)) throw error;
     throw new EnvironmentError('fault', `the environment's answer: ${error.message}`);
   }
 }

@@ -4,7 +4,7 @@ import { EnvironmentError } from '../contract/environment-error';
 import { boundedFetch } from '../../requests/bounded-fetch';
 import { answerBounds, listBounds, UnboundedJson } from '../../input/json-bounds';
 import { readJsonLists } from '../../input/json-list';
-import { InexactNumber, parseForeignJson } from '../../input/foreign-json';
+import { LossyJson, parseForeignJson } from '../../input/foreign-json';
 
 /**
  * Calls a route of an environment server with GET, or with POST if there is a body.
@@ -138,7 +138,7 @@ async function request(
   } catch (cause) {
     if (cause instanceof EnvironmentError) throw cause; // a wrong value or element of a list
     if (cause instanceof UnboundedJson) throw new EnvironmentError('rejected', `${path}: ${cause.message}`);
-    if (cause instanceof InexactNumber)
+    if (cause instanceof LossyJson)
       throw new EnvironmentError('rejected', `${path}: ${list ? 'tasks.' : ''}${cause.message}`);
     const message = `no environment server answers at ${endpoint.url}; ${remedyOf(endpoint)}`;
     throw new EnvironmentError('unreachable', message, { cause });

@@ -20,11 +20,26 @@ export type CampaignOverview = {
   waitsFor: string | null;
 };
 
-/** Lists the overviews of all campaigns in the order of their start, or of one campaign. */
-export async function listOverviews(pool: Pool, campaignId?: number): Promise<CampaignOverview[]> {
-  const { rows } = await pool.query<CampaignOverview>(selectOverviews, [campaignId ?? null]);
+/** Lists the overviews of all campaigns in the order of their start. */
+export async function listOverviews(pool: Pool): Promise<CampaignOverview[]> {
+  const { rows } = await pool.query<CampaignOverview>(selectOverviews);
   return rows;
 }
+
+/** Returns the wait of one campaign, as in its overview. */
+export async function findWait(pool: Pool, campaignId: number): Promise<CampaignOverview['waitsFor']> {
+  const { rows } = await pool.query<Pick<CampaignOverview, 'waitsFor'>>(
+    `select ${waitOf} as "waitsFor" from campaigns c where c.id = $1::integer`,
+    [campaignId],
+  );
+  return rows[0]?.waitsFor ?? null;
+}
+
+/** The wait of the campaign `c`, from the event with which it began. */
+const waitOf = `(
+  select case c.status when 'parked' then detail ->> 'reason'
+    when 'paused' then 'paused by ' || actor || coalesce(': ' || (detail ->> 'reason'), '') end
+  from events where campaign_id = c.id and kind = c.status order by id desc limit 1)`;
 
 const selectOverviews = `
   select c.id, (c.spec ->> 'iterations')::integer as iterations, current.number as iteration, begun.phase,
@@ -33,8 +48,7 @@ const selectOverviews = `
     coalesce((select sum(amount) from ledger where campaign_id = c.id and unit = 'usd' and entry = 'settle'), 0) as usd,
     case when c.status = 'running' and past.seconds is not null then greatest(0, past.seconds * (1 + (c.spec ->> 'iterations')::integer - current.number)
       - extract(epoch from now() - current.started_at))::float8 end as "secondsLeft",
-    case c.status when 'parked' then waiting.detail ->> 'reason'
-      when 'paused' then 'paused by ' || waiting.actor || coalesce(': ' || (waiting.detail ->> 'reason'), '') end as "waitsFor"
+    ${waitOf} as "waitsFor"
   from campaigns c
   left join lateral (
     select number, started_at from iterations where campaign_id = c.id order by number desc limit 1) current on true
@@ -56,7 +70,4 @@ const selectOverviews = `
   left join lateral (
     select avg(extract(epoch from finished_at - started_at)) as seconds from iterations
     where campaign_id = c.id and number > 0 and finished_at is not null) past on true
-  left join lateral (
-    select actor, detail from events where campaign_id = c.id and kind = c.status order by id desc limit 1) waiting on true
-  where $1::integer is null or c.id = $1::integer
   order by c.id`;

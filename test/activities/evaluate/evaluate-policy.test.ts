@@ -1,9 +1,9 @@
 import { evaluatePolicy } from '../../../src/activities/evaluate/evaluate-policy';
-import { trainingJobKey } from '../../../src/domain/campaign/ids';
 import type { IterationKey } from '../../../src/store/database/epoch';
-import { attempt, hash, task, trainingRun } from '../../store/support/new-campaign';
+import { hash, task } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { taskCampaign, type TaskCampaign } from '../context/task-campaign';
+import { playedAtDev } from './played-at-dev';
 
 let database: FreshDatabase;
 beforeAll(async () => {
@@ -15,27 +15,13 @@ const tasks = ['d1', 'd2', 'd3'];
 
 /** Trains a policy in the iteration, plays dev with these rewards (null: a fault) and decides. */
 async function evaluated(
-  { store, services, name }: TaskCampaign,
+  campaign: TaskCampaign,
   key: IterationKey,
   policyId: string,
   rewards: readonly (number | null)[],
 ): Promise<void> {
-  const jobKey = trainingJobKey(name, key.iteration, 'target');
-  await store.trainingRuns.save(key, trainingRun(jobKey, { seed: 1 }), []);
-  await store.policies.save(key, {
-    id: policyId,
-    role: 'target',
-    parentId: null,
-    trainingRun: jobKey,
-    uri: 'file:///p',
-  });
-  await store.trainingRuns.succeed({ jobKey, epoch: key.epoch }, policyId, { tokens: 1, seconds: 1 });
-  await store.tasks.plan(key, 'evaluation', tasks);
-  for (const [n, reward] of rewards.entries()) {
-    const end = reward === null ? ({ outcome: 'environment-fault', fault: 'it broke' } as const) : {};
-    await store.trajectories.save(attempt(key, { purpose: 'evaluation', taskId: tasks[n]!, policyId, reward, ...end }));
-  }
-  await evaluatePolicy(services)(key);
+  await playedAtDev(campaign, key, policyId, new Map(rewards.map((reward, n) => [tasks[n]!, reward])));
+  await evaluatePolicy(campaign.services)(key);
 }
 
 test('a decision names unequal exclusions, and a training without an update', async () => {

@@ -3,13 +3,13 @@ import { admitTasks } from '../../../src/activities/validate/admit-tasks';
 import { beginPhase } from '../../../src/activities/campaign/begin-phase';
 import { evaluatePolicy } from '../../../src/activities/evaluate/evaluate-policy';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
-import { trainingJobKey } from '../../../src/domain/campaign/ids';
 import type { Store } from '../../../src/store';
 import type { IterationKey } from '../../../src/store/database/epoch';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { runsAll } from '../../support/lane';
-import { addPolicy, attempt, task, trainingRun } from '../../store/support/new-campaign';
+import { addPolicy, attempt, task } from '../../store/support/new-campaign';
 import { proposeValidated, taskCampaign, type TaskCampaign } from '../context/task-campaign';
+import { playedAtDev } from '../evaluate/played-at-dev';
 
 let database: FreshDatabase;
 let campaign: TaskCampaign;
@@ -59,22 +59,9 @@ async function prepareCandidates(key: IterationKey, rewards: Case['rewards']): P
 
 const policyOf = (iteration: number): string => iteration.toString(16).padStart(64, '0');
 
-async function preparePolicy(key: IterationKey, rewards: Case['rewards']): Promise<void> {
-  const { store, name } = campaign;
-  const jobKey = trainingJobKey(name, key.iteration, 'target');
-  const policyId = policyOf(key.iteration);
-  await store.trainingRuns.save(key, trainingRun(jobKey), []);
-  await store.policies.save(key, {
-    id: policyId,
-    role: 'target',
-    parentId: null,
-    trainingRun: jobKey,
-    uri: 'file:///p',
-  });
-  await store.trainingRuns.succeed({ jobKey, epoch: key.epoch }, policyId, { tokens: 1, seconds: 1 });
-  await store.tasks.plan(key, 'evaluation', heldOut);
-  for (const [n, reward] of rewards.entries())
-    await store.trajectories.save(attempt(key, { purpose: 'evaluation', taskId: heldOut[n]!, policyId, reward }));
+function preparePolicy(key: IterationKey, rewards: Case['rewards']): Promise<void> {
+  const played = new Map(rewards.map((reward, n) => [heldOut[n]!, reward]));
+  return playedAtDev(campaign, key, policyOf(key.iteration), played);
 }
 
 /** The store of one attempt; fast-check schedules each of its statements. */

@@ -54,9 +54,8 @@ class ChildFault(Exception):
     def __init__(self, kind: FaultKind, message: str) -> None:
         """
         Args:
-            kind: the child exited, was killed by another program, exceeded its deadline or its limit of
-                memory, disk or processes, raised an exception, or wrote no JSON. It is killed in every case
-                but `error`.
+            kind: the child exited, was killed by another program, exceeded its deadline or a limit, raised
+                an exception, or wrote no JSON. It is killed in every case but `error`.
         """
         super().__init__(message)
         self.kind: FaultKind = kind
@@ -179,10 +178,9 @@ class Child:
             except PipeClosed:
                 details = self._exit_details()
                 killed = self._ended or self._process.poll() in _KILLED
+                kind: FaultKind = "killed" if killed else "crashed"
                 verb = "was killed" if killed else "exited"
-                raise self._fail(
-                    "killed" if killed else "crashed", f"{self._name} {verb} in {operation}{details}"
-                ) from None
+                raise self._fail(kind, f"{self._name} {verb} in {operation}{details}") from None
             except (MessageTooLong, ValueError) as error:
                 raise self._fail(
                     "invalid-output", f"{self._name}: {operation} wrote no result: {error}"

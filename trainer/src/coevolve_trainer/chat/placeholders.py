@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ..failures import JobFailure
+from ..failures import JobFailure, bad_input
 from .contents import BREAK, CLOSE, LEFT, OPEN, RIGHT, Contents
 
 REMEDY = "correct chat_template.jinja in the model's folder, or name a verified format with --chat-format"
@@ -44,6 +44,17 @@ class Rendering(NamedTuple):
         for match in CONTENT.finditer(self.text):
             message, number = int(match[2]), int(match[3])
             yield match, message, self.contents.texts[message][number]
+
+    def require_each(self, roles: Sequence[str]) -> None:
+        """Raises `bad-input` unless each message that is not blank has one placeholder, in order."""
+        found = [message for _, message, _ in self.placeholders()]
+        missing = set(range(len(roles))) - set(found)
+        if all(map(self.contents.may_be_missing, missing)) and found == sorted(set(found)):
+            return
+        seen = ", ".join(map(str, found)) or "-"
+        rendered = f"one that renders messages {seen} of {len(roles)} ({', '.join(roles)})"
+        images = "" if found else ", each a text, which templates for images may not read"
+        raise bad_input("chat template", rendered, f"one that renders each once, in order{images}; {REMEDY}")
 
 
 def written_as(match: re.Match[str], content: str) -> str:

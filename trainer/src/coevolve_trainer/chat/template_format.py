@@ -205,17 +205,7 @@ class TemplateFormat:
             variables=self.variables,
         )
         rendering = Rendering(text, contents)
-        found = [message for _, message, _ in rendering.placeholders()]
-        missing = set(range(len(turns))) - set(found)
-        if not all(map(contents.may_be_missing, missing)) or found != sorted(set(found)):
-            roles = ", ".join(turn["role"] for turn in turns)
-            rendered = (
-                f"one that renders messages {', '.join(map(str, found)) or '-'} of {len(turns)} ({roles})"
-            )
-            images = "" if found else ", each a text, which templates for images may not read"
-            raise bad_input(
-                "chat template", rendered, f"one that renders each once, in order{images}; {REMEDY}"
-            )
+        rendering.require_each([turn["role"] for turn in turns])
         return rendering
 
     def _split(self, rendering: Rendering, turns: Sequence[Message]) -> Iterator[Piece]:
