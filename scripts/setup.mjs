@@ -8,7 +8,7 @@
 //   --with openenv   the official OpenEnv package, in the separate environment .venv-openenv
 //   --with durable   DBOS and Restate, with which bench:service compares, in .venv-durable and bench/service/restate-server
 //   --with appworld  AppWorld's engine, in the separate environment .venv-appworld
-//   --with alfworld  ALFWorld's text engine, in the separate environment .venv-alfworld; compiles for 1 to 2 minutes
+//   --with alfworld  ALFWorld's text engine, in the separate environment .venv-alfworld; compiles for a minute
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const python = join(root, '.venv', 'bin', 'python');
+const pythonOf = (folder) => join(root, folder, 'bin', 'python');
 const torch = 'torch==2.13.0';
 const projects = ['environments', 'trainer', 'statistics'];
 /** Promise of the last step by folder: steps of one folder run one after another. */
@@ -53,12 +53,10 @@ step(
   hashOf('requirements/product.lock', ...projects.map((name) => `${name}/pyproject.toml`)),
   async () => {
     await run(findPython(), ['-m', 'venv', '.venv']);
-    await pip('--no-compile', torch);
-    await pip('--no-compile', '--no-deps', '-r', lock('product'));
+    await pip(torch);
+    await pip('--no-deps', '-r', lock('product'));
     await pip('--no-deps', '--no-build-isolation', ...projects.flatMap((name) => ['-e', name]));
-    // pip compiles on one core. Of these packages few modules are used, which their first import compiles.
-    const atImport = '/(torch|transformers|sympy|scipy|networkx|pip|setuptools)/';
-    await run(python, ['-m', 'compileall', '-q', '-j', '0', '-x', atImport, '.venv/lib']);
+    await compile('.venv');
   },
 );
 for (const name of wanted) extras[name]();
@@ -87,8 +85,16 @@ function installSeparately(name) {
   const folder = `.venv-${name}`;
   step(`Python packages: ${name}`, `${folder}/.setup`, hashOf(lock(name)), async () => {
     await run(findPython(), ['-m', 'venv', '--clear', folder]);
-    await pipOf(join(root, folder, 'bin', 'python'), '--no-deps', '-r', lock(name));
+    await pipOf(folder, '--no-deps', '-r', lock(name));
+    await compile(folder);
   });
+}
+
+/** pip compiles on one core. Of the excluded packages few modules are used, which their first import compiles. */
+function compile(folder) {
+  const atImport =
+    '/(torch|transformers|sympy|scipy|networkx|pip|setuptools|openai|beartype|pygments|mpmath|faker|IPython|libcst)/';
+  return run(pythonOf(folder), ['-m', 'compileall', '-q', '-j', '0', '-x', atImport, `${folder}/lib`]);
 }
 
 function canCompile() {
@@ -101,7 +107,7 @@ function installAppworld() {
   const module = 'coevolve_environments.plugins.appworld.install';
   step("AppWorld's apps", '.venv-appworld/.setup-apps', hashOf(lock('appworld')), () => {
     const path = `import sys; sys.path.append('environments/src'); import ${module} as install; install.main()`;
-    return run(join(root, '.venv-appworld', 'bin', 'python'), ['-c', path]);
+    return run(pythonOf('.venv-appworld'), ['-c', path]);
   });
 }
 
@@ -116,20 +122,19 @@ function installDurable() {
 
 /** Installs vLLM in a separate environment: it pins torch's CPU build and an older transformers. */
 function installVllm() {
-  const vllmPython = join(root, '.venv-vllm', 'bin', 'python');
   step('vLLM for CPUs', '.venv-vllm/.setup', hashOf(lock('vllm')), async () => {
     await run(findPython(), ['-m', 'venv', '--clear', '.venv-vllm']);
-    await pipOf(vllmPython, torch);
-    await pipOf(vllmPython, '--no-deps', '-r', lock('vllm'));
+    await pipOf('.venv-vllm', torch);
+    await pipOf('.venv-vllm', '--no-deps', '-r', lock('vllm'));
   });
 }
 
 function pip(...args) {
-  return pipOf(python, ...args);
+  return pipOf('.venv', ...args);
 }
 
-function pipOf(interpreter, ...args) {
-  return run(interpreter, ['-m', 'pip', 'install', '-qq', '--disable-pip-version-check', ...args]);
+function pipOf(folder, ...args) {
+  return run(pythonOf(folder), ['-m', 'pip', 'install', '-qq', '--no-compile', '--disable-pip-version-check', ...args]);
 }
 
 function lock(name) {
@@ -170,7 +175,9 @@ function run(command, args) {
 function ownEnvironment() {
   const others = /^(PYTHON.*|NODE_ENV|PIP_(TARGET|PREFIX|ROOT|REQUIRE_VIRTUALENV))$/;
   const kept = Object.entries(process.env).filter(([name]) => !others.test(name));
-  return { ...Object.fromEntries(kept), PIP_USER: '0', PIP_REQUIRE_VIRTUALENV: '0' };
+  // The only program that is compiled is ALFWorld's planner.
+  const CMAKE_CXX_COMPILER_LAUNCHER = join(root, 'scripts', 'compile-quickly.sh');
+  return { ...Object.fromEntries(kept), PIP_USER: '0', PIP_REQUIRE_VIRTUALENV: '0', CMAKE_CXX_COMPILER_LAUNCHER };
 }
 
 function requireNode() {
