@@ -100,6 +100,9 @@ export const campaignSpecSchema = z
           .describe(
             "Hash printed by `coevolve experts import`; for their tasks these experts replace the environment's own.",
           ),
+        failedExperts: choice(['drop', 'keep'])
+          .optional()
+          .describe('Experts whose replay scores 0: `keep` trains on them, too; without this key they are left out.'),
       })
       .describe('Environment to play: one of `coevolve env list`, with its options and numbers of tasks.'),
     recipe: choice(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]]).describe(

@@ -103,9 +103,15 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
           return `the training run of the ${role} policy`;
       return missingPolicies(context);
     },
-    async count({ deps, key }) {
-      const policies = (await deps.store.policies.list(key.campaignId)).filter(inIteration(key));
-      return tally(policies.map(({ role }) => `${role} policies`));
+    async count({ deps: { store }, key, spec }) {
+      const policies = (await store.policies.list(key.campaignId)).filter(inIteration(key));
+      const experts = key.iteration === 0 ? await store.demonstrations.listExperts(key.campaignId, 'seed') : [];
+      const failed = experts.filter((expert) => expert.failed).length;
+      const fate = spec.environment.failedExperts === 'keep' ? 'trained on' : 'left out';
+      return {
+        ...tally(policies.map(({ role }) => `${role} policies`)),
+        ...(failed > 0 ? { [`experts of score 0 ${fate}`]: failed } : {}),
+      };
     },
     beforeSkip: ({ deps, key }) => deps.store.cleanup.failUnregisteredRuns(key),
   },

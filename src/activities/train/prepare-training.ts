@@ -1,6 +1,7 @@
 import { readingOf } from '../../domain/rollout/reading';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
+import { DomainError } from '../../domain/errors';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { gpusOf } from '../../specification/compute-settings';
 import { trainerSettings, type TrainerMethod } from '../../specification/trainer-settings';
@@ -16,6 +17,8 @@ export type PreparedTraining = { jobKey: string; rows: number; policyId?: string
 /**
  * Writes the dataset of a training job and stores its run. With `compute.reuse` it looks for the policy of an equal job.
  * Returns null if there is no data to train on.
+ *
+ * @throws DomainError `NothingScored` when no expert is left for the first policies
  */
 export const prepareTraining =
   (deps: Dependencies) =>
@@ -44,8 +47,10 @@ async function saveRun(
   const { lines, examples } = await trainingData(deps, {
     ...request,
     successReward: spec.training.rft.successReward,
+    failedExperts: spec.environment.failedExperts ?? 'drop',
     reading: readingOf(spec),
   });
+  if (examples.length === 0 && iteration === 0) throw await noExpertScored(deps, campaignId);
   if (examples.length === 0) return null;
   const dataset = await deps.artifacts.saveDataset(lines);
   const active = await deps.store.policies.listActive(campaignId);
@@ -67,4 +72,15 @@ async function saveRun(
     contentKey: spec.compute.reuse ? await contentKeyOf(deps, content) : null,
   };
   return deps.store.trainingRuns.save(request, run, examples);
+}
+
+async function noExpertScored({ store }: Dependencies, campaignId: number): Promise<DomainError> {
+  const experts = await store.demonstrations.listExperts(campaignId, 'seed');
+  return new DomainError(
+    'NothingScored',
+    experts.length > 0
+      ? `environment.failedExperts: the replays of all ${experts.length} experts scored 0, and the supervised start leaves ` +
+          'such experts out; start another campaign with other experts, or with `keep`'
+      : 'no expert could be replayed: every replay was a fault; see `coevolve doctor`',
+  );
 }

@@ -29,6 +29,8 @@ type Request = {
   data: TrainingSource;
   /** Min reward of an attempt in the dataset. */
   successReward: number;
+  /** `drop`: an expert whose replay scored 0 is not imitated. */
+  failedExperts: 'drop' | 'keep';
   reading: Reading;
 };
 
@@ -52,12 +54,13 @@ export async function trainingData({ store }: Dependencies, request: Request): P
 /** Returns the experts and, for rejection sampling, the successful attempts so far. */
 async function listDemonstrations(
   { demonstrations }: Store,
-  { campaignId, iteration, data, successReward }: Request,
+  { campaignId, iteration, data, successReward, failedExperts }: Request,
 ): Promise<Demonstration[]> {
-  const experts = await demonstrations.listExpertIds(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
+  const experts = await demonstrations.listExperts(campaignId, data === 'pairs-and-experts' ? 'pool' : 'seed');
   const successes =
     data === 'expert-and-successes' ? await demonstrations.listSuccesses(campaignId, iteration, successReward) : [];
-  return [...experts.map((trajectoryId) => ({ trajectoryId })), ...successes];
+  const imitated = experts.filter(({ failed }) => failedExperts === 'keep' || !failed);
+  return [...imitated.map(({ trajectoryId }) => ({ trajectoryId })), ...successes];
 }
 
 async function* linesOf(

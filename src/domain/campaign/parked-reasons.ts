@@ -99,8 +99,8 @@ export const parkedReasons = {
     next: 'start another campaign with an `llm` section',
   },
   NothingScored: {
-    cause: 'no attempt of a step was scored: every attempt was a fault',
-    next: '`coevolve doctor`, then resume',
+    cause: 'nothing to train on: attempts or experts are faults or scored 0',
+    next: 'after faults `coevolve doctor`, then resume; otherwise a campaign with other experts',
   },
   EmptyPool: {
     cause: 'no task is left to play: none was admitted, or all have retired',

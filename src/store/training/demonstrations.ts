@@ -1,18 +1,21 @@
 import type { Pool } from 'pg';
+import { gradedReward } from '../trajectories/graded-reward';
 import { expertPurposes, isExpert } from '../trajectories/trajectories';
 
 /** Trajectories that a policy imitates. */
 export const demonstrationStore = (pool: Pool) => ({
-  /** Lists the trajectory ids of the experts one per task, in the order of `listExperts` of the trajectories. */
-  async listExpertIds(campaignId: number, from: 'seed' | 'pool'): Promise<string[]> {
-    const { rows } = await pool.query<{ id: string }>(
-      `select distinct on (t.task_id) t.id
+  /**
+   * Lists the experts one per task, in the order of `listExperts` of the trajectories. `failed`: its replay scored 0.
+   */
+  async listExperts(campaignId: number, from: 'seed' | 'pool'): Promise<{ trajectoryId: string; failed: boolean }[]> {
+    const { rows } = await pool.query<{ trajectoryId: string; failed: boolean }>(
+      `select distinct on (t.task_id) t.id as "trajectoryId", ${gradedReward('t', 'k')} = 0 as failed
        from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
        where ${isExpert}
        order by t.task_id, t.iteration`,
       [campaignId, expertPurposes[from]],
     );
-    return rows.map(({ id }) => id);
+    return rows;
   },
 
   /**

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { prepareTraining } from '../../../src/activities/train/prepare-training';
 import { trainingData, type TrainingSource } from '../../../src/activities/train/training-data';
 import { artifactStore } from '../../../src/artifacts/artifact-store';
 import { readingOf } from '../../../src/domain/rollout/reading';
@@ -97,6 +98,7 @@ test.each([
     role: 'target',
     data,
     successReward: 1,
+    failedExperts: 'drop',
     reading: readingOf(spec),
   } as const;
   const { lines, examples } = await trainingData(services, request);
@@ -108,6 +110,36 @@ test.each([
   const ids = text.split('\n').slice(0, -1).map(idOfLine);
   expect(ids).toHaveLength(rows);
   expect(examples.map(({ pairId, trajectoryId }) => pairId ?? trajectoryId)).toEqual(ids);
+});
+
+test('experts that their replay scores 0 are left out of a dataset unless the spec keeps them, and without others it is refused', async () => {
+  const made = await taskCampaign(database.pool);
+  const { services, store, key, campaignId, spec } = made;
+  await store.tasks.seed(key, [task('right'), task('wrong'), task('half')]);
+  const idsOf = async (failedExperts: 'drop' | 'keep') => {
+    const request = {
+      campaignId,
+      iteration: 0,
+      role: 'base',
+      data: 'expert',
+      successReward: 1,
+      failedExperts,
+    } as const;
+    const { examples } = await trainingData(services, { ...request, reading: readingOf(spec) });
+    return examples.map(({ trajectoryId }) => trajectoryId);
+  };
+  const prepared = () =>
+    prepareTraining(services)({ ...key, iteration: 0, role: 'base', method: 'init', data: 'expert', from: 'base' });
+  await store.trajectories.save(attempt(key, { taskId: 'wrong', turns: [step('expert')], reward: 0 }));
+  await expect(prepared()).rejects.toMatchObject({
+    code: 'NothingScored',
+    message: expect.stringContaining('the replays of all 1 experts scored 0') as string,
+  });
+  await store.trajectories.save(attempt(key, { taskId: 'half', turns: [step('expert')], reward: 0.5 }));
+  await store.trajectories.save(attempt(key, { taskId: 'right', turns: [step('expert')], reward: 1 }));
+  const [half, right, wrong] = ['half', 'right', 'wrong'].map((id) => `1/expert/reference/${id}/0`);
+  expect(await idsOf('drop')).toEqual([half, right]);
+  expect(await idsOf('keep')).toEqual([half, right, wrong]);
 });
 
 const idOfLine = (line: string): string => {
