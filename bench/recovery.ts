@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   process.env['COEVOLVE_RECOVERY'] = profile;
   const bare = readConfig();
   try {
-    const config = await bringUpStack(bare, { onProgress: (line) => void process.stderr.write(`${line}\n`) });
+    const config = await bringUpStack(process.env, { onProgress: (line) => void process.stderr.write(`${line}\n`) });
     await withConnections((connections) => measure(connections, config), config);
   } finally {
     await stackDown(bare);

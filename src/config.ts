@@ -7,6 +7,8 @@ import { readAddress, readCount, readDevices, readOneOf, readToken, readUrl, typ
 
 export { ConfigError };
 
+const projectRoot = path.resolve(__dirname, '..'); // parent of src/ and of dist/
+
 /** Configuration from the environment variables and, after `readStackConfig`, from the embedded stack. */
 export type Config = {
   /** State of the embedded stack: data, logs, pid files, secrets. */
@@ -93,14 +95,16 @@ export function required(value: string | undefined, name: string, variable: stri
   throw new StackError(`no ${name} is configured`, `coevolve up, or set ${variable}`);
 }
 
+/** Returns the folder of the embedded stack's state. */
+export const homeOf = (env: Env): string => path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
+
 /**
  * Reads the configuration from the environment. An empty variable counts as absent.
  *
  * @throws ConfigError with the unusable variable
  */
 export function readConfig(env: Env = process.env): Config {
-  const projectRoot = path.resolve(__dirname, '..'); // parent of src/ and of dist/
-  const home = path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
+  const home = homeOf(env);
   const trainerServer = env['COEVOLVE_TRAINER_SERVER'] || path.join(home, 'trainer-server');
   const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
   return Object.freeze({
@@ -115,7 +119,7 @@ export function readConfig(env: Env = process.env): Config {
     versioning: readOneOf(env, 'COEVOLVE_WORKER_VERSIONING', ['off', 'pinned'], 'off'),
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
-    policyServer: readPolicyServer(env, projectRoot),
+    policyServer: readPolicyServer(env),
     devices: readDevices(env, 'COEVOLVE_DEVICES'),
     ...readSettingsFiles(env),
     ...present({
@@ -133,9 +137,6 @@ const present = <T extends object>(values: T) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [Key in keyof T]?: Exclude<T[Key], undefined>;
   };
-
-/** Returns a variable that a file of settings names, such as the value of a provider's header. */
-export const namedVariable = (name: string): string | undefined => process.env[name];
 
 /** Returns the variables from which `readConfig` reads the same configuration, for the processes of the stack. */
 export function variablesOf(config: Config): Record<string, string> {
@@ -232,7 +233,7 @@ function readEndpoint(env: Env, prefix: string): Endpoint {
   });
 }
 
-function readPolicyServer(env: Env, projectRoot: string): PolicyServerConfig {
+function readPolicyServer(env: Env): PolicyServerConfig {
   const kind = readOneOf(env, 'COEVOLVE_POLICY_SERVER', ['small', 'vllm'], 'small');
   return Object.freeze({
     kind,

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
 import { readConfig, required, type Config } from '../config';
-import { readStackConfig } from '../stack';
+import { readStackConfig, withKeptVariables } from '../stack';
 import { createStore, type Store } from '../store';
 import { createPool } from '../store/database/pool';
 import { connectClient } from '../temporal/connect';
@@ -47,8 +47,11 @@ export async function withConnections<T>(
   }
 }
 
-/** Returns the configuration of the environment, with unset addresses filled from the embedded stack. */
-export const currentConfig = (): Config => readStackConfig(readConfig());
+/** Returns the configuration of the environment and of the variables that the last `up` was given. */
+export const givenConfig = (): Config => readConfig(withKeptVariables(process.env));
+
+/** Returns the given configuration, with unset addresses filled from the embedded stack. */
+export const currentConfig = (): Config => readStackConfig(givenConfig());
 
 /** Name of the user of this process, recorded with every operator command. */
 export const operatorName = (): string => userInfo().username;

@@ -1,5 +1,7 @@
 import type { Config } from '../config';
-import { readStackConfig, readState, withKeptFiles } from '../stack/stack-state';
+import type { Stack } from '../stack/service-definition';
+import { listKeptVariables } from '../stack/kept-variables';
+import { readStackConfig, readState } from '../stack/stack-state';
 import { type Check, check } from './check';
 import { checkMachine } from './check-machine';
 import { checkServices } from './check-services';
@@ -10,9 +12,23 @@ import { listEnvironments, type EnvironmentListing } from '../envs/list-environm
 export async function doctor(config: Config): Promise<Check[]> {
   const state = readState(config.home);
   const stack = { config: readStackConfig(config), state };
-  const checks = Promise.all([...checkMachine(withKeptFiles(config, state)), ...checkServices(stack, config)]);
+  const checks = Promise.all([...checkMachine(config), ...checkServices(stack, config)]);
   const environments = checkEnvironments(stack.config);
-  return [...(await checks), ...(await environments)];
+  return [...(await checks), ...checkVariables(stack), ...(await environments)];
+}
+
+/** Shows what `up` keeps, and warns where this shell has something else: its commands and the services then differ. */
+function checkVariables({ config, state }: Stack): Check[] {
+  if (Object.keys(state.ports).length === 0) return []; // there was no `up`
+  const { kept, notGiven } = listKeptVariables({ ...process.env, COEVOLVE_HOME: config.home });
+  if (kept.length === 0 && notGiven.length === 0) return [];
+  const differ = notGiven.length > 0 || kept.some(({ here }) => here !== null);
+  const parts = [
+    ...kept.map(({ name, value, here }) => `${name}=${value}${here === null ? '' : ` (here ${here})`}`),
+    ...notGiven.map((name) => `${name} (here alone)`),
+  ];
+  const detail = `given to the last \`coevolve up\`: ${parts.join(', ')}`;
+  return [{ name: 'variables', ok: true, detail, ...(differ ? { warning: true, next: 'coevolve up' } : {}) }];
 }
 
 /**

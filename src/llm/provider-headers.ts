@@ -1,4 +1,4 @@
-import { namedVariable } from '../config';
+import { namedVariable } from '../input/read-variable';
 
 type HeaderSettings = Readonly<Record<string, string | { env: string }>>;
 

@@ -1,4 +1,5 @@
 export { workerRoles, type ServiceName, type WorkerRole } from './service-definition';
+export { variablesForUp, withKeptVariables } from './kept-variables';
 export { stackDown, type DownOptions } from './stack-down';
 export { stackFolders } from './stack-state';
 export { readStackConfig } from './stack-state';

@@ -77,10 +77,11 @@ function nodeService({ readyName, command, variables, settings, ...service }: No
       removeStaleReadyFiles(config.home, readyName);
     },
 
-    launch: ({ config }) => ({
+    launch: ({ config, state }) => ({
       file: process.execPath,
       args: [programOf(config), ...command],
-      env: { ...variables(config), ...failpointVariables(), COEVOLVE_STACK: config.home },
+      // Among the kept variables are those of Temporal's client, which reads them by itself.
+      env: { ...state.variables, ...variables(config), ...failpointVariables(), COEVOLVE_STACK: config.home },
       inheritsEnvironment: true,
       cwd: config.projectRoot,
       settings: [versionFile, ...settings(config)],

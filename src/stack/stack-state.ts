@@ -9,22 +9,29 @@ import { secretFile, type SecretName } from '../process/home';
 const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;
 export type PortName = (typeof portNames)[number];
 
-const StackState = z.object({
-  ports: z.partialRecord(z.enum(portNames), z.number()),
-  /** Folder of the embedded cluster; outside the home when Postgres' user cannot reach the home. */
-  postgresDirectory: z.string().exactOptional(),
-  /** Files that the last `up` was given. */
-  files: z.partialRecord(z.enum(Object.keys(settingsFiles) as SettingsFile[]), z.string()).exactOptional(),
-  payloadKeysFile: z.string().exactOptional(),
-});
+const StackState = z
+  .object({
+    ports: z.partialRecord(z.enum(portNames), z.number()),
+    /** Folder of the embedded cluster; outside the home when Postgres' user cannot reach the home. */
+    postgresDirectory: z.string().exactOptional(),
+    /** Variables that the last `up` was given. */
+    variables: z.record(z.string(), z.string()).exactOptional(),
+    /** Names of its secret variables. */
+    secretVariables: z.array(z.string()).exactOptional(),
+    /** The only kept variables of release 0.1.0. */
+    files: z.partialRecord(z.enum(Object.keys(settingsFiles) as SettingsFile[]), z.string()).exactOptional(),
+  })
+  .transform(({ files = {}, ...state }) => {
+    const ofFiles = Object.entries(files).map(([name, file]) => [settingsFiles[name as SettingsFile], file] as const);
+    return { ...state, variables: { ...Object.fromEntries(ofFiles), ...state.variables } };
+  });
 
 /** The stack's state between commands: `<home>/stack.json`. */
-export type StackState = z.infer<typeof StackState>;
+export type StackState = z.output<typeof StackState>;
 
 /** Fills unset addresses from the embedded stack's state and secrets; a home without a stack adds nothing. */
 export function readStackConfig(config: Config): Config {
-  const state = readState(config.home);
-  const { ports } = state;
+  const { ports } = readState(config.home);
   const temporal = config.temporal.address
     ? config.temporal
     : {
@@ -34,7 +41,7 @@ export function readStackConfig(config: Config): Config {
       };
   const databaseUrl = config.databaseUrl ?? embeddedDatabaseUrl(config.home, ports.postgres);
   return Object.freeze({
-    ...withKeptFiles(config, state),
+    ...config,
     ...(databaseUrl ? { databaseUrl } : {}),
     temporal: Object.freeze(temporal),
     environment: fillEndpoint(config, config.environment, 'environment-token', ports['environment-server']),
@@ -42,13 +49,10 @@ export function readStackConfig(config: Config): Config {
   });
 }
 
-/** Adds the settings files of the last `up` that the configuration does not name. */
-export const withKeptFiles = (config: Config, { files }: StackState): Config => Object.freeze({ ...files, ...config });
-
 /** @throws StackError when stack.json exists but is not a state that `up` wrote */
 export function readState(home: string): StackState {
   const file = stateFile(home);
-  if (!existsSync(file)) return { ports: {} };
+  if (!existsSync(file)) return { ports: {}, variables: {} };
   try {
     return StackState.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {

@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs';
-import { messageOf, StackError } from '../errors/errors';
-import { type Config, settingsFiles, type SettingsFile } from '../config';
+import { messageOf } from '../errors/errors';
+import type { Config } from '../config';
 import { createHome } from '../process/home';
 import { withLock } from '../process/lock';
 import { allServices, servers, supervisor, workers } from './all-services';
 import type { Service, ServiceName, Stack, WorkerRole } from './service-definition';
-import { readStackConfig, readState, withKeptFiles, writeState, type StackState } from './stack-state';
+import { readStackConfig, readState, writeState, type StackState } from './stack-state';
 import { startService } from './start-service';
 import { stopService } from './stack-down';
 
@@ -17,8 +16,8 @@ export type UpOptions = {
   services?: readonly ServiceName[];
   /** Whether to start the supervisor; default: as `services` says. */
   supervised?: boolean;
-  /** Drops the settings files of an earlier `up` that the configuration does not name; default: they are kept. */
-  forget?: boolean;
+  /** Variables to keep for the next `up`; default: those that are kept already. */
+  given?: Pick<StackState, 'variables' | 'secretVariables'>;
   /** Runs when the servers are ready and before the first worker starts; applies the migrations. */
   beforeWorkers?: (config: Config) => Promise<void>;
 };
@@ -30,13 +29,13 @@ export type UpOptions = {
  *
  * @throws StackError with the service, the end of its log and the next command
  */
-export async function stackUp(given: Config, options: UpOptions = {}): Promise<Config> {
+export async function stackUp(config: Config, options: UpOptions = {}): Promise<Config> {
   const report = options.onProgress ?? (() => undefined);
-  createHome(given);
+  createHome(config);
   const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
-  return withLock(given.home, onWait, async () => {
-    const state = readState(given.home);
-    const config = keepFiles({ config: given, state }, options.forget ?? false, report);
+  return withLock(config.home, onWait, async () => {
+    const state = { ...readState(config.home), ...options.given };
+    writeState(config.home, state);
     const stack = { config, state };
     if (options.supervised === false) await stopService(config, supervisor);
     await stopExternal(stack, report);
@@ -74,43 +73,4 @@ async function startAll(stack: Stack, services: readonly Service[], report: (lin
   const failures = starts.flatMap((start): unknown[] => (start.status === 'rejected' ? [start.reason] : []));
   if (failures.length === 1) throw failures[0];
   if (failures.length > 1) throw new AggregateError(failures, failures.map(messageOf).join('\n'));
-}
-
-type Report = (line: string) => void;
-
-/**
- * Adds the files that an earlier `up` was given to the configuration, and stores the files for the next one.
- *
- * @param forget drops the files that the configuration does not name
- * @throws StackError for a file that no longer exists
- */
-function keepFiles({ config, state }: Stack, forget: boolean, report: Report): Config {
-  const kept = forget ? config : withKeptFiles(config, state);
-  const files: StackState['files'] = {};
-  for (const [name, variable] of Object.entries(settingsFiles) as [SettingsFile, string][]) {
-    const [last, file] = [state.files?.[name], kept[name]];
-    if (file) files[name] = file;
-    if (last && !file) report(`${variable}: ${last} of the last \`coevolve up\` is dropped`);
-    if (!file || config[name]) continue;
-    if (!existsSync(file))
-      throw new StackError(
-        `${variable}: ${file} of the last \`coevolve up\` no longer exists`,
-        `coevolve up --forget, or set ${variable}`,
-      );
-    report(`${variable}: keeps ${file} of the last \`coevolve up\`; --forget drops it`);
-  }
-  warnOfPayloadKeys(config, state, report);
-  state.files = files;
-  if (config.payloadKeysFile) state.payloadKeysFile = config.payloadKeysFile;
-  else if (forget) delete state.payloadKeysFile;
-  writeState(config.home, state);
-  return kept;
-}
-
-/** The path of the keys is never kept: a process has the keys only if its operator gives them. */
-function warnOfPayloadKeys({ payloadKeysFile }: Config, state: StackState, report: Report): void {
-  if (payloadKeysFile || !state.payloadKeysFile) return;
-  report(
-    `warning: COEVOLVE_PAYLOAD_KEYS is not set, and was ${state.payloadKeysFile} before: workers cannot read sealed payloads`,
-  );
 }

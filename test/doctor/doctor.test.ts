@@ -89,13 +89,13 @@ asRoot.each([
   const cluster = path.join(home.home, 'postgres');
   mkdirSync(cluster, { recursive: true });
   chownSync(cluster, uid, uid);
-  const found = checkDatabaseUser({ config: home, state: { ports: {} } });
+  const found = checkDatabaseUser({ config: home, state: { ports: {}, variables: {} } });
   const next = expect.stringContaining(`${remedy}`);
   expect(found).toEqual([
     expect.objectContaining(remedy ? { ok: true, warning: true, next } : { ok: true, detail: expect.any(String) }),
   ]);
   expect('warning' in found[0]!).toBe(remedy !== null);
-  expect(checkDatabaseUser({ config: home, state: { ports: {}, postgresDirectory: '/nowhere' } })).toEqual([]);
+  expect(checkDatabaseUser({ config: home, state: { ports: {}, variables: {}, postgresDirectory: '/nowhere' } })).toEqual([]);
   await removeHome(home);
 });
 

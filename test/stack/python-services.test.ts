@@ -4,7 +4,7 @@ import { removeHome, temporaryHome } from './temporary-home';
 /** Returns the command line of the policy server with these variables, without address and token. */
 async function optionsWith(env: Record<string, string>) {
   const config = temporaryHome(env);
-  const { args } = policyServer.launch({ config, state: { ports: { 'policy-server': 8800 } } });
+  const { args } = policyServer.launch({ config, state: { ports: { 'policy-server': 8800 }, variables: {} } });
   await removeHome(config);
   return args.filter((_, i) => i < 2 || i > 7);
 }

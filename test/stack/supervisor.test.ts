@@ -85,7 +85,7 @@ describe('the supervisor of a stack', () => {
 
 describe('a supervision of scripted services', () => {
   const home = temporaryHome();
-  const stack = { config: home, state: { ports: {} } };
+  const stack = { config: home, state: { ports: {}, variables: {} } };
   const lines: string[] = [];
   const record = (line: string): void => void lines.push(line);
   const steady = scripted('worker-llm', 'exec sleep 100');

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { stackDown, stackStatus, stackUp, type ServiceName } from '../../src/sta
 import { searchAttributes } from '../../src/temporal/search-attributes';
 import { findStackProcesses } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
-import { readStackConfig, readState } from '../../src/stack/stack-state';
+import { readState } from '../../src/stack/stack-state';
 import { withTemporal } from '../../src/temporal/with-temporal';
 import { listeningAddresses, listeningPorts, loopback } from '../support/listening-addresses';
 import { removeHome, temporaryHome } from './temporary-home';
@@ -98,44 +98,6 @@ test('a second up changes nothing', async () => {
   const before = stackStatus(config);
   expect(await up()).toEqual(filled);
   expect(stackStatus(config)).toEqual(before);
-});
-
-describe('settings files of an earlier up', () => {
-  const file = path.join(config.home, 'providers.yaml');
-  const given: Config = { ...config, providersFile: file };
-  const upWith = async (changed: Config, forget = false): Promise<string[]> => {
-    const lines: string[] = [];
-    await stackUp(changed, { services, forget, onProgress: (line) => lines.push(line) });
-    return lines.filter((line) => line.includes('COEVOLVE_'));
-  };
-
-  test('are kept by a plain up, which names them, and by later commands', async () => {
-    writeFileSync(file, '{}');
-    expect(await upWith(given)).toEqual([]);
-    expect(await upWith(config)).toEqual([expect.stringMatching(/^COEVOLVE_LLM_PROVIDERS: keeps .*providers.yaml/)]);
-    expect(readStackConfig(config).providersFile).toBe(file);
-    const other = path.join(config.home, 'others.yaml');
-    expect(readStackConfig({ ...config, providersFile: other }).providersFile).toBe(other);
-  });
-
-  test('prevent an up when they no longer exist', async () => {
-    rmSync(file);
-    await expect(upWith(config)).rejects.toThrow(
-      /COEVOLVE_LLM_PROVIDERS: .* no longer exists\n {2}next: coevolve up --forget/,
-    );
-  });
-
-  test('are dropped by --forget, which names them', async () => {
-    expect(await upWith(config, true)).toEqual([expect.stringMatching(/^COEVOLVE_LLM_PROVIDERS: .* is dropped$/)]);
-    expect(readStackConfig(config).providersFile).toBeUndefined();
-    expect(await upWith(config)).toEqual([]);
-  });
-
-  test('do not include payload keys, whose absence is a warning', async () => {
-    await upWith({ ...config, payloadKeysFile: file });
-    expect(await upWith(config)).toEqual([expect.stringMatching(/^warning: COEVOLVE_PAYLOAD_KEYS is not set/)]);
-    expect(readStackConfig(config).payloadKeysFile).toBeUndefined();
-  });
 });
 
 test('two concurrent ups start each service once', async () => {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { readConfig } from '../../config';
 import { printResult } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import type { Check } from '../../doctor/check';
 import { asCalled } from '../output/called-name';
+import { givenConfig } from '../../client/connections';
 import { doctor } from '../../doctor/doctor';
 
 /** `coevolve doctor`: prints every check; exit code 1 when a check fails. */
@@ -13,7 +13,7 @@ export function addDoctor(program: Command): void {
     .description('check all services and tools that campaigns need')
     .option('--json', 'print the checks as JSON')
     .action(async ({ json }: { json?: boolean }) => {
-      const checks = (await doctor(readConfig())).map(withCalledName);
+      const checks = (await doctor(givenConfig())).map(withCalledName);
       printResult(json, { checks }, () => checks.map(checkLine).join('\n'));
       if (checks.some(({ ok }) => !ok)) process.exitCode = 1;
     });

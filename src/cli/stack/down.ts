@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readConfig } from '../../config';
+import { givenConfig } from '../../client/connections';
 import { stackDown } from '../../stack';
 import { printMessage, printResult } from '../output/output';
 
@@ -10,7 +10,7 @@ export function addDown(program: Command): void {
     .description('stop the embedded stack and keep its data')
     .option('--json', 'print the stopped processes as JSON')
     .action(async ({ json }: { json?: boolean }) => {
-      const stopped = await stackDown(readConfig(), { onProgress: printMessage });
+      const stopped = await stackDown(givenConfig(), { onProgress: printMessage });
       printResult(json, { stopped }, () =>
         stopped.length > 0 ? `stopped ${stopped.length} processes` : 'nothing was running',
       );

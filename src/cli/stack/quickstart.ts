@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { readConfig, type Config } from '../../config';
+import type { Config } from '../../config';
 import { readSpec } from '../../specification/read-spec';
 import { stackDown, stackStatus } from '../../stack';
 import { bringUpStack } from '../../client/bring-up-stack';
@@ -14,7 +14,7 @@ import { print, printResult, printMessage } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import { collectReport } from '../../report/campaign/campaign-report';
 import { learnedText } from './learned-text';
-import { withConnections, type Connections } from '../../client/connections';
+import { givenConfig, withConnections, type Connections } from '../../client/connections';
 import { startCampaign } from '../../client/start-campaign';
 
 const specFile = 'examples/quickstart.yaml';
@@ -27,12 +27,12 @@ export function addQuickstart(program: Command): void {
     .option('--keep', 'keep the stack running afterwards; one that ran before is always kept')
     .option('--json', 'print the result as JSON')
     .action(async ({ keep, json }: { keep?: boolean; json?: boolean }) => {
-      const config = readConfig();
+      const config = givenConfig();
       const started = performance.now();
       const stays = keep === true || stackStatus(config).some(({ state }) => state === 'running');
       printMessage(paint.bold('starting the stack'));
       try {
-        const filled = await bringUpStack(config, { onProgress: printMessage });
+        const filled = await bringUpStack(process.env, { onProgress: printMessage });
         await withConnections((connections) => runCampaign(connections, filled, { started, json }), filled);
       } finally {
         if (stays) printMessage(`the stack keeps running; stop it with ${paint.bold(`${calledName()} down`)}`);

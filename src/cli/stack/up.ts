@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { bringUpStack } from '../../client/bring-up-stack';
-import { readConfig } from '../../config';
 import { stackStatus } from '../../stack';
 import { campaignLists } from '../../temporal/ui-lists';
 import { printResult, printMessage } from '../output/output';
@@ -13,15 +12,15 @@ export function addUp(program: Command): void {
     .command('up')
     .description('start the embedded stack: database, Temporal, servers, workers; safe to repeat')
     .option('--unsupervised', 'do not restart crashed services until the next `up`')
-    .option('--forget', 'drop the settings files of an earlier `up`')
+    .option('--forget', 'drop the variables that an earlier `up` was given')
     .option('--json', 'print addresses and processes as JSON')
     .action(async ({ unsupervised, forget, json }: Options) => {
-      const config = readConfig();
-      const { home, temporal } = await bringUpStack(config, {
+      const config = await bringUpStack(process.env, {
         supervised: !unsupervised,
         forget: forget ?? false,
         onProgress: printMessage,
       });
+      const { home, temporal } = config;
       const { uiUrl, address } = temporal;
       const lists = campaignLists(temporal);
       const result = { home, temporalUi: uiUrl, temporal: address, lists, services: stackStatus(config) };
