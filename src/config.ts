@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
-import { ConfigError, StackError } from './errors/errors';
+import { ConfigError } from './errors/errors';
 import { backendFiles, type BackendFile } from './training/backends';
 import { readAddress, readCount, readDevices, readOneOf, readToken, readUrl, type Env } from './input/read-variable';
 
@@ -89,12 +89,6 @@ export type PolicyServerConfig = {
 
 export type Endpoint = { readonly url?: string; readonly token?: string; readonly tokenFile?: string };
 
-/** @throws StackError when the value is missing */
-export function required(value: string | undefined, name: string, variable: string): string {
-  if (value) return value;
-  throw new StackError(`no ${name} is configured`, `coevolve up, or set ${variable}`);
-}
-
 /** Returns the folder of the embedded stack's state. */
 export const homeOf = (env: Env): string => path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
 
@@ -106,7 +100,6 @@ export const homeOf = (env: Env): string => path.resolve(env['COEVOLVE_HOME'] ||
 export function readConfig(env: Env = process.env): Config {
   const home = homeOf(env);
   const trainerServer = env['COEVOLVE_TRAINER_SERVER'] || path.join(home, 'trainer-server');
-  const payloadKeys = env['COEVOLVE_PAYLOAD_KEYS'];
   return Object.freeze({
     home,
     projectRoot,
@@ -125,7 +118,7 @@ export function readConfig(env: Env = process.env): Config {
     ...present({
       trainerServer: trainerServer === 'off' ? undefined : path.resolve(trainerServer),
       attempts: readCount(env, 'COEVOLVE_ATTEMPTS'),
-      payloadKeysFile: payloadKeys ? path.resolve(payloadKeys) : undefined,
+      payloadKeysFile: readPath(env, 'COEVOLVE_PAYLOAD_KEYS'),
       notifyUrl: readUrl(env, 'COEVOLVE_NOTIFY_URL', ['http:', 'https:']),
       metricsAddress: readAddress(env, 'COEVOLVE_METRICS_ADDRESS'),
     }),
@@ -137,6 +130,9 @@ const present = <T extends object>(values: T) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [Key in keyof T]?: Exclude<T[Key], undefined>;
   };
+
+/** Returns a variable that a file of settings names, such as the value of a provider's header. */
+export const namedVariable = (name: string): string | undefined => process.env[name];
 
 /** Returns the variables from which `readConfig` reads the same configuration, for the processes of the stack. */
 export function variablesOf(config: Config): Record<string, string> {
@@ -178,8 +174,11 @@ const fileEntries = Object.entries(settingsFiles) as [SettingsFile, string][];
 
 const readSettingsFiles = (env: Env): Partial<Record<SettingsFile, string>> =>
   Object.fromEntries(
-    fileEntries.flatMap(([name, variable]) => (env[variable] ? [[name, path.resolve(env[variable])]] : [])),
+    fileEntries.flatMap(([name, variable]) => (env[variable] ? [[name, readPath(env, variable)]] : [])),
   );
+
+const readPath = (env: Env, variable: string): string | undefined =>
+  env[variable] ? path.resolve(env[variable]) : undefined;
 
 const passwordFileVariable = 'COEVOLVE_DATABASE_PASSWORD_FILE';
 
@@ -203,12 +202,11 @@ function readTemporal(env: Env): TemporalConfig {
   const { connectionOptions, namespace = 'coevolve' } = loadTemporalProfile(env);
   const { address, apiKey, tls, metadata } = connectionOptions;
   const uiUrl = readUrl(env, 'COEVOLVE_TEMPORAL_UI_URL', ['http:', 'https:']);
-  const binary = env['COEVOLVE_TEMPORAL_BIN'];
   if (address && !/^[^\s/]+:\d+$/.test(address))
     throw new ConfigError('TEMPORAL_ADDRESS', `expected host:port, got "${address}"`);
   return Object.freeze({
     namespace,
-    ...present({ address, uiUrl, binary: binary ? path.resolve(binary) : undefined }),
+    ...present({ address, uiUrl, binary: readPath(env, 'COEVOLVE_TEMPORAL_BIN') }),
     connection: address ? present({ apiKey, tls, metadata }) : {}, // without an address they belong to another server
   });
 }

@@ -81,6 +81,15 @@ def test_all_available_environments_include_the_operators_own(folder: Path) -> N
     assert "own" in build_environments(None, read_settings(file, folder)).environments
 
 
+def test_a_broken_plugin_stops_no_other_environment(folder: Path) -> None:
+    (folder / "broken.py").write_text("def create(settings:\n")
+    file = folder / "environments.yaml"
+    file.write_text("hosted: {broken: {plugin: broken.py}, own: {plugin: own.py}}")
+    made = build_environments(None, read_settings(file, folder))
+    assert "own" in made.environments
+    assert "broken.py:1: SyntaxError" in made.unavailable["broken"]
+
+
 def test_an_unavailable_plugin_forwards_its_message(folder: Path) -> None:
     needy = (
         "from coevolve_environments.protocol import Unavailable\nraise Unavailable('pip install needed')\n"

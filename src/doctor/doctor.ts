@@ -48,13 +48,15 @@ async function checkEnvironments(config: Config): Promise<Check[]> {
   return listings.map(checkOf);
 }
 
-function checkOf({ name, section, unavailable, sessions, capacity }: EnvironmentListing): Check {
-  const base = { name: `environment ${name}`, ok: unavailable === null || section === 'hosted' };
+function checkOf({ name, section, unavailable, broken, sessions, capacity }: EnvironmentListing): Check {
+  const base = { name: `environment ${name}`, ok: unavailable === null || (section === 'hosted' && !broken) };
   if (unavailable === null)
     return { ...base, detail: `${sessions === null ? '' : `${sessions} of `}${capacity} sessions` };
   return {
     ...base,
     detail: section === 'hosted' ? `not available: ${unavailable}` : unavailable,
-    ...(base.ok ? { absent: true } : { next: `start that server, or correct servers.${name}` }),
+    ...(base.ok
+      ? { absent: true }
+      : { next: broken ? 'correct that file, then coevolve up' : `start that server, or correct servers.${name}` }),
   };
 }

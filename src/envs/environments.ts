@@ -1,4 +1,5 @@
-import { required, type Config } from '../config';
+import type { Config } from '../config';
+import { required } from '../errors/errors';
 import type { OpenEnvironment } from './contract/environment';
 import { environmentData, type EnvironmentData } from './server/environment-data';
 import { EnvironmentError } from './contract/environment-error';

@@ -10,6 +10,8 @@ export type EnvironmentListing = {
   section: 'hosted' | 'servers';
   /** Reason why it is unavailable, with the next command; null if it is available. */
   unavailable: string | null;
+  /** Whether it is unavailable because the operator's file cannot be loaded. */
+  broken: boolean;
   /** Number of open sessions; null if the server does not publish it. */
   sessions: number | null;
   capacity: number | null;
@@ -23,15 +25,16 @@ export type EnvironmentListing = {
  * @throws EnvironmentError if our server is unavailable
  */
 export async function listEnvironments({ data, health, thirdParty }: Environments): Promise<EnvironmentListing[]> {
-  const { environments, unavailable } = await health.read();
+  const { environments, unavailable, broken } = await health.read();
   const hosted = Object.entries(environments).map(async ([name, { sessions, capacity }]) => {
     const capabilities = await data.capabilities(name).catch(nullIfRejected);
-    return { name, section: 'hosted' as const, unavailable: null, sessions, capacity, capabilities };
+    return { name, section: 'hosted' as const, unavailable: null, broken: false, sessions, capacity, capabilities };
   });
   const missing = Object.entries(unavailable).map(([name, reason]) => ({
     name,
     section: 'hosted' as const,
     unavailable: reason,
+    broken: broken.includes(name),
     sessions: null,
     capacity: null,
     capabilities: null,
@@ -55,6 +58,7 @@ async function thirdPartyListing(server: ThirdPartyServer, data: Environments['d
     name: server.name,
     section: 'servers',
     unavailable,
+    broken: false,
     sessions: null,
     capacity: server.sessions,
     capabilities: unavailable === null ? await data.capabilities(server.name) : null,

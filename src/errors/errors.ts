@@ -72,3 +72,13 @@ function textProperty(error: unknown, property: 'code' | 'message'): string | un
   const value: unknown = Reflect.get(error, property);
   return typeof value === 'string' ? value : undefined;
 }
+
+/**
+ * Returns a value of the configuration.
+ *
+ * @throws StackError when it is missing
+ */
+export function required(value: string | undefined, name: string, variable: string): string {
+  if (value) return value;
+  throw new StackError(`no ${name} is configured`, `coevolve up, or set ${variable}`);
+}

@@ -72,6 +72,3 @@ export function readUrl(env: Env, variable: string, protocols: string[]): string
   if (!protocols.includes(new URL(text).protocol)) throw new ConfigError(variable, shape);
   return text.replace(/\/+$/, '');
 }
-
-/** Returns a variable that a file of settings names, such as the value of a provider's header. */
-export const namedVariable = (name: string): string | undefined => process.env[name];

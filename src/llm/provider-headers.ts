@@ -1,4 +1,4 @@
-import { namedVariable } from '../input/read-variable';
+import { namedVariable } from '../config';
 
 type HeaderSettings = Readonly<Record<string, string | { env: string }>>;
 

@@ -5,7 +5,9 @@ import type { Config, Endpoint, PolicyServerConfig } from '../config';
 import { ensureSecret, secretFile, type SecretName } from '../process/home';
 import type { Launch } from '../process/processes';
 import { leasesFolder, serverDevices } from '../process/server-devices';
+import { reloadPlugins } from '../envs/server/reload-plugins';
 import { portOf, type Service } from './service-definition';
+import { readStackConfig } from './stack-state';
 
 /** Hosts the environment sessions. */
 export const environmentServer = pythonServer({
@@ -23,6 +25,14 @@ export const environmentServer = pythonServer({
     ...(file ? ['--settings', file] : []),
   ],
   settingsOf: ({ environmentsFile: file }) => (file ? [file] : []),
+  async afterReady(stack, onProgress) {
+    const { token } = readStackConfig(stack.config).environment;
+    const url = `http://127.0.0.1:${portOf(stack, 'environment-server')}`;
+    const { reloaded, broken } = await reloadPlugins({ url, token });
+    for (const name of reloaded) onProgress(`environment-server: loaded ${name} again, whose file has changed`);
+    for (const [name, reason] of Object.entries(broken))
+      onProgress(`environment-server: ${name} is not available: ${reason}`);
+  },
 });
 
 const policyModules = { small: 'coevolve_policy_server', vllm: 'coevolve_vllm' } as const;
@@ -69,6 +79,7 @@ type PythonServer = {
   argumentsOf: (config: Config) => string[];
   /** Files that the server reads at its start. */
   settingsOf?: (config: Config) => string[];
+  afterReady?: Service['afterReady'];
   /** Checks the requirements other than the interpreter. */
   prepare?: (config: Config) => void;
 };
@@ -81,6 +92,7 @@ function pythonServer({ name, project, moduleOf, secret, endpointOf, ...server }
     readyTimeoutMs: 120_000, // importing torch takes 30 s on a loaded machine
     stopSignal: 'SIGTERM',
     stopGraceMs: 5_000,
+    ...(server.afterReady ? { afterReady: server.afterReady } : {}),
 
     prepare({ config }) {
       ensureSecret(config.home, secret);

@@ -30,7 +30,7 @@ export type Service = {
   launch: (stack: Stack) => Launch;
   isReady: (stack: Stack, pid: number) => boolean | Promise<boolean>;
   /** Sets the service up after it is ready; safe to repeat. */
-  afterReady?: (stack: Stack) => Promise<void>;
+  afterReady?: (stack: Stack, onProgress: (line: string) => void) => Promise<void>;
   /** Kills processes of a killed service outside its process group. */
   killLeftovers?: (stack: Stack) => Promise<void>;
   readonly readyTimeoutMs: number;

@@ -1,6 +1,7 @@
 import type { Config } from '../config';
 import { findProcess } from '../process/processes';
 import { allServices } from './all-services';
+import { fingerprintOf } from './launch-fingerprint';
 import type { Service, ServiceName } from './service-definition';
 import { readState, type PortName } from './stack-state';
 
@@ -28,4 +29,14 @@ function statusOf(config: Config, service: Service, assigned: Partial<Record<Por
   if (!running) return { name, state: 'stopped' };
   const ports = Object.fromEntries(service.ports.map((port) => [port, assigned[port]]));
   return { name, state: 'running', pid: running.pid, ...(service.ports.length > 0 ? { ports } : {}) };
+}
+
+/** Returns whether an embedded service runs with older code or settings than `up` would start it with. */
+export function isOutdated(config: Config, name: ServiceName): boolean {
+  const service = allServices.find((one) => one.name === name)!;
+  const running = service.externalAddress(config) ? undefined : findProcess(config.home, name);
+  return (
+    running !== undefined &&
+    running.fingerprint !== fingerprintOf(service.launch({ config, state: readState(config.home) }))
+  );
 }

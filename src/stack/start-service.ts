@@ -26,12 +26,12 @@ const maxStarts = 3;
 export async function startService(stack: Stack, service: Service, onProgress: OnProgress): Promise<void> {
   const running = await findCurrent(stack, service, onProgress);
   if (running && (await waitUntilReady(stack, service, running))) {
-    await service.afterReady?.(stack);
+    await service.afterReady?.(stack, onProgress);
     return onProgress(`${service.name}: runs (pid ${running.pid})`);
   }
   const startedAt = Date.now();
   const started = await start(stack, service, onProgress);
-  await service.afterReady?.(stack);
+  await service.afterReady?.(stack, onProgress);
   const seconds = (Date.now() - startedAt) / 1000;
   return onProgress(`${service.name}: ready after ${duration(seconds)} (pid ${started.pid})`);
 }

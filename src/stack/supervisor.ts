@@ -130,7 +130,7 @@ async function finishStart(
     const running = findProcess(stack.config.home, name);
     start.wasReady = running !== undefined && (await waitUntilReady(stack, service, running, signal));
     if (signal.aborted) return;
-    if (start.wasReady) await service.afterReady?.(stack);
+    if (start.wasReady) await service.afterReady?.(stack, onProgress);
     const seconds = (Date.now() - start.startedAt) / 1000;
     const pid = running?.pid;
     onProgress(

@@ -204,7 +204,13 @@ describe('a spec is checked against the server, the files and the machine', () =
 
 test('an environment that the machine cannot host is rejected with the missing dependency', async () => {
   const read = () =>
-    Promise.resolve({ status: 'healthy', environments: {}, unavailable: { scienceworld: 'no Java: install jre' } });
+    Promise.resolve({
+      status: 'healthy',
+      environments: {},
+      broken: [],
+      changed: [],
+      unavailable: { scienceworld: 'no Java: install jre' },
+    });
   const data = { ...environments.data, names: () => Promise.resolve(['bfcl']) };
   const withoutJava = { ...environments, data, health: { ...environments.health, read } };
   await expect(requireEnvironment(withoutJava, spec({ environment: { name: 'scienceworld' } }))).rejects.toThrow(

@@ -95,7 +95,9 @@ asRoot.each([
     expect.objectContaining(remedy ? { ok: true, warning: true, next } : { ok: true, detail: expect.any(String) }),
   ]);
   expect('warning' in found[0]!).toBe(remedy !== null);
-  expect(checkDatabaseUser({ config: home, state: { ports: {}, variables: {}, postgresDirectory: '/nowhere' } })).toEqual([]);
+  expect(
+    checkDatabaseUser({ config: home, state: { ports: {}, variables: {}, postgresDirectory: '/nowhere' } }),
+  ).toEqual([]);
   await removeHome(home);
 });
 

@@ -3,7 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { WebSocket } from 'ws';
-import { stackStatus, stackUp } from '../../src/stack';
+import { requireCurrentFile } from '../../src/cli/data/env-check';
+import { createEnvironments } from '../../src/envs/environments';
+import { listEnvironments } from '../../src/envs/list-environments';
+import { isOutdated, stackStatus, stackUp } from '../../src/stack';
 import { readStackConfig } from '../../src/stack/stack-state';
 import { findStackProcesses } from '../../src/process/list-processes';
 import { startTimeOf } from '../../src/process/processes';
@@ -82,5 +85,37 @@ test('a changed settings file restarts the server and ends its children', async 
   writeFileSync(settings, `hosted: { counting: { plugin: ${plugin}, pool: 2 } }\n`);
   await stackUp(config, { services: ['environment-server'] });
   expect(before.filter(({ pid, startTime }) => startTimeOf(pid) === startTime)).toEqual([]);
+  socket.terminate();
+});
+
+test('a changed plug-in is loaded again alone, and a broken one is reported and stops no other', async () => {
+  const own = path.join(folder, 'own.py');
+  const source = readFileSync(plugin, 'utf8');
+  writeFileSync(own, source);
+  writeFileSync(settings, `hosted: { counting: { plugin: ${plugin} }, own: { plugin: ${own}, where: thread } }\n`);
+  expect(isOutdated(config, 'environment-server')).toBe(true);
+  const up = async () => {
+    const lines: string[] = [];
+    await stackUp(config, { services: ['environment-server'], onProgress: (line) => lines.push(line) });
+    return lines;
+  };
+  await up();
+  expect(isOutdated(config, 'environment-server')).toBe(false);
+  const { environment } = readStackConfig(config);
+  const environments = createEnvironments({ environment });
+  const server = stackStatus(config).find(({ name }) => name === 'environment-server')?.pid;
+  const socket = await play(environment.url ?? '', environment.token ?? '');
+
+  writeFileSync(own, `${source}\n`);
+  await expect(requireCurrentFile(environments, 'own')).rejects.toThrow(/the file of own has changed.*`coevolve up`/);
+  await expect(requireCurrentFile(environments, 'counting')).resolves.toBeUndefined();
+  expect(await up()).toContain('environment-server: loaded own again, whose file has changed');
+  writeFileSync(own, 'def create(settings:\n');
+  expect((await up()).join('\n')).toMatch(/own is not available: hosted.own.plugin: .*own.py:1: SyntaxError/);
+  expect(await listEnvironments(environments)).toContainEqual(expect.objectContaining({ name: 'own', broken: true }));
+  expect(stackStatus(config).find(({ name }) => name === 'environment-server')?.pid).toBe(server);
+  socket.send(JSON.stringify({ type: 'step', data: { content: 'add 1' } }));
+  const [response] = (await once(socket, 'message')) as [Buffer];
+  expect(JSON.parse(response.toString())).toMatchObject({ type: 'observation' });
   socket.terminate();
 });

@@ -38,6 +38,8 @@ def main() -> None:
         built = build_environments(arguments.environments, read_settings(arguments.settings, arguments.state))
     except (OSError, ValueError, Unavailable) as error:
         raise SystemExit(f"cannot start: {error}") from error
+    for name in built.plugins.keys() & built.unavailable.keys():
+        log.error("%s is not served: %s", name, built.unavailable[name])
     log.info("serving %s on %s port %d", ", ".join(built.environments), arguments.host, arguments.port)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:

@@ -1,10 +1,12 @@
 """Registry of the environments, and construction of those that this machine can host."""
 
+import hashlib
 import importlib
 import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +33,10 @@ MODULES: Mapping[str, str] = {
 by `plugin: <name>`, for example one adapter for two servers."""
 
 
+class BrokenPlugin(ValueError):
+    """The operator's Python file of an environment cannot be loaded; the message names file and line."""
+
+
 @dataclass(frozen=True)
 class BuiltEnvironments:
     environments: dict[str, Environment]
@@ -38,6 +44,39 @@ class BuiltEnvironments:
     """Environment and reason."""
     timeouts: dict[str, TimeoutSettings] = field(default_factory=dict)
     """Timeouts from the settings, by environment."""
+    plugins: dict[str, "Plugin"] = field(default_factory=dict)
+    """The operator's own environments. A broken one is also among the unavailable ones."""
+
+
+class Plugin:
+    """The operator's Python file of one environment, which may change while the server runs."""
+
+    def __init__(self, name: str, path: Path, file: SettingsFile) -> None:
+        self.name = name
+        self.path = path
+        self._file = file
+        self._loaded: str | None = None
+
+    def load(self) -> Environment:
+        """Makes the environment from the file as it is now.
+
+        Raises:
+            Unavailable: the environment cannot run here.
+            BrokenPlugin: the file cannot be loaded.
+            ValueError: invalid settings.
+        """
+        self._loaded = self._digest()
+        return _create(self.name, self.path, self._file.section(self.name))
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the file differs from what was loaded."""
+        return self._digest() != self._loaded
+
+    def _digest(self) -> str | None:
+        with suppress(OSError):
+            return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return None
 
 
 def build_environments(names: Sequence[str] | None, file: SettingsFile) -> BuiltEnvironments:
@@ -45,6 +84,7 @@ def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built
 
     Raises:
         Unavailable: a named environment cannot run here.
+        BrokenPlugin: the operator's file of a named environment cannot be loaded.
         ValueError: unknown name or invalid settings.
     """
     modules = _modules(file)
@@ -53,16 +93,21 @@ def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built
             raise ValueError(f"unknown environment {name!r}; known: {', '.join(modules)}")
     built = BuiltEnvironments({}, {})
     for name in names or modules:
-        settings = file.section(name)
-        built.timeouts[name] = read_timeouts(settings)
+        module = modules[name]
+        built.timeouts[name] = read_timeouts(file.section(name))
+        if isinstance(module, Path):
+            built.plugins[name] = Plugin(name, module, file)
         try:
-            built.environments[name] = _create(name, modules[name], settings)
+            plugin = built.plugins.get(name)
+            built.environments[name] = plugin.load() if plugin else _create(name, module, file.section(name))
         except Unavailable as error:
             if names is not None:
                 raise Unavailable(f"{name}: {error}") from error
             built.unavailable[name] = str(error)
-        else:
-            settings.refuse_unknown()
+        except BrokenPlugin as error:
+            if names is not None:
+                raise
+            built.unavailable[name] = str(error)
     return built
 
 
@@ -79,22 +124,26 @@ def _modules(file: SettingsFile) -> dict[str, str | Path]:
 
 def _create(name: str, module: str | Path, settings: Settings) -> Environment:
     key = f"hosted.{name}.plugin"
+    read_timeouts(settings)
     loaded = _load(key, name, module) if isinstance(module, Path) else importlib.import_module(module)
     create = getattr(loaded, "create", None)
     if not callable(create):
-        raise ValueError(f"{key}: {module} has no function `create(settings)`")
+        raise BrokenPlugin(f"{key}: {module} has no function `create(settings)`")
     try:
         environment = cast(Callable[[Settings], object], create)(settings)
     except Exception as error:
         names_setting = isinstance(error, Unavailable) or str(error).startswith("hosted.")
         if names_setting or not isinstance(module, Path):
             raise
-        raise ValueError(f"{key}: {_location(error, module)}") from error
+        raise BrokenPlugin(f"{key}: {_location(error, module)}") from error
     if not isinstance(environment, Environment):
         kind = type(environment).__name__
-        raise ValueError(f"{key}: `create` of {module} returned {kind}; expected an Environment")
+        raise BrokenPlugin(f"{key}: `create` of {module} returned {kind}; expected an Environment")
     if environment.name != name:
-        raise ValueError(f"{key}: {module} made an environment named {environment.name!r}; expected {name!r}")
+        raise BrokenPlugin(
+            f"{key}: {module} made an environment named {environment.name!r}; expected {name!r}"
+        )
+    settings.refuse_unknown()
     return environment
 
 
@@ -111,7 +160,7 @@ def _load(key: str, name: str, file: Path) -> ModuleType:
     except Unavailable:
         raise
     except Exception as error:
-        raise ValueError(f"{key}: {_location(error, file)}") from error
+        raise BrokenPlugin(f"{key}: {_location(error, file)}") from error
     return module
 
 

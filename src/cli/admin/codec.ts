@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { UsageError } from '../../errors/errors';
-import { required, type Config } from '../../config';
+import { UsageError, required } from '../../errors/errors';
+import type { Config } from '../../config';
 import { startCodecServer } from '../../temporal/codec-server';
 import { keysVariable, readPayloadKeys, makePayloadKey } from '../../temporal/payload-keys';
 import { payloadSeal } from '../../temporal/payload-seal';

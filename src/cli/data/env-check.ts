@@ -4,10 +4,12 @@ import { z } from 'zod';
 import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import type { ConstantAnswer } from '../../envs/check/constant-answers';
-import { createEnvironments } from '../../envs/environments';
+import { createEnvironments, type Environments } from '../../envs/environments';
+import { DomainError } from '../../domain/errors';
+import { isOutdated } from '../../stack';
 import { printMessage, printOver, printResult } from '../output/output';
 import { paint } from '../../tables/terminal-text';
-import { currentConfig } from '../../client/connections';
+import { currentConfig, givenConfig } from '../../client/connections';
 import { duration } from '../../domain/formats';
 import { text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
@@ -39,13 +41,32 @@ export function addEnvCheck(env: Command): void {
     .option('--token-file <file>', 'with --url: token file of that server')
     .option('--json', 'print the report as JSON')
     .action(async (name: string, flags: Flags) => {
-      const report = await checkEnvironment(createEnvironments(configOf(flags)), settingsOf(name, flags), progress());
+      const environments = createEnvironments(configOf(flags));
+      if (!flags.url) requireCurrentCode(givenConfig());
+      await requireCurrentFile(environments, name);
+      const report = await checkEnvironment(environments, settingsOf(name, flags), progress());
       printResult(flags.json, report, () => reportText(report));
       if (report.verdict !== 'passed') process.exitCode = exitCodes[report.verdict];
     });
 }
 
 const exitCodes = { failed: 1, unverified: 2 };
+
+/** @throws DomainError `OldCode` when the server has loaded an older file of the environment */
+export async function requireCurrentFile({ health }: Environments, name: string): Promise<void> {
+  const { changed } = await health.read();
+  if (changed.includes(name))
+    throw new DomainError(
+      'OldCode',
+      `the file of ${name} has changed since the server loaded it; run \`coevolve up\` first`,
+    );
+}
+
+/** @throws DomainError `OldCode` when the embedded server runs older code than this installation */
+function requireCurrentCode(config: Config): void {
+  if (isOutdated(config, 'environment-server'))
+    throw new DomainError('OldCode', 'the environment server runs older code or settings; run `coevolve up` first');
+}
 
 function configOf({ url, tokenFile }: Flags): Pick<Config, 'environment' | 'environmentsFile'> {
   if (!url) return currentConfig();

@@ -1,8 +1,7 @@
-import { UsageError } from '../../errors/errors';
+import { UsageError, required } from '../../errors/errors';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { writeAtomically } from '../../files/atomic-write';
-import { required } from '../../config';
 import { expertFormats, expertRow, type ExpertFormat } from '../../envs/experts/expert-rows';
 import {
   playReferenceActions,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { required } from '../../config';
+import { required } from '../../errors/errors';
 import { migrate } from '../../store/database/migrate';
 import { printResult } from '../output/output';
 import { currentConfig } from '../../client/connections';

@@ -8,6 +8,10 @@ export type Health = {
   environments: Record<string, EnvironmentHealth>;
   /** Environments that are unavailable on that machine, with the reason. */
   unavailable: Record<string, string>;
+  /** The unavailable ones of the operator, whose file cannot be loaded. */
+  broken: string[];
+  /** Environments of the operator whose file is newer than what the server has loaded. */
+  changed: string[];
 };
 
 export type EnvironmentHealth = {
@@ -40,6 +44,8 @@ const healthSchema = z.object({
       .transform(({ call_seconds: seconds, ...load }) => ({ ...load, ...(seconds ? { callMs: seconds * 1000 } : {}) })),
   ),
   unavailable: z.record(z.string(), z.string()).default({}),
+  broken: z.array(z.string()).default([]),
+  changed: z.array(z.string()).default([]),
 });
 
 /** Capacities rarely change, and 32 attempts that start together send one request. */

@@ -207,7 +207,7 @@ const clients: [string, () => OpenEnvironment][] = [
   ['our server', () => openEnvClient(server, { health: { find: async () => undefined, read: async () => never } })],
   ['a third-party server', () => thirdPartyClient(thirdParty())],
 ];
-const never = { status: '', environments: {}, unavailable: {} };
+const never = { status: '', environments: {}, unavailable: {}, broken: [], changed: [] };
 
 test.each(clients)('a session of %s returns only observations that can be stored', (_, client) =>
   requireUsable(

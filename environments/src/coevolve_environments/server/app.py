@@ -10,8 +10,10 @@ from aiohttp import WSCloseCode, web
 from aiohttp.typedefs import Middleware
 
 from coevolve_environments.processes.child_pool import usage_by_pool
+from coevolve_environments.protocol import Environment
 from coevolve_environments.registry import BuiltEnvironments
 from coevolve_environments.server.data_routes import data_routes
+from coevolve_environments.server.hosting import Hosting
 from coevolve_environments.server.json_bodies import read_body, text_field
 from coevolve_environments.server.responses import Handler, report_errors, respond
 from coevolve_environments.server.session import serve_session
@@ -38,36 +40,47 @@ def create_app(
             without one the data routes are closed.
     """
     leases, metrics, sockets = Leases(), Metrics(), OpenSockets()
-    hosts = {
-        name: HostedEnvironment(
+
+    def host(environment: Environment) -> HostedEnvironment:
+        timeouts = built.timeouts.get(environment.name, TimeoutSettings())
+        return HostedEnvironment(
             environment,
             capacity,
-            built.timeouts.get(name, TimeoutSettings()).resolve(environment, idle_seconds),
+            timeouts.resolve(environment, idle_seconds),
             leases,
-            metrics.for_environment(name),
+            metrics.for_environment(environment.name),
         )
-        for name, environment in built.environments.items()
-    }
-    metrics.watch(lambda: server_gauges(hosts))
+
+    def routes_of(host: HostedEnvironment) -> list[web.RouteDef]:
+        prefix = f"/envs/{host.environment.name}"
+        return _environment_routes(prefix, host, sockets, has_token=token is not None)
+
+    hosting = Hosting(built, leases, host, routes_of)
+    metrics.watch(lambda: server_gauges(hosting.hosts))
 
     async def health(_: web.Request) -> web.Response:
         body = {
             "status": "draining" if leases.draining else "healthy",
-            "environments": {name: _load(host) for name, host in hosts.items()},
-            "unavailable": built.unavailable,
+            "environments": {name: _load(host) for name, host in hosting.hosts.items()},
+            "unavailable": hosting.unavailable,
+            "broken": hosting.broken(),
+            "changed": hosting.changed(),
         }
         return respond(body, 503 if leases.draining else 200)
 
+    async def reload(_: web.Request) -> web.Response:
+        reloaded = await hosting.reload()
+        broken = {name: hosting.unavailable[name] for name in hosting.broken()}
+        return respond({"reloaded": reloaded, "broken": broken})
+
     async def close_hosts(_: web.Application) -> None:
-        for host in hosts.values():
-            host.close()
+        hosting.close()
 
     # No maximum body size: the data routes limit the number of parents and actions.
     app = web.Application(middlewares=[report_errors, require_token(token)], client_max_size=0)
     app[LEASES] = leases
-    app.add_routes([web.get("/health", health), *operator_routes(leases, metrics)])
-    for name, host in hosts.items():
-        app.add_routes(_environment_routes(f"/envs/{name}", host, sockets, has_token=token is not None))
+    app.add_routes([web.get("/health", health), web.post("/reload", reload)])
+    app.add_routes([*operator_routes(leases, metrics), *hosting.routes()])
     app.cleanup_ctx.append(sockets.sweep_while_running)
     app.on_shutdown.append(sockets.close_all)
     app.on_cleanup.append(close_hosts)

@@ -54,9 +54,9 @@ def read_timeouts(settings: Settings) -> TimeoutSettings:
     )
 
 
-EndReason = Literal["closed", "idle", "episode-timeout", "closed-by-holder"]
-"""Why a lease ended: the socket closed, no message arrived (idle), the episode timed out, or the holder
-closed its sessions."""
+EndReason = Literal["closed", "idle", "episode-timeout", "closed-by-holder", "environment-reloaded"]
+"""Why a lease ended: the socket closed, no message arrived (idle), the episode timed out, the holder closed
+its sessions, or the environment's code was replaced."""
 
 
 class Lease:
@@ -122,6 +122,8 @@ class Lease:
                 return f"the episode took more than {self._timeouts.episode_seconds:g} s"
             case "closed-by-holder":
                 return f"{self.holder} closed its sessions"
+            case "environment-reloaded":
+                return f"the code of {self.environment} has been replaced"
             case _:
                 return "the session has ended"
 
@@ -167,6 +169,12 @@ class Leases:
         for lease in held:
             lease.end("closed-by-holder")
         return len(held)
+
+    def close_environment(self, environment: str) -> None:
+        """Ends every session of the environment, whose code is replaced."""
+        for lease in list(self._open.values()):
+            if lease.environment == environment:
+                lease.end("environment-reloaded")
 
     def describe(self) -> list[Json]:
         return [

@@ -1,0 +1,101 @@
+"""The hosted environments and their routes. An operator's own can be replaced while the server runs."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from aiohttp import web
+
+from coevolve_environments.protocol import Environment, Unavailable
+from coevolve_environments.registry import BuiltEnvironments, Plugin
+from coevolve_environments.server.responses import Handler
+from coevolve_environments.sessions.hosted_environment import HostedEnvironment
+from coevolve_environments.sessions.leases import Leases
+
+log = logging.getLogger(__name__)
+
+Routes = dict[tuple[str, str], Handler]
+"""The handlers of one environment by method and path."""
+
+
+class Hosting:
+    """Forwards each request for /envs/<name> to the environment that has the name now."""
+
+    def __init__(
+        self,
+        built: BuiltEnvironments,
+        leases: Leases,
+        host: Callable[[Environment], HostedEnvironment],
+        routes_of: Callable[[HostedEnvironment], list[web.RouteDef]],
+    ) -> None:
+        self.unavailable = built.unavailable
+        self.hosts: dict[str, HostedEnvironment] = {}
+        self._plugins = built.plugins
+        self._leases = leases
+        self._host = host
+        self._routes_of = routes_of
+        self._routes: dict[str, Routes] = {}
+        self._reloading = asyncio.Lock()
+        for environment in built.environments.values():
+            self._add(environment)
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.route(method, "/envs/{name}/{rest:.*}", self._forward) for method in ("GET", "POST")]
+
+    def changed(self) -> list[str]:
+        """Returns the names of the environments whose file differs from what is loaded."""
+        return [plugin.name for plugin in self._plugins.values() if plugin.has_changed]
+
+    def broken(self) -> list[str]:
+        """Returns the names of the operator's environments that cannot be loaded."""
+        return [name for name in self._plugins if name in self.unavailable]
+
+    async def reload(self) -> list[str]:
+        """Loads every changed file again and returns the names of its environments. Their open sessions end;
+        those of other environments go on. An environment whose file is broken now is unavailable.
+        """
+        async with self._reloading:
+            return [plugin.name for plugin in self._plugins.values() if await self._reload(plugin)]
+
+    def close(self) -> None:
+        for host in self.hosts.values():
+            host.close()
+
+    async def _reload(self, plugin: Plugin) -> bool:
+        if not plugin.has_changed:
+            return False
+        name = plugin.name
+        old = self.hosts.pop(name, None)
+        self.unavailable[name] = "its file is being loaded"
+        if old is not None:
+            self._leases.close_environment(name)
+            await asyncio.to_thread(old.close)
+        try:
+            environment = await asyncio.to_thread(plugin.load)
+        except (Unavailable, ValueError) as error:
+            self.unavailable[name] = str(error)
+            log.error("%s cannot be loaded again: %s", name, error)
+        else:
+            self._add(environment)
+            del self.unavailable[name]
+            log.info("%s: loaded again from %s", name, plugin.path)
+        return True
+
+    def _add(self, environment: Environment) -> None:
+        host = self._host(environment)
+        self.hosts[environment.name] = host
+        routes = self._routes_of(host)
+        self._routes[environment.name] = {(route.method, route.path): route.handler for route in routes}
+
+    async def _forward(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        if name not in self.hosts:
+            if name in self._plugins:
+                raise web.HTTPServiceUnavailable(text=f"{name}: {self.unavailable[name]}")
+            raise web.HTTPNotFound
+        handlers = self._routes[name]
+        handler = handlers.get((request.method, request.path))
+        if handler is None:
+            allowed = [method for method, path in handlers if path == request.path]
+            raise web.HTTPMethodNotAllowed(request.method, allowed) if allowed else web.HTTPNotFound
+        return await handler(request)

@@ -1,0 +1,78 @@
+"""A changed file of the operator is loaded again alone, and a broken one stops only its own environment."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from conftest import Client, Serve, error_code, text_of
+
+COUNTING = Path(__file__).parents[1] / "counting_environment.py"
+NEWER = '\nCounting.description = "counts anew"\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "own.py"
+    path.write_text(COUNTING.read_text())
+    return path
+
+
+@pytest.fixture
+def client(serve: Serve, tmp_path: Path, file: Path) -> Client:
+    settings = tmp_path / "environments.yaml"
+    own = {"plugin": str(file), "where": "thread"}
+    other = {"plugin": str(COUNTING), "where": "thread"}
+    settings.write_text(yaml.safe_dump({"hosted": {"own": own, "other": other}}))
+    return serve(
+        "--environments", "own,other", "--settings", str(settings), "--state", str(tmp_path / "state")
+    )
+
+
+def test_an_unchanged_file_is_not_loaded_again(client: Client) -> None:
+    with client.session("own") as session:
+        session.reset(task={})
+        assert client.post("/reload") == {"reloaded": [], "broken": {}}
+        assert text_of(session.step("sleep 0")) == "slept"
+
+
+def test_a_changed_file_is_known_and_loaded_again_while_other_episodes_go_on(
+    client: Client, file: Path
+) -> None:
+    with client.session("own") as session, client.session("other") as other:
+        session.reset(task={})
+        other.reset(task={})
+        file.write_text(file.read_text() + NEWER)
+        assert client.http.get("/health").json()["changed"] == ["own"]
+        assert client.post("/reload") == {"reloaded": ["own"], "broken": {}}
+        assert error_code(session.receive()) == "SESSION_ERROR"
+        assert text_of(other.step("sleep 0")) == "slept"
+    assert client.http.get("/health").json()["changed"] == []
+    assert client.http.get("/envs/own/metadata").json()["description"] == "counts anew"
+    with client.session("own") as session:
+        session.reset(task={})
+        assert text_of(session.step("sleep 0")) == "slept"
+
+
+def test_a_broken_file_stops_its_environment_alone_until_it_is_corrected(client: Client, file: Path) -> None:
+    good = file.read_text()
+    file.write_text(good + "\ndef create(settings:\n")
+    answer = client.post("/reload")
+    assert answer["reloaded"] == ["own"]
+    assert "own.py" in answer["broken"]["own"]
+    assert "SyntaxError" in answer["broken"]["own"]
+    health = client.http.get("/health").json()
+    assert list(health["environments"]) == ["other"]
+    assert health["broken"] == ["own"]
+    refused = client.http.get("/envs/own/metadata")
+    assert refused.status_code == httpx.codes.SERVICE_UNAVAILABLE
+    assert "SyntaxError" in refused.text
+    with client.session("other") as other:
+        other.reset(task={})
+        assert text_of(other.step("sleep 0")) == "slept"
+    file.write_text(good)
+    assert client.post("/reload") == {"reloaded": ["own"], "broken": {}}
+    with client.session("own") as session:
+        session.reset(task={})
+        assert text_of(session.step("sleep 0")) == "slept"
