@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { geteuid } from 'node:process';
 import type { Client } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { artifactStore, type ArtifactStore } from '../artifacts/artifact-store';
@@ -55,4 +56,10 @@ export const givenConfig = (): Config => readConfig(withKeptVariables(process.en
 export const currentConfig = (): Config => readStackConfig(givenConfig());
 
 /** Name of the user of this process, recorded with every operator command. */
-export const operatorName = (): string => userInfo().username;
+export function operatorName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user ${geteuid?.() ?? 'unknown'}`; // an id without a name, as in containers
+  }
+}

@@ -1,6 +1,6 @@
 import type { Config } from '../config';
 import type { Stack } from '../stack/service-definition';
-import { listKeptVariables } from '../stack/kept-variables';
+import { listKeptVariables, shownValue } from '../stack/kept-variables';
 import { readStackConfig, readState } from '../stack/stack-state';
 import { type Check, check } from './check';
 import { checkMachine } from './check-machine';
@@ -24,7 +24,10 @@ function checkVariables({ config, state }: Stack): Check[] {
   if (kept.length === 0 && notGiven.length === 0) return [];
   const differ = notGiven.length > 0 || kept.some(({ here }) => here !== null);
   const parts = [
-    ...kept.map(({ name, value, here }) => `${name}=${value}${here === null ? '' : ` (here ${here})`}`),
+    ...kept.map(
+      ({ name, value, here }) =>
+        `${name}=${shownValue(name, value)}${here === null ? '' : ` (here ${shownValue(name, here)})`}`,
+    ),
     ...notGiven.map((name) => `${name} (here alone)`),
   ];
   const detail = `given to the last \`coevolve up\`: ${parts.join(', ')}`;

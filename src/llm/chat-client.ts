@@ -2,6 +2,7 @@ import OpenAI from 'openai';
 import { z } from 'zod';
 import { separateThinking } from '../domain/rollout/thinking';
 import { boundedFetch } from '../requests/bounded-fetch';
+import { outboundFetch } from '../requests/outbound-fetch';
 import { answerBounds } from '../input/json-bounds';
 import { listOf } from '../input/list-of';
 import { storableText } from '../input/storable';
@@ -24,7 +25,7 @@ export type EmbedRequest = Sent & { texts: readonly string[] };
 /** Client of one provider with the OpenAI protocol. It retries nothing: retries are Temporal's. */
 export const chatClient = (provider: Provider) => {
   const client = openAiClient(provider);
-  const embeddings = client.withOptions({ fetch: boundedFetch(vectorBounds) }).embeddings;
+  const embeddings = client.withOptions({ fetch: boundedFetch(vectorBounds, undefined, outboundFetch) }).embeddings;
 
   return {
     /** @throws ModelError, or the signal's reason after an abort */
@@ -84,7 +85,7 @@ const openAiClient = (provider: Provider) =>
     maxRetries: 0,
     timeout: provider.timeoutSeconds * 1000,
     logLevel: 'off',
-    fetch: boundedFetch(answerBounds),
+    fetch: boundedFetch(answerBounds, undefined, outboundFetch),
   });
 
 /** A batch of 64 vectors with 16,000 numbers has 22 MB. */

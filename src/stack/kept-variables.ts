@@ -43,9 +43,9 @@ export function variablesForUp(env: Env, { forget, onProgress }: Options): Given
   );
   const variables = Object.fromEntries(given.filter(([name, value]) => !isSecret(name, value)));
   for (const [name, value] of Object.entries(last)) {
-    if (!(name in variables)) onProgress(`${name}: ${value} of the last \`coevolve up\` is dropped`);
+    if (!(name in variables)) onProgress(`${name}: ${shownValue(name, value)} of the last \`coevolve up\` is dropped`);
     else if (env[name] === undefined)
-      onProgress(`${name}: keeps ${value} of the last \`coevolve up\`; --forget drops what is kept`);
+      onProgress(`${name}: keeps ${shownValue(name, value)} of the last \`coevolve up\`; --forget drops what is kept`);
   }
   const secretVariables = given.filter(([name, value]) => isSecret(name, value)).map(([name]) => name);
   return { config, given: { variables, secretVariables } };
@@ -68,6 +68,10 @@ export function listKeptVariables(env: Env): { kept: KeptVariable[]; notGiven: s
     ),
   };
 }
+
+/** The path of a webhook is often its password. */
+export const shownValue = (name: string, value: string): string =>
+  name === 'COEVOLVE_NOTIFY_URL' ? 'the address' : value;
 
 /** Variables that configure the stack, of the product or of Temporal's client. */
 const isOurs = (name: string): boolean =>

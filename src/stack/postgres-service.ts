@@ -105,7 +105,10 @@ async function createCluster(
     child.once('close', resolve).once('error', reject),
   );
   rmSync(passwordFile, { force: true });
-  if (code !== 0) throw new StackError(`initdb failed with code ${code}:\n${output.trim()}`, 'coevolve doctor');
+  const next = /user does not exist/.test(output)
+    ? 'give this user id a name in /etc/passwd, or set DATABASE_URL to a Postgres server'
+    : 'coevolve doctor';
+  if (code !== 0) throw new StackError(`initdb failed with code ${code}:\n${output.trim()}`, next);
   renameSync(staged, data);
 }
 

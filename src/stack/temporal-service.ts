@@ -52,7 +52,8 @@ export const temporal: Service = {
       ),
     ].flat();
     // No variable of the caller: TEMPORAL_* there is meant for clients.
-    const env = { PATH: '/usr/bin:/bin', HOME: folder, COEVOLVE_STACK: config.home };
+    // USER: it does not start under an id without a name otherwise.
+    const env = { PATH: '/usr/bin:/bin', HOME: folder, USER: 'coevolve', COEVOLVE_STACK: config.home };
     return { file: findTemporal(config), args, env, inheritsEnvironment: false, cwd: folder };
   },
 

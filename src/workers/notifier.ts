@@ -1,5 +1,6 @@
 import { log } from '@temporalio/activity';
 import type { CampaignNotification } from '../activities/context/dependencies';
+import { outboundFetch } from '../requests/outbound-fetch';
 
 /** Text of a message for a chat program, which shows `text`; the other keys are for programs. */
 type Message = CampaignNotification & { campaign: string; text: string };
@@ -17,7 +18,7 @@ export const webhookNotifier =
   async (campaign: string, notification: CampaignNotification): Promise<void> => {
     const message: Message = { campaign, ...notification, text: notificationText(campaign, notification) };
     try {
-      const response = await fetch(url, {
+      const response = await outboundFetch(url, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(message),
