@@ -8,20 +8,26 @@ type Schema = z.core.$ZodType | undefined;
 export function describeIssue(issue: z.core.$ZodIssue, schema: Schema, input: unknown): string[] {
   if (issue.code === 'unrecognized_keys') {
     const known = keysOf(schemaAt(schema, issue.path));
-    return issue.keys.map(
-      (key) =>
-        `${fieldName([...issue.path, key])}: found an unknown key, expected one of ${known.join(', ')}${otherKey(key, known, schema)}`,
-    );
+    return issue.keys.map((key) => `${fieldName([...issue.path, key])}: ${unknownKey(key, known, schema)}`);
   }
   const found = valueAt(input, issue.path);
   const expected = expectation(issue, schemaAt(schema, issue.path));
   return [`${fieldName(issue.path)}: found ${shown(found)}, expected ${expected}${otherValue(issue, found)}`];
 }
 
-/** Suggests a similar key of the same section, otherwise the same key of another section. */
+function unknownKey(key: string, siblings: readonly string[], schema: Schema): string {
+  if (key === '<<') return 'found a merge key of YAML, which is not read: write its keys out, or use `extends`';
+  const blank = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]/u.exec(key)?.[0].codePointAt(0);
+  if (blank !== undefined)
+    return `found the blank U+${blank.toString(16).toUpperCase().padStart(4, '0')}, expected ordinary spaces`;
+  return `found an unknown key, expected one of ${siblings.join(', ')}${otherKey(key, siblings, schema)}`;
+}
+
+/** Suggests a similar key of the same section, otherwise the same key of other sections. */
 function otherKey(key: string, siblings: readonly string[], schema: Schema): string {
   if (nearestName(key, siblings) !== undefined) return didYouMean(key, siblings);
   const elsewhere = pathsTo(key, schema);
+  if (elsewhere.length > 1) return `; other sections have it: ${elsewhere.join(', ')}`;
   return elsewhere.length === 1 ? `; did you mean ${elsewhere[0]}?` : '';
 }
 

@@ -71,7 +71,11 @@ const strange = [
   more('a key of every object', 'constructor: 3', 'constructor: found an unknown key'),
   more('a date', 'iterations: 2026-01-01', 'iterations: found "2026-01-01", expected a number'),
   more('bytes', 'iterations: !!binary aGk=', 'iterations: found {"type":"Buffer","data":[104,105]}, expected a number'),
-  more('a merge of sections', 'rollouts: { <<: { attempts: 2 } }', 'rollouts.<<: found an unknown key'),
+  more(
+    'a merge of sections',
+    'rollouts: { <<: { attempts: 2 } }',
+    'rollouts.<<: found a merge key of YAML, which is not read: write its keys out',
+  ),
   more('a number beyond all numbers', 'iterations: 1e999', 'iterations: found Infinity, expected a number'),
   more('minutes and seconds', 'iterations: 1:30', 'iterations: found "1:30", expected a number'),
   top(
@@ -203,6 +207,17 @@ const firstFour = [
 
 const unknownKeys = [
   more('an unknown key', 'gpu: 8', `gpu: found an unknown key, expected one of ${allKeys}`),
+  more(
+    'a key of other sections',
+    'learningRate: 0.1',
+    `learningRate: found an unknown key, expected one of ${allKeys}; other sections have it: training.sft.learningRate, `,
+  ),
+  more(
+    'a no-break space',
+    'rollouts:\u00a0{ attempts: 2 }',
+    'rollouts:\u00a0{ attempts: found the blank U+00A0, expected ordinary spaces',
+  ),
+  more('a wide blank', 'weight\u3000: 2', 'weight\u3000: found the blank U+3000, expected ordinary spaces'),
   more('a misspelt key', 'rollout: { attempts: 4 }', 'rollout: found an unknown key, expected one of name, seed'),
   more('a prototype as a key', '__proto__: { iterations: 3 }', '__proto__: found an unknown key'),
   top(
