@@ -412,6 +412,7 @@ create table model_calls (
   usd double precision not null,
   seconds real not null,
   recorded_at timestamp with time zone not null default now(),
+  messages jsonb,
   constraint model_calls_pkey PRIMARY KEY (campaign_id, id),
   constraint model_calls_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'solver'::text, 'embedding'::text]))
 ) partition by LIST (campaign_id);

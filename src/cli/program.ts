@@ -7,6 +7,7 @@ import { calledName } from './output/called-name';
 import { exitCodes, failureOf } from './failure';
 import { print, printMessage } from './output/output';
 import { keepOwnEnvironment } from '../process/own-environment';
+import { withoutWorkflowForm } from './arguments/shown-ids';
 
 keepOwnEnvironment(process.env);
 
@@ -35,13 +36,14 @@ addCommands(program, process.argv[2])
     if (process.argv.includes('--json')) print(JSON.stringify(failure, null, 2));
   });
 
-/** Accepts the id of a campaign's workflow, which logs and the Temporal UI show, as the campaign's name. */
+/** Accepts ids of workflows as names. */
 function acceptWorkflowIds(command: Command): void {
-  const nameOf = (value: unknown): unknown =>
-    Array.isArray(value) ? value.map(nameOf) : typeof value === 'string' ? value.replace(/^campaign\//, '') : value;
-  command.processedArgs = command.registeredArguments.map((argument, i) =>
-    /^(campaigns?|id|origin)$/.test(argument.name()) ? nameOf(command.processedArgs[i]) : command.processedArgs[i],
-  );
+  command.processedArgs = command.registeredArguments.map((argument, i) => {
+    const nameOf = (value: unknown): unknown =>
+      typeof value === 'string' ? withoutWorkflowForm(argument.name(), value) : value;
+    const value: unknown = command.processedArgs[i];
+    return Array.isArray(value) ? value.map(nameOf) : nameOf(value);
+  });
 }
 
 /** Lets the errors of each command name the help of that command. */

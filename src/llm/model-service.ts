@@ -96,7 +96,17 @@ async function ask({ client, timeoutSeconds }: Target, spec: CampaignSpec, reque
     responseFormat: responseFormatOf(structured, prompt, schema),
   };
   const paid: PaidCall<Reply> = {
-    call: { key, callId, purpose, provider, model, prompt, requestSha256: sha256(canonicalJson(chat)), timeoutSeconds },
+    call: {
+      key,
+      callId,
+      purpose,
+      provider,
+      model,
+      prompt,
+      messages,
+      requestSha256: sha256(canonicalJson(chat)),
+      timeoutSeconds,
+    },
     campaign: spec.name,
     price,
     signal,

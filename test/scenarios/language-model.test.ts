@@ -207,6 +207,35 @@ test('every model has its purposes of the spec and the token counts of its serve
   expect(recorded).toEqual({ prompt: sum('promptTokens'), completion: sum('completionTokens') });
 });
 
+test('calls, attempts and events show what models answered, what was played and who decided', async () => {
+  const lines = async <Row>(...args: string[]): Promise<Row[]> => {
+    const { code, stdout } = await stack.cli(...args, '--json');
+    expect(code).toBe(0);
+    return stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Row);
+  };
+  const calls = await lines<{ id: string; verdict: string; purpose: string }>('calls', name);
+  const [stored] = await rows<{ n: number }>('select count(*)::integer as n from model_calls');
+  expect(calls).toHaveLength(stored!.n);
+  expect(new Set(calls.map(({ verdict }) => verdict))).toEqual(new Set(['usable', 'unchecked']));
+  const judged = calls.find(({ purpose }) => purpose === 'judge')!;
+  const { stdout } = await stack.cli('calls', `campaign/${name}`, '--show', `${name}/${judged.id}`);
+  for (const part of ['verdict of the parser: usable', 'system:\n', 'answer:\n', '"completed"'])
+    expect(stdout).toContain(part);
+  expect(await stack.cli('calls', name, '--show', 'nothing')).toMatchObject({ code: 3 });
+
+  const [attempt] = await lines<{ id: string }>('attempts', name, '--phase', 'evaluate', '--limit', '1');
+  expect(await stack.cli('trajectory', attempt!.id)).toMatchObject({ code: 0 });
+  const listed = await stack.cli('attempts', name, '--limit', '2');
+  expect(listed.stdout.trimEnd().split('\n')).toHaveLength(3);
+  expect(listed.stderr).toMatch(/^2 of \d+ attempts; `--limit \d+` prints all$/m);
+
+  const events = await lines<{ kind: string; actor: string }>('events', name);
+  expect(events.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['started', 'parked', 'approved', 'finished']));
+});
+
 test('the report contains the language models and the judge', async () => {
   const { path: file } = await stack.json<{ path: string }>('report', name);
   const page = readFileSync(file, 'utf8');

@@ -3,7 +3,7 @@ import { deleteGarbage, findGarbage, garbageDays } from '../../client/collect-ga
 import { withConnections } from '../../client/connections';
 import { byteSize } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
-import { integerIn } from '../data/experts-table';
+import { integerIn } from '../arguments/integer';
 import { number, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 

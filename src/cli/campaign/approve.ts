@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { approveCampaign } from '../../client/approve-campaign';
 import { withConnections } from '../../client/connections';
 import { printResult } from '../output/output';
+import { idWithin } from '../arguments/shown-ids';
 
 type Options = { reject: string[]; keep?: boolean; json?: boolean };
 
@@ -15,7 +16,10 @@ export function addApprove(program: Command): void {
     .option('--json', 'print the new state as JSON')
     .action((name: string, { reject, keep = false, json }: Options) =>
       withConnections(async (connections) => {
-        const { summary, state } = await approveCampaign(connections, name, { reject, keep });
+        const { summary, state } = await approveCampaign(connections, name, {
+          reject: reject.map((task) => idWithin(name, task)),
+          keep,
+        });
         printResult(json, state, () => `${name}: ${summary}; ${state.status}`);
       }),
     );

@@ -8,7 +8,8 @@ import { currentConfig } from '../../client/connections';
 import { conversationFormats } from '../../envs/experts/read-conversations';
 import { rounded } from '../../domain/formats';
 import { printMessage, printOver, printResult } from '../output/output';
-import { expertsTable, integerIn, optionsOf } from './experts-table';
+import { expertsTable, optionsOf } from './experts-table';
+import { integerIn } from '../arguments/integer';
 import { number, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 

@@ -1,5 +1,4 @@
 import { UsageError } from '../../errors/errors';
-import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import type { TrajectoryStatistics } from '../../envs/experts/measure-experts';
 import { count, decimal } from '../../domain/formats';
@@ -31,11 +30,3 @@ export function optionsOf(input: string): Record<string, unknown> {
     throw new UsageError(`--options: found ${input}, expected a JSON object such as {"source":"wheel"}`);
   }
 }
-
-export const integerIn =
-  (min: number, max: number) =>
-  (input: string): number => {
-    const value = Number(input);
-    if (Number.isInteger(value) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`expected an integer in ${min}..${max}`);
-  };

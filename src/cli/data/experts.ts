@@ -12,7 +12,8 @@ import type { Progress } from '../../envs/contract/environment-error';
 import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
-import { expertsTable, optionsOf, integerIn } from './experts-table';
+import { expertsTable, optionsOf } from './experts-table';
+import { integerIn } from '../arguments/integer';
 import { printMessage, printOver, printResult } from '../output/output';
 import { currentConfig } from '../../client/connections';
 

@@ -4,7 +4,7 @@ import { startFile } from '../../client/experiments/start-file';
 import { withConnections } from '../../client/connections';
 import { loadExperiment } from '../../specification/experiment/read-experiment';
 import { printMessage, printResult } from '../output/output';
-import { integerIn } from '../data/experts-table';
+import { integerIn } from '../arguments/integer';
 
 type Options = { profile?: string; amend?: boolean; seeds?: number; json?: boolean };
 

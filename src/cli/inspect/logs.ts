@@ -8,7 +8,8 @@ import { DomainError } from '../../domain/errors';
 import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';
 import { asCalled } from '../output/called-name';
 import { print, printJsonLine, printMessage } from '../output/output';
-import { integerIn } from '../data/experts-table';
+import { integerIn } from '../arguments/integer';
+import { sinceOf } from '../arguments/since';
 
 type Options = LogFilter & { follow?: boolean; json?: boolean };
 
@@ -70,16 +71,10 @@ const hasFinished = ({ store }: Connections, name: string): Promise<boolean> =>
 const entryText = ({ time, source, level, text }: LogEntry): string =>
   [time, source, ...(level && level !== 'INFO' ? [level] : []), text].join(' ');
 
-const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function sinceOf(text: string): Date {
-  const [, amount, unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
-  const since = new Date(amount ? Date.now() - Number(amount) * unitMs[unit as keyof typeof unitMs] : text);
-  if (!Number.isNaN(since.getTime())) return since;
-  throw new InvalidArgumentError('expected 30s, 10m, 2h, 3d or a time such as 2026-01-31T09:00Z');
-}
-
+/** Accepts the id of the job's workflow too, as logs, reports and the Temporal UI show it. */
 function jobOf(text: string): string {
+  const [, iteration, role] = /^campaign\/[^/]+\/iteration\/(\d+)(?:\/epoch\/\d+)?\/train\/(\w+)$/.exec(text) ?? [];
+  if (iteration !== undefined) return `${iteration}/${role}`;
   if (/^\d+\/\w+$/.test(text)) return text;
   throw new InvalidArgumentError('expected <iteration>/<role>, such as 1/target');
 }

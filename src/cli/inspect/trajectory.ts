@@ -18,7 +18,7 @@ export function addTrajectory(program: Command): void {
         const slash = qualified.indexOf('/');
         if (slash < 1)
           throw new UsageError(
-            `id: found "${qualified}", expected <campaign>/<trajectory id>; \`coevolve pairs <campaign>\` lists some`,
+            `id: found "${qualified}", expected <campaign>/<trajectory id>; \`coevolve attempts <campaign>\` lists them`,
           );
         const { id } = await store.campaigns.getByName(qualified.slice(0, slash));
         const trajectory = await store.trajectories.get(id, qualified.slice(slash + 1));

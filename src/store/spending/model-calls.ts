@@ -12,6 +12,7 @@ import {
   type Waste,
 } from './model-spending';
 import { inTransaction } from '../database/pool';
+import type { ChatMessage } from '../../domain/rollout/turn';
 import { toJson } from '../database/postgres-text';
 import { sql } from '../database/sql';
 
@@ -24,6 +25,8 @@ export type ModelCall = {
   model: string;
   prompt: string;
   requestSha256: string;
+  /** Messages of the request; absent for embeddings. */
+  messages?: readonly ChatMessage[];
   /** Timeout of one request to the provider: an older open reservation will never be settled. */
   timeoutSeconds: number;
 };
@@ -184,11 +187,11 @@ async function insertAnswer(client: PoolClient, call: ModelCall, number: number,
   const { campaignId, iteration, epoch } = call.key;
   await client.query(sql`
     insert into model_calls (campaign_id, id, iteration, epoch, purpose, provider, model, prompt, request_sha256,
-      request, answer, prompt_tokens, completion_tokens, usd, seconds)
+      request, answer, prompt_tokens, completion_tokens, usd, seconds, messages)
     select ${campaignId}::integer, ${call.callId}, ${iteration}::smallint, ${epoch}::integer, ${call.purpose},
       ${call.provider}, ${call.model}, ${call.prompt}, ${call.requestSha256}, ${number}::smallint,
       ${toJson(s.answer)}::jsonb, ${s.promptTokens}::integer, ${s.completionTokens}::integer, ${s.usd}::float8,
-      ${s.seconds}::real
+      ${s.seconds}::real, ${call.messages ? toJson(call.messages) : null}::jsonb
     from iterations i
     where i.campaign_id = ${campaignId}::integer and i.number = ${iteration}::smallint and i.epoch = ${epoch}::integer
     for share
@@ -197,7 +200,7 @@ async function insertAnswer(client: PoolClient, call: ModelCall, number: number,
         provider = excluded.provider, model = excluded.model, prompt = excluded.prompt,
         request_sha256 = excluded.request_sha256, request = excluded.request, answer = excluded.answer,
         prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens, usd = excluded.usd,
-        seconds = excluded.seconds, recorded_at = now()
+        seconds = excluded.seconds, messages = excluded.messages, recorded_at = now()
       where model_calls.epoch < excluded.epoch and model_calls.request_sha256 <> excluded.request_sha256`);
 }
 

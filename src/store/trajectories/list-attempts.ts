@@ -1,0 +1,105 @@
+import type { Pool } from 'pg';
+import type { AgentRole } from '../../domain/roles';
+import type { Outcome, Purpose, TaskSplit } from '../../domain/rollout/trajectory';
+import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
+import { raw, sql } from '../database/sql';
+import { pageOf, type Page } from '../database/page';
+
+/** Conditions of a list of attempts; an absent one holds for every attempt. */
+export type AttemptFilter = {
+  iteration?: number;
+  purposes?: readonly Purpose[];
+  task?: string;
+  split?: TaskSplit;
+  /** The agent that played. */
+  role?: AgentRole | 'base';
+  /** First digits of the policy's hash. */
+  policy?: string;
+  outcome?: Outcome;
+  stopReason?: string;
+  /** In [0, 1]; an attempt without a reward matches neither bound. */
+  minReward?: number;
+  maxReward?: number;
+  /** Part of the text of a fault, which ended the attempt or an earlier try of it. */
+  fault?: string;
+  signal?: FeedbackSignalKind;
+};
+
+export const attemptOrders = {
+  time: 'recorded_at',
+  duration: 'seconds',
+  reward: 'reward',
+  tokens: 'prompt_tokens + t.completion_tokens',
+  turns: 'turn_count',
+} as const;
+
+export type AttemptOrder = { by: keyof typeof attemptOrders; ascending?: boolean };
+
+export type ListedAttempt = {
+  id: string;
+  iteration: number;
+  purpose: Purpose;
+  taskId: string;
+  split: TaskSplit;
+  /** Is null where reference actions or a language model were played, as the policy is. */
+  role: AgentRole | 'base' | null;
+  policyId: string | null;
+  outcome: Outcome;
+  reward: number | null;
+  stopReason: string;
+  fault: string | null;
+  /** Tries of the attempt that ended in a fault, and were repeated. */
+  faults: number;
+  turns: number;
+  promptTokens: number;
+  completionTokens: number;
+  seconds: number;
+  signals: FeedbackSignalKind[];
+  recordedAt: Date;
+};
+
+/** Lists finished attempts of a campaign; missing values come last. `limit`: null for all. */
+export async function listAttempts(
+  pool: Pool,
+  campaignId: number,
+  filter: AttemptFilter,
+  { by, ascending = false, limit }: AttemptOrder & { limit: number | null },
+): Promise<Page<ListedAttempt>> {
+  const { rows } = await pool.query<ListedAttempt & { total: number }>(sql`
+    select t.id, t.iteration, t.purpose, t.task_id as "taskId", k.split, p.role, t.policy_id as "policyId", t.outcome,
+      t.reward, t.stop_reason as "stopReason", t.fault, t.turn_count as turns, t.prompt_tokens as "promptTokens",
+      t.completion_tokens as "completionTokens", t.seconds, t.recorded_at as "recordedAt",
+      (select count(*)::integer from attempt_faults f
+        where f.campaign_id = t.campaign_id and f.trajectory_id = t.id) as faults,
+      array(select f.kind from feedback_signals f
+        where f.campaign_id = t.campaign_id and f.trajectory_id = t.id order by f.kind) as signals,
+      (count(*) over ())::integer as total
+    from trajectories t
+    join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+    left join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+    where t.campaign_id = ${campaignId}::integer and ${conditionOf(filter)}
+    order by t.${raw(attemptOrders[by])} ${raw(ascending ? 'asc' : 'desc')} nulls last, t.id
+    limit ${limit}::integer`);
+  return pageOf(rows);
+}
+
+function conditionOf(filter: AttemptFilter) {
+  const { iteration, purposes, task, split, role, policy, outcome, stopReason, minReward, maxReward, fault, signal } =
+    filter;
+  const faultText = fault === undefined ? null : `%${fault.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+  return sql`
+    (${iteration ?? null}::smallint is null or t.iteration = ${iteration ?? null}::smallint)
+    and (${purposes ?? null}::text[] is null or t.purpose = any (${purposes ?? null}::text[]))
+    and (${task ?? null}::text is null or t.task_id = ${task ?? null}::text)
+    and (${split ?? null}::text is null or k.split = ${split ?? null}::text)
+    and (${role ?? null}::text is null or p.role = ${role ?? null}::text)
+    and (${policy ?? null}::text is null or starts_with(t.policy_id, ${policy ?? null}::text))
+    and (${outcome ?? null}::text is null or t.outcome = ${outcome ?? null}::text)
+    and (${stopReason ?? null}::text is null or t.stop_reason = ${stopReason ?? null}::text)
+    and (${minReward ?? null}::float8 is null or t.reward >= ${minReward ?? null}::float8)
+    and (${maxReward ?? null}::float8 is null or t.reward <= ${maxReward ?? null}::float8)
+    and (${faultText}::text is null or t.fault ilike ${faultText}::text or exists (select from attempt_faults f
+      where f.campaign_id = t.campaign_id and f.trajectory_id = t.id and f.fault ilike ${faultText}::text))
+    and (${signal ?? null}::text is null or exists (select from feedback_signals f
+      where f.campaign_id = t.campaign_id and f.trajectory_id = t.id and f.kind = ${signal ?? null}::text))`;
+}
