@@ -3,11 +3,14 @@ import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { parkedCode, type ParkedCode } from '../domain/campaign/parked-reasons';
 import type { CampaignState } from '../domain/campaign/progress';
+import { zeroCandidates } from '../domain/tasks/zero-candidates';
 import type { CampaignSpec } from '../specification/campaign-spec';
+import { readStoredSpec } from '../specification/read-spec';
 import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
 import { findWait, listOverviews, type CampaignOverview } from '../store/campaign/overviews';
 import { rebuildState } from '../store/campaign/rebuild-state';
+import { getSynthesisLosses } from '../store/tasks/synthesis-losses';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
 import type { SetScore } from '../store/training/set-scores';
@@ -36,6 +39,8 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     scenarios: ScenarioCompletion[];
     /** Scores on the evaluation sets. No choice reads those on test. */
     setScores: SetScore[];
+    /** Why syntheses made no candidate, one line for each. */
+    emptySyntheses: string[];
     /** Level of intervals. */
     confidence: number;
   };
@@ -98,8 +103,23 @@ export async function readCampaignDetails(connections: Connections, name: string
     training: await store.ledger.getTrainingCost(id),
     scenarios: await store.evaluations.listScenarios(id),
     setScores: await store.evaluations.listSetScores(id),
+    emptySyntheses: await explainEmptySyntheses(connections, row, phases),
     confidence: (row.spec as Partial<CampaignSpec> | null)?.evaluation?.confidence ?? 0.95,
   };
+}
+
+async function explainEmptySyntheses(
+  { pool }: Connections,
+  { id, name, spec }: CampaignRow,
+  phases: readonly PhaseRow[],
+): Promise<string[]> {
+  const empty = phases.filter(({ phase, result }) => phase === 'synthesize' && result?.['candidates'] === 0);
+  if (empty.length === 0) return [];
+  const { llm, synthesis } = readStoredSpec(spec);
+  const settings = { hasModels: llm !== null, ...synthesis };
+  return Promise.all(
+    empty.map(async ({ iteration }) => zeroCandidates(name, settings, await getSynthesisLosses(pool, id, iteration))),
+  );
 }
 
 type ShownState = Omit<CampaignState, 'status'> & Pick<CampaignDetails, 'status' | 'problem' | 'pausedWork'>;

@@ -112,8 +112,18 @@ export const modelSettingsSchema = z
           .describe('Embedding model for duplicates, decontamination and diversity; null compares words only.'),
       })
       .describe('Models by purpose.'),
+    uselessAnswers: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_000)
+      .nullable()
+      .default(10)
+      .describe(
+        'Answers of one model in a row that cannot be used, after their repair, at which the campaign parks; null sets no bound.',
+      ),
   })
-  .transform(({ models }) => {
+  .transform(({ models, uselessAnswers }) => {
     const { explorer } = models;
     const deterministic = { ...explorer, temperature: explorer.temperature === null ? null : 0 };
     const abstractor = models.abstractor ?? {
@@ -129,6 +139,7 @@ export const modelSettingsSchema = z
         solver: withTokens(models.solver ?? explorer, shortAnswer),
         embedding: models.embedding,
       },
+      uselessAnswers,
     };
   });
 

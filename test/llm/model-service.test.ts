@@ -189,7 +189,10 @@ describe('failed calls', () => {
     const name = `breaks-${c.campaignId}`;
     const spec = {
       ...c.spec,
-      llm: { models: { ...c.spec.llm!.models, reflector: { ...c.spec.llm!.models.reflector, provider: name } } },
+      llm: {
+        ...c.spec.llm!,
+        models: { ...c.spec.llm!.models, reflector: { ...c.spec.llm!.models.reflector, provider: name } },
+      },
     };
     const all = [scriptedProvider(server.url), scriptedProvider(server.url, { name, breaker })];
     const providers = new Map(all.map((provider) => [provider.name, provider]));

@@ -1,4 +1,6 @@
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
+import { judgeVersion } from '../../llm/prompts/judge';
+import type { CampaignSpec } from '../../specification/campaign-spec';
 import { planOf } from '../../specification/iteration-plan';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
@@ -13,8 +15,17 @@ export const openIteration =
   (deps: Dependencies) =>
   async ({ campaignId, iteration, epoch }: Input): Promise<IterationPlan> => {
     const { spec } = await getCampaign(deps, campaignId);
+    const plan = planOf(spec, iteration);
     return {
       epoch: await deps.store.iterations.openNext(campaignId, iteration, epoch ?? null),
-      ...planOf(spec, iteration),
+      ...plan,
+      calibrates: plan.calibrates || (mayCalibrate(spec, plan) && !(await isCalibrated(deps, campaignId, spec))),
     };
   };
+
+const mayCalibrate = ({ llm, judge }: CampaignSpec, { phases }: Pick<IterationPlan, 'phases'>): boolean =>
+  llm !== null && judge.calibrationTasks > 0 && phases.includes('validate');
+
+/** An iteration without candidates leaves the calibration to the next one. */
+const isCalibrated = async ({ store }: Dependencies, campaignId: number, spec: CampaignSpec): Promise<boolean> =>
+  (await store.judgeCalibrations.findNewest(campaignId, judgeVersion(spec))) !== null;

@@ -14,11 +14,14 @@ import { knownGoals } from './known-goals';
 import { sizeOf } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../context/dependencies';
+import { requireUsefulAnswers } from '../context/useless-answers';
 
 /**
  * Requests tasks from the abstractor that the runs of a context show to be possible (arXiv:2604.15840, section 3.3). The
  * environment makes a task of each by executing its actions in a fresh instance. The others are stored as rejected
  * candidates with the reason.
+ *
+ * @throws DomainError `UselessAnswers` once this and the last answers of the abstractor could not be used
  *
  * Idempotent: a stored abstraction is returned. Its candidates are stored before it, under ids derived from the input.
  */
@@ -59,7 +62,9 @@ export const abstractTasks =
     await tasks.propose(key, candidates);
     const failure = answer.ok ? null : { type: answer.failure, detail: answer.detail };
     const made = { contextId, candidates: candidates.length, failure, callId: answer.callId };
-    return { candidates: (await exploration.saveAbstraction(key, made)).candidates };
+    const { candidates: count } = await exploration.saveAbstraction(key, made);
+    if (!answer.ok) await requireUsefulAnswers(deps, spec, key, 'abstractor');
+    return { candidates: count };
   };
 
 /** Returns the even share of a context in the candidates of its aim; in a refill as many as a first context has. */

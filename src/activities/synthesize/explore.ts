@@ -7,6 +7,7 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import { knownGoals } from './known-goals';
 import { playRun } from './play-run';
 import { getCampaign, type Dependencies } from '../context/dependencies';
+import { requireUsefulAnswers } from '../context/useless-answers';
 
 export type ExploreInput = IterationKey & { contextId: string; round: number };
 
@@ -17,6 +18,8 @@ export type Explored = { outcome: ExplorationOutcome | null; turns: number };
  * Runs a model in a fresh session of the context's environment with the prompt template of its signal (arXiv:2604.15840,
  * section 3.2), and stores the run when it has ended. The prompt shows the earlier runs of the context and the nearest goals
  * of the pool, from stored rows.
+ *
+ * @throws DomainError `UselessAnswers` once the last answers of the explorer could not be used
  *
  * Idempotent: a stored run is returned. An interrupted run restarts from the beginning; the answers of its model calls
  * are stored, so that no call is paid twice.
@@ -50,7 +53,11 @@ export const explore =
       earlierRuns: await earlierRuns(deps, key, contextId, round),
       knownGoals: await knownGoals(deps, key, context, task),
     });
-    return summary(await exploration.saveRun(key, { contextId, round, seed, ...run }));
+    const ended = summary(await exploration.saveRun(key, { contextId, round, seed, ...run }));
+    const isUnusable = run.outcome === 'refused' || run.outcome === 'cut-off';
+    if (isUnusable || run.turns.some(({ action }) => action === ''))
+      await requireUsefulAnswers(deps, spec, key, 'explorer');
+    return ended;
   };
 
 const summary = ({ outcome, turns }: { outcome: ExplorationOutcome; turns: number }): Explored => ({ outcome, turns });

@@ -9,11 +9,14 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { ContextRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../context/dependencies';
+import { requireUsefulAnswers } from '../context/useless-answers';
 
 /**
  * Requests an analysis of a flagged trajectory and objectives for its exploration from the reflector (arXiv:2604.15840,
  * section 3.2). An answer that is malformed even after a repair is stored as the context's failure, and the context is
  * not explored.
+ *
+ * @throws DomainError `UselessAnswers` once this and the last answers of the reflector could not be used
  *
  * Idempotent: a context with a reflection or a failure does not change. A `random` context needs no reflection.
  */
@@ -41,6 +44,7 @@ export const reflect =
     );
     const result = answer.ok ? answer.value : { type: answer.failure, detail: answer.detail };
     const { status } = await exploration.saveReflection(key, contextId, result);
+    if (!answer.ok) await requireUsefulAnswers(deps, spec, key, 'reflector');
     return { usable: status === 'reflected' };
   };
 

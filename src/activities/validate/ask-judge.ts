@@ -6,6 +6,7 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { JudgementKind, JudgementRow } from '../../store/tasks/judgements';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { Dependencies } from '../context/dependencies';
+import { requireUsefulAnswers } from '../context/useless-answers';
 
 export type Subject = {
   kind: JudgementKind;
@@ -18,6 +19,8 @@ export type Subject = {
 /**
  * Returns the judge's verdict on one subject. A stored judgement is returned without a call. An answer that stays malformed
  * after a repair is stored with its failure and is not a verdict.
+ *
+ * @throws DomainError `UselessAnswers` once this and the last answers of the judge could not be used
  */
 export async function askJudge(
   { store, models }: Dependencies,
@@ -40,7 +43,9 @@ export async function askJudge(
     ? { ...answer.value, failure: null }
     : { completed: null, criteria: null, reason: answer.detail, failure: answer.failure };
   const made = { id, kind, taskId: task.id, judgeVersion: judgeVersion(spec, prompt), callId: answer.callId };
-  return store.judgements.save(key, { ...made, ...verdict });
+  const stored = await store.judgements.save(key, { ...made, ...verdict });
+  if (!answer.ok) await requireUsefulAnswers({ store }, spec, key, 'judge');
+  return stored;
 }
 
 type Question = Pick<Subject, 'kind'> & {

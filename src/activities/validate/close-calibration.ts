@@ -7,6 +7,7 @@ import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Stores the judge's agreement with trajectories of known verdict, and its drift since the campaign's first calibration.
+ * A calibration without items is not stored.
  *
  * @throws DomainError `StateMismatch` when an item has no judgement
  */
@@ -15,6 +16,7 @@ export const closeCalibration =
   async (key: IterationKey): Promise<void> => {
     const { spec } = await getCampaign({ store }, key.campaignId);
     const items = await store.judgeCalibrations.listItems(key);
+    if (items.length === 0) return;
     const known = items.filter(hasKnownVerdict);
     const judgements = await store.judgements.findMany(
       key.campaignId,

@@ -8,13 +8,17 @@ import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
  * Draws the calibration items of the judge: reference actions of seed tasks, and a corrupted version of each. The draw is
- * the same in every iteration, so that two calibrations differ only in the judge.
+ * the same in every iteration, so that two calibrations differ only in the judge. There are none while nothing is judged:
+ * the iteration has no candidates, and the pool no task that the judge grades.
  */
 export const planCalibration =
   ({ store }: Dependencies) =>
   async (key: IterationKey): Promise<{ items: number }> => {
     const { spec } = await getCampaign({ store }, key.campaignId);
     const pool = await store.tasks.list(key.campaignId, { verdict: 'admitted', split: 'train' });
+    const made = await store.tasks.list(key.campaignId, { createdIteration: key.iteration, verdict: 'candidate' });
+    if (made.length === 0 && pool.every(({ grader }) => grader !== 'judge'))
+      return { items: await store.judgeCalibrations.plan(key, []) };
     const seeds = pool.filter(({ origin, referenceActions }) => origin === 'seed' && referenceActions.length > 0);
     const drawn = createRandom(deriveSeed(spec.seed, 'calibration')).sample(seeds, spec.judge.calibrationTasks);
     const references = drawn.map(({ id, referenceActions }) => ({

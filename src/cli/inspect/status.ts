@@ -15,7 +15,6 @@ import { followOutput } from '../output/follow-output';
 import { decimal, rounded, shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
-import { zeroCandidates } from './zero-candidates';
 import { jobText, resultText, rolloutText, trainingText } from '../output/running-text';
 import { number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
@@ -62,6 +61,7 @@ function statusText({
   scenarios,
   setScores,
   confidence,
+  emptySyntheses,
   nondeterminism,
   ...origin
 }: CampaignDetails): string {
@@ -88,7 +88,7 @@ function statusText({
       number('seconds', secondsOf),
       text('result', ({ result }) => (result ? resultText(result) : unfinished)),
     ]),
-    ...zeroCandidates(phases).map(asCalled),
+    ...emptySyntheses.map(asCalled),
     ...rollouts.map(rolloutText),
     ...jobs.map(jobText),
     ...setScoresText(setScores, confidence),

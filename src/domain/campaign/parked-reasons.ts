@@ -179,6 +179,12 @@ export const parkedReasons = {
     cause: 'a call may take more tokens than `tokensPerMinute` of its provider',
     next: 'raise the limit in the file of providers, then `coevolve up`',
   },
+  UselessAnswers: {
+    cause: 'a language model gave as many unusable answers in a row as `llm.uselessAnswers` allows',
+    next:
+      '`coevolve calls <campaign> --useless` shows them; correct the model at its provider, then resume, or a fork with ' +
+      'another `--set llm.models.<role>.model`',
+  },
   UntrustedJudge: {
     cause: 'the judge was never calibrated, or disagrees with its newest calibration',
     next: 'another campaign with a better judge, a lower `judge.minimumAgreement`, or `synthesis.grader: environment`',

@@ -49,19 +49,18 @@ export async function findCall(pool: Pool, campaignId: number, id: string): Prom
   return rows[0];
 }
 
-/**
- * Lists the newest calls of a purpose whose answer was final, newest first: neither repaired nor requested again in short.
- * A `limit` of them.
- */
+export type AskedModel = Pick<StoredCall, 'purpose' | 'provider' | 'model'> & { limit: number };
+
+/** Lists the newest calls whose answer was final: neither repaired nor requested again in short. The newest one is first. */
 export async function listFinalCalls(
   pool: Pool,
   campaignId: number,
-  purpose: ModelPurpose,
-  limit: number,
+  { purpose, provider, model, limit }: AskedModel,
 ): Promise<StoredCall[]> {
   const { rows } = await pool.query<StoredCall>(sql`
     select ${raw(columns)} from model_calls c
-    where campaign_id = ${campaignId}::integer and purpose = ${purpose}
+    where campaign_id = ${campaignId}::integer and purpose = ${purpose} and provider = ${provider}
+      and model = ${model}
       and not exists (select from model_calls later where later.campaign_id = c.campaign_id
         and later.id in (c.id || '/repair', c.id || '/shorten'))
     order by recorded_at desc, id desc

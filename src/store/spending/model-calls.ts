@@ -13,6 +13,7 @@ import {
 } from './model-spending';
 import { inTransaction } from '../database/pool';
 import type { ChatMessage } from '../../domain/rollout/turn';
+import { listFinalCalls, type AskedModel, type StoredCall } from './list-calls';
 import { toJson } from '../database/postgres-text';
 import { sql } from '../database/sql';
 
@@ -104,6 +105,9 @@ export const modelCallStore = (pool: Pool) => ({
   listSpending: (campaignId: number): Promise<ModelSpending[]> => listModelSpending(pool, campaignId),
 
   getWaste: (campaignId: number): Promise<Waste> => getWaste(pool, campaignId),
+
+  /** Lists the newest final answers of a model for one purpose, newest first. */
+  listFinal: (campaignId: number, asked: AskedModel): Promise<StoredCall[]> => listFinalCalls(pool, campaignId, asked),
 
   listUnconfirmed: (campaignId: number): Promise<UnconfirmedRequest[]> => listUnconfirmed(pool, campaignId),
 });

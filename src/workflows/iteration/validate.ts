@@ -1,4 +1,4 @@
-import { proxyActivities } from '@temporalio/workflow';
+import { patched, proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
 import { slidingWindow, splitRange, type Range } from '../../domain/concurrency';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
@@ -18,22 +18,31 @@ const concurrency = 8;
  * campaign, more are synthesized and validated.
  */
 export async function validate(context: IterationContext): Promise<void> {
-  let aims = await validateCandidates(context, 0);
+  const judge = { isCalibrated: false };
+  let aims = await validateCandidates(context, 0, judge);
   for (let refill = 1; aims && aims.length > 0; refill++) {
     context.runner.note(`refill ${refill}: ${aims.join(', ')}`);
     await synthesize(context, { aims, refill });
-    aims = await validateCandidates(context, refill);
+    aims = await validateCandidates(context, refill, judge);
   }
 }
 
-/** Executes every candidate of a refill, judges it where a judge is configured, and decides it. Returns the aims to refill. */
-async function validateCandidates(context: IterationContext, refill: number): Promise<SynthesisAim[] | null> {
+/**
+ * Executes every candidate of a refill, judges it where a judge is configured, and decides it. Returns the aims to refill.
+ * The judge is calibrated before its first candidates, which a refill makes if the first synthesis made none.
+ */
+async function validateCandidates(
+  context: IterationContext,
+  refill: number,
+  calibration: { isCalibrated: boolean },
+): Promise<SynthesisAim[] | null> {
   const key = keyOf(context);
   const { providers, calibrates, solves } = context.plan;
   await rolloutReferences(context, 'validation', refill);
   if (providers) {
     const judge = proxyActivities<Activities>(profiles.llm(providers.judge));
-    if (calibrates && refill === 0) await calibrate(context);
+    const isDue = calibrates && (refill === 0 || (!calibration.isCalibrated && patched('calibrate-in-refills')));
+    if (isDue) calibration.isCalibrated = (await calibrate(context)) > 0;
     const { tasks, earlier = 0 } = await store.countPlanned({ ...key, purpose: 'validation', refill });
     const played = { from: earlier, to: tasks };
     await inBatches(context, 'candidates judged', played, (range) => judge.judgeCandidates({ ...key, ...range }));
@@ -44,8 +53,8 @@ async function validateCandidates(context: IterationContext, refill: number): Pr
   return store.admitTasks({ ...key, refill });
 }
 
-/** Measures the judge on reference trajectories and on corrupted ones, whose verdicts are known. */
-async function calibrate(context: IterationContext): Promise<void> {
+/** Measures the judge on reference trajectories and on corrupted ones, whose verdicts are known. Returns their number. */
+async function calibrate(context: IterationContext): Promise<number> {
   const key = keyOf(context);
   const judge = proxyActivities<Activities>(profiles.llm(context.plan.providers!.judge));
   const { items } = await store.planCalibration(key);
@@ -54,6 +63,7 @@ async function calibrate(context: IterationContext): Promise<void> {
     judge.judgeCalibration({ ...key, ...range }),
   );
   await store.closeCalibration(key);
+  return items;
 }
 
 /** A language model plays the candidates that a model wrote, of which it sees the query alone. */

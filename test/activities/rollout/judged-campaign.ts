@@ -26,6 +26,7 @@ import { startEnvironmentServer } from '../../support/environment-server';
 import { startScriptedModel, type Rule, type ScriptedModel } from '../../support/models/scripted-model';
 import { freshDatabase } from '../../support/database';
 import { inActivity } from '../context/in-activity';
+import { candidate } from '../../store/support/new-campaign';
 
 export type JudgedCampaigns = {
   services: Dependencies;
@@ -79,8 +80,13 @@ export async function startJudging(): Promise<JudgedCampaigns> {
   };
 }
 
-/** Runs the calibration of an iteration, from its plan to its close. */
+/** Stores a candidate of the iteration: without one there is nothing to judge, and so no calibration. */
+export const proposeCandidate = ({ store }: Dependencies, key: IterationKey) =>
+  store.tasks.propose(key, [candidate(`waiting-${key.iteration}`)]);
+
+/** Runs the calibration of an iteration with a candidate, from its plan to its close. */
 export async function calibrate(services: Dependencies, key: IterationKey): Promise<void> {
+  await proposeCandidate(services, key);
   const { items } = await inActivity(() => planCalibration(services)(key));
   await inActivity(() => playCalibration(services)(key));
   for (let from = 0; from < items; from += 10)

@@ -1,3 +1,4 @@
+import { openIteration } from '../../../src/activities/campaign/open-iteration';
 import { closeCalibration } from '../../../src/activities/validate/close-calibration';
 import { judgeCalibration } from '../../../src/activities/validate/judge-calibration';
 import { planCalibration } from '../../../src/activities/validate/plan-calibration';
@@ -11,7 +12,13 @@ import {
   type JudgeErrors,
 } from '../../support/models/reference-judge';
 import { inActivity } from '../context/in-activity';
-import { calibrate, nextIteration, startJudging, type JudgedCampaigns } from '../rollout/judged-campaign';
+import {
+  calibrate,
+  nextIteration,
+  proposeCandidate,
+  startJudging,
+  type JudgedCampaigns,
+} from '../rollout/judged-campaign';
 
 let judging: JudgedCampaigns;
 beforeAll(async () => {
@@ -26,6 +33,7 @@ const newest = async (campaignId: number) => (await judging.services.store.judge
 
 test('half of the items are reference actions with reward 1, the others are corrupted and score less', async () => {
   const { key } = await judging.start({ judge });
+  await proposeCandidate(judging.services, key);
   const planned = await inActivity(() => planCalibration(judging.services)(key));
   expect(planned).toEqual({ items: 60 });
   await inActivity(() => playCalibration(judging.services)(key));
@@ -40,6 +48,18 @@ test('half of the items are reference actions with reward 1, the others are corr
   expect(new Set(corrupted.map(({ taskId }) => taskId))).toEqual(new Set(references.map(({ taskId }) => taskId)));
   for (const { transcript, actions } of items)
     expect(transcript!.turns.map(({ action }) => action)).toEqual(actions.slice(0, transcript!.turns.length));
+});
+
+test('an iteration without candidates calls no judge, and leaves the calibration to the next one', async () => {
+  const { key } = await judging.start({ judge: { ...judge, calibrateEvery: 5 }, iterations: 2 });
+  const { services } = judging;
+  expect(await inActivity(() => planCalibration(services)(key))).toEqual({ items: 0 });
+  expect(await inActivity(() => playCalibration(services)(key))).toEqual({ played: 0 });
+  await inActivity(() => closeCalibration(services)(key));
+  expect(await services.store.judgeCalibrations.list(key.campaignId)).toEqual([]);
+  await services.store.iterations.close(key);
+  const next = { campaignId: key.campaignId, iteration: 2, recipe: 'coevolve' };
+  await expect(inActivity(() => openIteration(services)(next))).resolves.toMatchObject({ calibrates: true });
 });
 
 test('bfcl is calibrated like intercode-sql', async () => {
@@ -190,6 +210,7 @@ test('a changed judge raises one drift event with the reason', async () => {
 test('a calibration with an item without judgement cannot be closed', async () => {
   const { key } = await judging.start({ judge: { calibrationTasks: 2 } });
   judging.model.answerBy(honest());
+  await proposeCandidate(judging.services, key);
   await inActivity(() => planCalibration(judging.services)(key));
   await inActivity(() => playCalibration(judging.services)(key));
   await inActivity(() => judgeCalibration(judging.services)({ ...key, from: 0, to: 1 }));
