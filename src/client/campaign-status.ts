@@ -97,6 +97,7 @@ export async function readCampaignDetails(connections: Connections, name: string
     forkIteration,
     nondeterminism,
     waitsFor: await findWait(connections.pool, id),
+    scores: await store.evaluations.listEvaluated(id), // states of 0.1.0 have no decisions, a state lags by one phase
     phases,
     rollouts: await listRunningRollouts(connections, row, phases),
     jobs: await store.trainingProgress.listRunning(id),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { retry } from '../requests/retry';
+import type { EvaluatedIteration } from '../domain/campaign/progress';
 import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { hasEnded, type CampaignStatus } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
@@ -13,6 +14,8 @@ export type RunningPhase = { phase: PhaseRow; rollouts: AttemptProgress[]; jobs:
 export type FollowCallbacks = {
   /** Called once per completed phase, in order. */
   onPhase(phase: PhaseRow): void;
+  /** Called after an evaluation, with the decision about the trained policy. */
+  onEvaluated?: (evaluated: EvaluatedIteration) => void;
   /** Called when the campaign parks in a phase. */
   onParked(): void;
   /** Called at every poll while a phase runs. */
@@ -33,7 +36,7 @@ const checkEveryMs = 5_000;
 export async function followCampaign(
   { store }: Pick<Connections, 'store'>,
   name: string,
-  { onPhase, onParked, onRunning, check }: FollowCallbacks,
+  { onPhase, onEvaluated, onParked, onRunning, check }: FollowCallbacks,
 ): Promise<CampaignStatus> {
   const campaign = await store.campaigns.getByName(name);
   const { id } = campaign;
@@ -45,6 +48,11 @@ export async function followCampaign(
     const phases = await retryWhileUnreachable(() => store.iterations.listPhases(id));
     for (const phase of phases.filter((row) => row.finishedAt && !reported.has(keyOf(row)))) {
       onPhase(phase);
+      if (onEvaluated && phase.phase === 'evaluate') {
+        const scores = await retryWhileUnreachable(() => store.evaluations.listEvaluated(id));
+        const evaluated = scores.find(({ iteration }) => iteration === phase.iteration);
+        if (evaluated) onEvaluated(evaluated);
+      }
       reported.add(keyOf(phase));
     }
     if (hasEnded(status)) return status;

@@ -383,13 +383,16 @@ describe('the workflows of the campaign', () => {
         .query<WorkflowMetadata>('__temporal_workflow_metadata');
       return metadata.currentDetails;
     };
-    expect(await details(`campaign/${name}`)).toMatch(
-      /### disturbed: combined on ` intercode-sql `[^]*\*\*Finished\*\*[^]*\| 2 \|/,
-    );
+    const shown = await details(`campaign/${name}`);
+    expect(shown).toMatch(/### disturbed: combined on ` intercode-sql `[^]*\*\*Finished\*\*/);
+    // the UI and `status` show the same lines: candidate, decision and active policy of each iteration
+    const [, scores] = /(iteration +candidate on dev[^]*?)\n```/.exec(shown) ?? [];
+    expect(scores?.split('\n')).toHaveLength(4);
+    expect((await stack.cli('status', name)).stdout).toContain(scores!);
     const iteration = await details(`campaign/${name}/iteration/1`);
     expect(iteration.match(/✓/g)).toHaveLength(9);
     const scored = spec.environment.trainTasks * attempts * 2;
-    expect(iteration).toMatch(new RegExp(`\\| ✓ \\| rollout \\| [^|]* \\| scored ${scored} \\|`));
+    expect(iteration).toMatch(new RegExp(`✓ {2}rollout .* {2}scored ${scored}\n`));
     expect(await details(`campaign/${name}/iteration/1/train/target`)).toMatch(
       /target on \d+ rows: policy [0-9a-f]+ in/,
     );

@@ -1,5 +1,5 @@
 import { trainingJobKey } from '../../domain/campaign/ids';
-import type { SuccessInterval } from '../../domain/campaign/progress';
+import type { Promotion, SuccessInterval } from '../../domain/campaign/progress';
 import { unequalExclusions } from '../../domain/evaluation/exclusions';
 import { decidePromotion, type PromotionDecision } from '../../domain/evaluation/promotion';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
@@ -20,7 +20,7 @@ type Rewards = Map<string, number>;
  */
 export const evaluatePolicy =
   (deps: Dependencies) =>
-  async (key: IterationKey): Promise<{ score: number | null } & Partial<SuccessInterval>> => {
+  async (key: IterationKey): Promise<{ score: number | null; promotion?: Promotion } & Partial<SuccessInterval>> => {
     const { store } = deps;
     if ((await store.tasks.countPlanned(key, 'evaluation')) === 0) return { score: null }; // dev is empty: no choice
     const { name, spec } = await getCampaign(deps, key.campaignId);
@@ -41,7 +41,8 @@ export const evaluatePolicy =
       ...summarize([...rewards.values()], spec.evaluation.confidence),
       ...compare(rewards, baseline, spec, seed),
     });
-    if (!baseline) return scoreOf(rewards, spec);
+    const own = scoreOf(rewards, spec);
+    if (!baseline) return { ...own, promotion: { candidate: own.score, promoted: true } };
 
     const byRule: PromotionDecision =
       candidate === incumbent
@@ -59,8 +60,9 @@ export const evaluatePolicy =
       incumbentId: incumbent,
       ...decision,
     });
-    if (stored.decision === 'promote') await store.policies.setActivePolicy(key, 'target', incumbent, candidate);
-    return scoreOf(stored.decision === 'promote' ? rewards : baseline, spec);
+    const promoted = stored.decision === 'promote';
+    if (promoted) await store.policies.setActivePolicy(key, 'target', incumbent, candidate);
+    return { ...(promoted ? own : scoreOf(baseline, spec)), promotion: { candidate: own.score, promoted } };
   };
 
 function scoreOf(rewards: Rewards, { evaluation }: CampaignSpec): { score: number } & SuccessInterval {

@@ -42,7 +42,7 @@ type Monitored = Pick<Dependencies, 'training'> & { store: Pick<Dependencies['st
 
 /**
  * Reports the progress of one job. Each status sets the heartbeat details and the metrics. The workflow is signalled at
- * twelfths of the job. The curve and the cost are stored every few seconds, and at once when the job ends or crashes.
+ * twelfths of the job, and at its end. The curve and the cost are stored every few seconds, and at once when the job ends or crashes.
  */
 export function reportProgress(
   { store, training }: Monitored,
@@ -98,6 +98,9 @@ export function reportProgress(
       if (status.state === 'absent') memory.crashedAt ??= Date.now();
       heartbeat({ state: status.state, memory });
       await record(0, status.state === 'succeeded');
+      const isShown = memory.twelfth !== -1; // a job without a signal is nowhere shown as running
+      if (status.state === 'succeeded' && isShown)
+        await signalWorkflow({ ...jobProgress({ step: memory.step, totalSteps: 0 }, last, null), ended: true });
     },
   };
 }

@@ -6,6 +6,7 @@ import { withConnections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
 import { parkedCode, parkedReasons } from '../../domain/campaign/parked-reasons';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
+import { scoreLines } from '../../domain/campaign/score-lines';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { PhaseRow } from '../../store/campaign/iterations';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
@@ -57,6 +58,7 @@ function statusText({
   phases,
   rollouts,
   jobs,
+  scores,
   training,
   scenarios,
   setScores,
@@ -91,6 +93,7 @@ function statusText({
     ...emptySyntheses.map(asCalled),
     ...rollouts.map(rolloutText),
     ...jobs.map(jobText),
+    ...scoreLines(scores),
     ...setScoresText(setScores, confidence),
     ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),

@@ -1,5 +1,6 @@
 import type { FollowCallbacks, RunningPhase } from '../../client/follow-campaign';
 import type { PhaseRow } from '../../store/campaign/iterations';
+import { decisionLine } from '../../domain/campaign/score-lines';
 import { duration } from '../../domain/formats';
 import { printMessage, printOver } from './output';
 import { paint, visible } from '../../tables/terminal-text';
@@ -10,6 +11,10 @@ export const followOutput = (name: string): FollowCallbacks => ({
   onPhase(phase) {
     printOver('');
     printMessage(phaseText(phase));
+  },
+  onEvaluated(evaluated) {
+    const line = decisionLine(evaluated);
+    if (line !== null) printMessage(`      ${paint.dim(line)}`);
   },
   onParked: () => printMessage(paint.yellow(`  parked: see \`coevolve status ${name}\``)),
   ...(process.stderr.isTTY ? { onRunning: showRunning } : {}),

@@ -19,6 +19,14 @@ export type SpendingProgress = Record<'committed' | 'limit', { llmTokens: number
 /** Confidence interval of a success rate. */
 export type SuccessInterval = { low: number; high: number };
 
+/** Result of the promotion gate on dev. */
+export type Promotion = {
+  /** Success of the policy that the iteration trained, in [0, 1]. */
+  candidate: number;
+  /** Whether it became the active one. */
+  promoted: boolean;
+};
+
 /** Progress of an iteration, sent to the campaign at every phase. */
 export type IterationProgress = {
   iteration: number;
@@ -33,11 +41,16 @@ export type IterationProgress = {
   score: number | null;
   /** Interval of `score`; absent without one. */
   interval?: SuccessInterval;
+  /** Absent before the decision, and for an iteration of release 0.1.0. */
+  promotion?: Promotion;
   /** Absent between two iterations. */
   phases?: PhaseProgress[];
   /** Absent before the first committed phase. */
   spending?: SpendingProgress;
 };
+
+/** `promotion` is absent in states of release 0.1.0. */
+export type EvaluatedIteration = { iteration: number; score: number; promotion?: Promotion } & Partial<SuccessInterval>;
 
 /** State of a campaign's workflow and answer to the query `status`. Small, because each run passes it to the next. */
 export type CampaignState = {
@@ -54,8 +67,8 @@ export type CampaignState = {
   stopping: boolean;
   /** Operator who aborted the campaign; absent before. An aborted campaign accepts no more commands. */
   abortedBy?: string;
-  /** Success on dev after each evaluated iteration. */
-  scores: ({ iteration: number; score: number } & Partial<SuccessInterval>)[];
+  /** Success on dev of the active policy after each evaluated iteration. */
+  scores: EvaluatedIteration[];
   /** Times of the phases of the iterations after the start. */
   phaseSeconds?: PhaseSeconds;
 };

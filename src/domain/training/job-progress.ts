@@ -14,6 +14,8 @@ export type JobProgress = {
   stalledS: number | null;
   /** Reason why the job does not run yet; absent while it runs. */
   waiting?: string;
+  /** True in the last progress of a job; absent before. */
+  ended?: boolean;
 };
 
 /** Name of the signal from the activity that watches a job to the workflow of the job. */

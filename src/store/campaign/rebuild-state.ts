@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { DomainError } from '../../domain/errors';
-import { sql } from '../database/sql';
+import { listEvaluated } from '../training/evaluated-iterations';
 
 /**
  * Rebuilds the state of a campaign's workflow from the database alone. It resumes at the first unfinished iteration, or
@@ -15,7 +15,7 @@ export async function rebuildState(pool: Pool, campaignId: number): Promise<Camp
   const row = rows[0];
   if (!row) throw new DomainError('UnknownCampaign', `no campaign has the id ${campaignId}`);
   const { iteration, epoch, pausedBy, abortedBy, ...campaign } = row;
-  const scores = await listScores(pool, campaignId);
+  const scores = await listEvaluated(pool, campaignId);
   return {
     campaignId,
     ...campaign,
@@ -48,29 +48,3 @@ const selectState = `
     from iterations where campaign_id = c.id and finished_at is not null) next
   left join iterations i on i.campaign_id = c.id and i.number = next.iteration
   where c.id = $1::integer`;
-
-/**
- * Returns the success rate on dev of the active target policy after each evaluated iteration, over the attempts
- * stored up to that iteration. A skipped evaluation has no score.
- */
-async function listScores(pool: Pool, campaignId: number): Promise<CampaignState['scores']> {
-  const { rows } = await pool.query<CampaignState['scores'][number]>(sql`
-    with acting as (
-      select e.iteration, (
-        select p.candidate_id from promotions p
-        where p.campaign_id = e.campaign_id and p.role = 'target' and p.decision = 'promote'
-          and p.iteration <= e.iteration
-        order by p.iteration desc limit 1) as policy_id
-      from phases e
-      where e.campaign_id = ${campaignId}::integer and e.phase = 'evaluate'
-        and e.finished_at is not null and not e.result ? 'skipped'
-    ), rewards as (
-      select a.iteration, avg(t.reward) as reward
-      from acting a left join trajectories t on t.campaign_id = ${campaignId}::integer and t.policy_id = a.policy_id
-        and t.iteration <= a.iteration and t.purpose = 'evaluation' and t.outcome = 'scored'
-      group by a.iteration, t.task_id
-    )
-    select iteration, coalesce((count(*) filter (where reward >= 1))::float8 / nullif(count(reward), 0), 0) as score -- isSuccess
-    from rewards group by iteration order by iteration`);
-  return rows;
-}

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
 import type { ExcludedAttempts } from '../../domain/evaluation/exclusions';
 import { assertEpoch, type IterationKey } from '../database/epoch';
+import type { EvaluatedIteration } from '../../domain/campaign/progress';
+import { listEvaluated } from './evaluated-iterations';
 import { listScenarioCompletion, type ScenarioCompletion } from './scenarios';
 import { listSetScores, type SetScore } from './set-scores';
 import { raw, sql } from '../database/sql';
@@ -70,6 +72,9 @@ export const evaluationStore = (pool: Pool) => ({
       order by iteration, evaluation_set <> 'test', evaluation_set`);
     return rows;
   },
+
+  /** Lists the success on dev after each iteration, with the decision about the trained policy. */
+  listEvaluated: (campaignId: number): Promise<EvaluatedIteration[]> => listEvaluated(pool, campaignId),
 
   /** Lists the completed scenarios of each evaluated policy; by set; empty if no held-out task belongs to a scenario. */
   listScenarios: (campaignId: number): Promise<ScenarioCompletion[]> => listScenarioCompletion(pool, campaignId),

@@ -44,7 +44,7 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
 
   if (!isLast && !state.stopping) {
     const { epoch: _ended, ...next } = state;
-    const { phases: _phases, ...last } = state.progress;
+    const { phases: _phases, promotion: _promotion, ...last } = state.progress;
     const progress = { ...last, iteration: number + 1, phase: 'plan', note: null } as const;
     return continueAsNew<typeof campaign>({ ...next, progress });
   }
@@ -70,7 +70,8 @@ async function runIteration(state: CampaignState, commands: CommandHandlers): Pr
 
 function recordResult(state: CampaignState, { score, progress }: IterationResult): void {
   const { iteration: number } = state.progress;
-  if (score !== null) state.scores.push({ iteration: number, score, ...progress?.interval });
+  const { interval, promotion } = progress ?? {};
+  if (score !== null) state.scores.push({ iteration: number, score, ...interval, ...(promotion ? { promotion } : {}) });
   if (!progress) return;
   state.progress = { ...progress, score: score ?? state.progress.score };
   if (number > 0) state.phaseSeconds = addPhaseSeconds(state.phaseSeconds ?? {}, progress.phases ?? []);

@@ -24,7 +24,7 @@ import { newestProgress, type AttemptProgress } from '../../domain/campaign/atte
 import type { Operator } from '../../domain/operator-command';
 import { profiles } from '../temporal/activity-profiles';
 import { sendControl } from '../temporal/control';
-import { campaignDetails } from '../temporal/details';
+import { campaignDetails, enterJob } from '../temporal/details';
 import { searchAttributes } from '../temporal/search-attributes';
 import {
   attemptProgressSignal,
@@ -83,8 +83,8 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
     const entry = { actor: 'coevolve', reason: progress.parked!, code: parkedCode(progress) };
     await record('parked', entry).catch(logFailure);
   });
-  setHandler(jobProgressSignal, ({ role, line }) => {
-    jobs.set(role, line);
+  setHandler(jobProgressSignal, (job) => {
+    enterJob(jobs, job);
     showDetails();
   });
   setHandler(attemptProgressSignal, (next) => {

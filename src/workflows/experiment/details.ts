@@ -1,7 +1,8 @@
 import { cellCampaign, cellsOf, type CellName } from '../../domain/experiment/experiment';
 import { isSameCell, type ExperimentState } from '../../domain/experiment/progress';
 import { progressBar } from '../../domain/training/job-progress';
-import { asCode } from '../temporal/details';
+import { textColumns } from '../../domain/text-columns';
+import { asCode, codeBlock } from '../temporal/details';
 
 const marks = { finished: '✓', missing: '✗', running: '▶', waiting: '·', stopped: '–' } as const;
 
@@ -11,15 +12,15 @@ export function experimentDetails(state: ExperimentState): string {
   const cells = cellsOf(arms, seeds);
   const finished = closed.filter((cell) => cell.status === 'finished').length;
   const numbers = Array.from({ length: seeds }, (_, n) => n + 1);
-  const rows = arms.map(
-    (arm) => `| ${arm.name} | ${numbers.map((seed) => markOf(state, { arm: arm.name, seed })).join(' | ')} |`,
-  );
+  const rows = arms.map((arm) => [arm.name, ...numbers.map((seed) => markOf(state, { arm: arm.name, seed }))]);
   return [
     `### ${name}: ${arms.length} arms by ${seeds} seeds`,
     `**${stopping && status === 'running' ? 'stopping' : status}**, ${finished} of ${cells.length} cells finished`,
     ...(reason === null ? [] : [`> ${asCode(reason)}`]),
-    `\`${progressBar({ step: closed.length, totalSteps: cells.length })}\` of the cells`,
-    [`| arm | ${numbers.join(' | ')} |`, `| --- | ${numbers.map(() => '---').join(' | ')} |`, ...rows].join('\n'),
+    codeBlock([
+      `${progressBar({ step: closed.length, totalSteps: cells.length })} of the cells`,
+      ...textColumns([['arm', ...numbers.map(String)], ...rows]),
+    ]),
     ...(running.length === 0 ? [] : [`Running: ${running.map((cell) => cellCampaign(name, cell)).join(', ')}`]),
   ].join('\n\n');
 }

@@ -1,6 +1,6 @@
 import { getExternalWorkflowHandle, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import { progressLine } from '../../domain/training/job-progress';
-import { trainingDetails } from '../temporal/details';
+import { trainingDetails, type JobLine } from '../temporal/details';
 import { jobProgressSignal, trainingProgressSignal } from '../temporal/messages';
 
 /**
@@ -13,12 +13,18 @@ export function forwardProgress(role: string, work: string): void {
   let forwarded = Promise.resolve(); // one by one: signals that are sent at once may arrive in another order
   setHandler(trainingProgressSignal, async (progress) => {
     setCurrentDetails(trainingDetails(work, progress));
-    forwarded = forwarded.then(() => signalCampaign(campaignId, { role, line: progressLine(progress) }));
+    forwarded = forwarded.then(() =>
+      signalCampaign(campaignId, {
+        role,
+        line: progressLine(progress),
+        ...(progress.ended ? { ended: true } : {}),
+      }),
+    );
     await forwarded;
   });
 }
 
-async function signalCampaign(id: string | undefined, progress: { role: string; line: string }): Promise<void> {
+async function signalCampaign(id: string | undefined, progress: JobLine): Promise<void> {
   if (!id) return;
   await getExternalWorkflowHandle(id)
     .signal(jobProgressSignal, progress)

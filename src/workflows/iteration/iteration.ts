@@ -54,9 +54,10 @@ const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   train: (context) => (isStart(context) ? trainStart(context) : trainAgents(context)),
   async evaluate(context) {
     await rolloutTasks(context, 'evaluation', ['target']);
-    const { score, low, high } = await store.evaluatePolicy(keyOf(context)); // promotes the candidate or keeps the incumbent
+    const { score, low, high, promotion } = await store.evaluatePolicy(keyOf(context)); // promotes the candidate or keeps the incumbent
     Object.assign(context.runner.progress, {
       score,
+      ...(promotion ? { promotion } : {}),
       ...(low === undefined || high === undefined ? {} : { interval: { low, high } }),
     });
     await store.planTest(keyOf(context)); // after the decision, which therefore cannot read these scores

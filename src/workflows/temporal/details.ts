@@ -4,7 +4,12 @@ import type { CampaignState, IterationProgress } from '../../domain/campaign/pro
 import { remainingTime } from '../../domain/campaign/remaining-time';
 import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import { progressBar, progressLine, type JobProgress } from '../../domain/training/job-progress';
-import { count, dollars, duration, interval, rate } from '../../domain/formats';
+import { decisionLine, scoreLines } from '../../domain/campaign/score-lines';
+import { textColumns } from '../../domain/text-columns';
+import { count, dollars, duration } from '../../domain/formats';
+
+/** Progress of a role's training job in one line. Signals of release 0.1.0 have no `ended`. */
+export type JobLine = { role: string; line: string; ended?: boolean };
 
 const marks = { done: '✓', now: '▶', next: '·' } as const;
 
@@ -32,13 +37,21 @@ export function campaignDetails(
   ].join('\n\n');
 }
 
-/** Renders the phases of an iteration as a Markdown table of finished, running and later phases. */
+/** Enters the progress of a training job. A job disappears at its end; that of the base has ended when an agent's job runs. */
+export function enterJob(jobs: Map<string, string>, { role, line, ended }: JobLine): void {
+  if (role !== 'base') jobs.delete('base');
+  if (ended) jobs.delete(role);
+  else jobs.set(role, line);
+}
+
+/** Renders the finished, running and later phases of an iteration as Markdown. */
 export const iterationDetails = (progress: IterationProgress): string =>
   [...(progress.parked ? [attention(progress)] : []), ...phaseTable(progress)].join('\n\n');
 
 const attention = (progress: IterationProgress): string =>
   `> Needs attention: ${asCode(progress.parked ?? '')} (${parkedCode(progress)})`;
 
+/** Phases of an iteration with marks, times and results, in columns. */
 function phaseTable({ phases: planned = [], phase: current, note }: IterationProgress): string[] {
   if (planned.length === 0) return note ? [note] : [];
   const now = phases.indexOf(current);
@@ -46,14 +59,11 @@ function phaseTable({ phases: planned = [], phase: current, note }: IterationPro
     const index = phases.indexOf(row.phase);
     const mark = row.note !== null || index < now ? marks.done : index === now ? marks.now : marks.next;
     const time = row.seconds === null ? '' : duration(row.seconds);
-    return `| ${mark} | ${row.phase} | ${time} | ${row.note ?? (index === now ? (note ?? '') : '')} |`;
+    return [mark, row.phase, time, row.note ?? (index === now ? (note ?? '') : '')];
   });
   const done = planned.filter((row) => row.note !== null).length;
   const bar = progressBar({ step: done, totalSteps: planned.length });
-  return [
-    `\`${bar}\` of the phases`,
-    ['| | phase | time | result |', '| --- | --- | ---: | --- |', ...rows].join('\n'),
-  ];
+  return [codeBlock([`${bar} of the phases`, ...textColumns(rows, [2])])];
 }
 
 function etaText({ status, iterations, progress, phaseSeconds = {}, stopping }: CampaignState): string {
@@ -69,13 +79,12 @@ function etaText({ status, iterations, progress, phaseSeconds = {}, stopping }: 
   return `, about ${duration(seconds)} left when it began (${spread})`;
 }
 
-function scoreTable({ scores }: CampaignState): string[] {
-  if (scores.length === 0) return [];
-  const rows = scores.map(
-    ({ iteration, score, low, high }) => `| ${iteration} | ${rate(score)} | ${interval(low, high)} |`,
-  );
-  return [['| iteration | success on dev | interval |', '| ---: | ---: | --- |', ...rows].join('\n')];
-}
+const scoreTable = ({ scores, progress }: CampaignState): string[] => {
+  const lines = scoreLines(scores);
+  const isNew = scores.every(({ iteration }) => iteration !== progress.iteration);
+  const newest = isNew ? decisionLine({ ...progress, score: progress.score ?? 0 }) : null;
+  return [...(lines.length > 0 ? [codeBlock(lines)] : []), ...(newest === null ? [] : [newest])];
+};
 
 function spendingTable({ spending }: IterationProgress): string[] {
   if (!spending) return [];
@@ -83,10 +92,11 @@ function spendingTable({ spending }: IterationProgress): string[] {
   const limitText = (amount: number | null, format: (amount: number) => string): string =>
     amount === null ? 'no limit' : format(amount);
   const rows = [
-    `| tokens of models | ${count(committed.llmTokens)} | ${limitText(limit.llmTokens, count)} |`,
-    `| models and training | ${dollars(committed.usd)} | ${limitText(limit.usd, dollars)} |`,
+    ['budget', 'spent', 'limit'],
+    ['tokens of models', count(committed.llmTokens), limitText(limit.llmTokens, count)],
+    ['models and training', dollars(committed.usd), limitText(limit.usd, dollars)],
   ];
-  return [['| budget | spent | limit |', '| --- | ---: | ---: |', ...rows].join('\n')];
+  return [codeBlock(textColumns(rows, [1, 2]))];
 }
 
 /** Renders a training job as Markdown. */
@@ -126,4 +136,12 @@ export function asCode(text: string): string {
   const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);
   return `${fence} ${line} ${fence}`; // Markdown removes one space at each end
+}
+
+/** Returns lines as a block of code, whose columns the UI keeps. Its fence is longer than every run of backticks within. */
+export function codeBlock(lines: readonly string[]): string {
+  const text = lines.join('\n');
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
 }

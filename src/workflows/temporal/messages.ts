@@ -10,6 +10,7 @@ import {
 } from '../../domain/experiment/operator-commands';
 import type { ExperimentState } from '../../domain/experiment/progress';
 import type { Operator } from '../../domain/operator-command';
+import type { JobLine } from './details';
 import { trainingProgressSignalName, type JobProgress } from '../../domain/training/job-progress';
 
 export const statusQuery = defineQuery<CampaignState>('status');
@@ -27,8 +28,8 @@ export const progressSignal = defineSignal<[IterationProgress]>('progress');
 /** Sent from the activity that watches a training job to the workflow of the job, at most twenty times per job. */
 export const trainingProgressSignal = defineSignal<[JobProgress]>(trainingProgressSignalName);
 
-/** Sent from the workflow of a training job to the campaign: the progress of the role's job in one line. */
-export const jobProgressSignal = defineSignal<[{ role: string; line: string }]>('jobProgress');
+/** Sent from the workflow of a training job to the campaign. */
+export const jobProgressSignal = defineSignal<[JobLine]>('jobProgress');
 
 /** Sent from the activities that play attempts to the campaign, at most twenty times per rollout. */
 export const attemptProgressSignal = defineSignal<[AttemptProgress]>(attemptProgressSignalName);

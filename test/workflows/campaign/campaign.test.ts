@@ -50,7 +50,10 @@ test('the details show phases, remaining time, success with its interval, and sp
   let details = '';
   const script = scriptedActivities('detailed', {
     commitPhase: ({ phase }) => Promise.resolve({ note: `${phase} done`, spending }),
-    evaluatePolicy: () => Promise.resolve({ score: 0.5, low: 0.25, high: 0.75 }),
+    evaluatePolicy: ({ iteration }) => {
+      const promotion = iteration === 0 ? { candidate: 0.5, promoted: true } : { candidate: 0.4, promoted: false };
+      return Promise.resolve({ score: 0.5, low: 0.25, high: 0.75, promotion });
+    },
     async detectSignals({ iteration }) {
       if (iteration !== 3) return;
       const handle = campaigns.handleOf('detailed');
@@ -65,28 +68,31 @@ test('the details show phases, remaining time, success with its interval, and sp
     [
       '### detailed: eto on ` scripted `',
       '**Running**, iteration 3 of 4, phase **detect**, about _ s left when it began (_ s to _ s, from 2 iterations)',
-      '`███████░░░░░░░░░░░░░░░░░ 28 %` of the phases',
       [
-        '| | phase | time | result |',
-        '| --- | --- | ---: | --- |',
-        '| ✓ | plan | _ s | plan done |',
-        '| ✓ | rollout | _ s | rollout done |',
-        '| ▶ | detect |  |  |',
-        '| · | pair |  |  |',
-        '| · | train |  |  |',
-        '| · | evaluate |  |  |',
-        '| · | report |  |  |',
+        '```',
+        '███████░░░░░░░░░░░░░░░░░ 28 % of the phases',
+        '✓  plan      _ s  plan done',
+        '✓  rollout   _ s  rollout done',
+        '▶  detect',
+        '·  pair',
+        '·  train',
+        '·  evaluate',
+        '·  report',
+        '```',
       ].join('\n'),
       [
-        '| iteration | success on dev | interval |',
-        '| ---: | ---: | --- |',
-        ...[0, 1, 2].map((iteration) => `| ${iteration} | 0.500 | 0.250 to 0.750 |`),
+        '```',
+        'iteration  candidate on dev  decision            active policy  interval',
+        '        0             0.500  promoted                    0.500  0.250 to 0.750',
+        ...[1, 2].map((k) => `        ${k}             0.400  kept the incumbent          0.500  0.250 to 0.750`),
+        '```',
       ].join('\n'),
       [
-        '| budget | spent | limit |',
-        '| --- | ---: | ---: |',
-        '| tokens of models | 1,234 | 20,000 |',
-        '| models and training | $0.5000 | no limit |',
+        '```',
+        'budget                 spent     limit',
+        'tokens of models       1,234    20,000',
+        'models and training  $0.5000  no limit',
+        '```',
       ].join('\n'),
     ].join('\n\n'),
   );

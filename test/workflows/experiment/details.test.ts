@@ -19,7 +19,7 @@ const state: ExperimentState = {
 
 test('the details show arms by seeds, and the reason of an operator as code', () => {
   const text = experimentDetails(state);
-  expect(text).toContain('| none | ✓ | · |');
-  expect(text).toContain('| signals | ▶ | · |');
+  expect(text).toContain('none     ✓  ·\n');
+  expect(text).toContain('signals  ▶  ·\n');
   expect(text).toContain('> ` paused by eve: [see](https://evil.example) <img> `');
 });

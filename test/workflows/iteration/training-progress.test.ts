@@ -72,7 +72,10 @@ test('the progress of a job is shown in its details, in the details of its campa
       for (let step = 0; step <= 500; step++) await monitor.report(running(step));
       watched.push(activityInfo().workflowExecution!.workflowId);
       await until(() => Promise.resolve(gate.open));
-      for (let step = 500; step <= 1_000; step++) await monitor.report(running(step));
+      for (let step = 500; step < 1_000; step++) await monitor.report(running(step));
+      await monitor.report({ state: 'succeeded' } as TrainingStatus);
+      // the phase still runs: an ended job has disappeared from the campaign
+      await until(async () => !(await detailsOf('campaign/progress')).includes('training **'));
       return { policyId: 'a'.repeat(64), seconds: 1 };
     },
   });
