@@ -386,7 +386,7 @@ describe('the workflows of the campaign', () => {
     const shown = await details(`campaign/${name}`);
     expect(shown).toMatch(/### disturbed: combined on ` intercode-sql `[^]*\*\*Finished\*\*/);
     // the UI and `status` show the same lines: candidate, decision and active policy of each iteration
-    const [, scores] = /(iteration +candidate on dev[^]*?)\n```/.exec(shown) ?? [];
+    const [, scores] = /(iteration +candidate[^]*?)\n```/.exec(shown) ?? [];
     expect(scores?.split('\n')).toHaveLength(4);
     expect((await stack.cli('status', name)).stdout).toContain(scores!);
     const iteration = await details(`campaign/${name}/iteration/1`);

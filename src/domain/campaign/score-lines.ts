@@ -15,7 +15,7 @@ export function scoreLines(scores: readonly EvaluatedIteration[]): string[] {
     rate(score),
     interval(low, high),
   ]);
-  return textColumns([['iteration', 'candidate on dev', 'decision', 'active policy', 'interval'], ...rows], [0, 1, 3]);
+  return textColumns([['iteration', 'candidate', 'decision', 'active', 'interval on dev'], ...rows], [0, 1, 3]);
 }
 
 /** Formats the decision of one evaluation as a line; null without a candidate. */

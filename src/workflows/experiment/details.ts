@@ -2,7 +2,7 @@ import { cellCampaign, cellsOf, type CellName } from '../../domain/experiment/ex
 import { isSameCell, type ExperimentState } from '../../domain/experiment/progress';
 import { progressBar } from '../../domain/training/job-progress';
 import { textColumns } from '../../domain/text-columns';
-import { asCode, codeBlock } from '../temporal/details';
+import { asCode, codeBlock } from '../temporal/markdown';
 
 const marks = { finished: '✓', missing: '✗', running: '▶', waiting: '·', stopped: '–' } as const;
 

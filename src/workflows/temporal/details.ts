@@ -7,6 +7,7 @@ import { progressBar, progressLine, type JobProgress } from '../../domain/traini
 import { decisionLine, scoreLines } from '../../domain/campaign/score-lines';
 import { textColumns } from '../../domain/text-columns';
 import { count, dollars, duration } from '../../domain/formats';
+import { asCode, codeBlock } from './markdown';
 
 /** Progress of a role's training job in one line. Signals of release 0.1.0 have no `ended`. */
 export type JobLine = { role: string; line: string; ended?: boolean };
@@ -55,16 +56,28 @@ const attention = (progress: IterationProgress): string =>
 function phaseTable({ phases: planned = [], phase: current, note }: IterationProgress): string[] {
   if (planned.length === 0) return note ? [note] : [];
   const now = phases.indexOf(current);
-  const rows = planned.map((row) => {
+  const rows = planned.flatMap((row) => {
     const index = phases.indexOf(row.phase);
     const mark = row.note !== null || index < now ? marks.done : index === now ? marks.now : marks.next;
     const time = row.seconds === null ? '' : duration(row.seconds);
-    return [mark, row.phase, time, row.note ?? (index === now ? (note ?? '') : '')];
+    const [first = '', ...more] = noteLines(row.note ?? (index === now ? (note ?? '') : ''));
+    return [[mark, row.phase, time, first], ...more.map((line) => ['', '', '', line])];
   });
   const done = planned.filter((row) => row.note !== null).length;
   const bar = progressBar({ step: done, totalSteps: planned.length });
   return [codeBlock([`${bar} of the phases`, ...textColumns(rows, [2])])];
 }
+
+/** Characters of a line of a note: the pane of the UI cuts longer ones off, and does not wrap them. */
+const noteWidth = 44;
+
+/** Divides a note at its commas. */
+const noteLines = (note: string): string[] =>
+  note.split(/(?<=,) /).reduce<string[]>((lines, part) => {
+    const last = lines.at(-1);
+    const fits = last !== undefined && last.length + part.length < noteWidth;
+    return fits ? [...lines.slice(0, -1), `${last} ${part}`] : [...lines, part];
+  }, []);
 
 function etaText({ status, iterations, progress, phaseSeconds = {}, stopping }: CampaignState): string {
   if (status !== 'running' || progress.iteration === 0) return ''; // the start has other phases than the later iterations
@@ -125,23 +138,4 @@ function headline({ status, stopping, pausedBy, abortedBy }: CampaignState): str
   return stopping && status === 'running'
     ? 'Stopping after this iteration'
     : status[0]!.toUpperCase() + status.slice(1);
-}
-
-/**
- * Returns text of models, servers, specs and operators as a code span of Markdown, in which links, images and HTML are
- * text. Its fence is longer than every run of backticks within, and it has no line break, which could end the span.
- */
-export function asCode(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ');
-  const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map(({ length }) => length));
-  const fence = '`'.repeat(longest + 1);
-  return `${fence} ${line} ${fence}`; // Markdown removes one space at each end
-}
-
-/** Returns lines as a block of code, whose columns the UI keeps. Its fence is longer than every run of backticks within. */
-export function codeBlock(lines: readonly string[]): string {
-  const text = lines.join('\n');
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
-  const fence = '`'.repeat(longest + 1);
-  return `${fence}\n${text}\n${fence}`;
 }

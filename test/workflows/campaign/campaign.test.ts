@@ -82,9 +82,9 @@ test('the details show phases, remaining time, success with its interval, and sp
       ].join('\n'),
       [
         '```',
-        'iteration  candidate on dev  decision            active policy  interval',
-        '        0             0.500  promoted                    0.500  0.250 to 0.750',
-        ...[1, 2].map((k) => `        ${k}             0.400  kept the incumbent          0.500  0.250 to 0.750`),
+        'iteration  candidate  decision            active  interval on dev',
+        '        0      0.500  promoted             0.500  0.250 to 0.750',
+        ...[1, 2].map((k) => `        ${k}      0.400  kept the incumbent   0.500  0.250 to 0.750`),
         '```',
       ].join('\n'),
       [

@@ -107,7 +107,7 @@ test('the columns of phases, scores and spending are aligned, and a decision nam
       parked: null,
       spending,
       phases: [
-        { phase: 'plan', note: 'train tasks 24', seconds: 2400 },
+        { phase: 'plan', note: 'train tasks 24, held-out tasks 1,000, another count 12', seconds: 2400 },
         { phase: 'rollout', note: null, seconds: null },
       ],
       score: 0.23,
@@ -116,11 +116,13 @@ test('the columns of phases, scores and spending are aligned, and a decision nam
   });
   const blocks = nodesOf(parse(markdown)).filter(({ type }) => type === 'code');
   expect(blocks.map(({ value }) => value)).toEqual([
-    expect.stringMatching(/^█+░+ 50 % of the phases\n✓ {2}plan {5}40 min 0 s {2}train tasks 24\n▶ {2}rollout$/),
+    expect.stringMatching(
+      /^█+░+ 50 % of the phases\n✓ {2}plan {5}40 min 0 s {2}train tasks 24, held-out tasks 1,000,\n {24}another count 12\n▶ {2}rollout$/,
+    ),
     [
-      'iteration  candidate on dev  decision            active policy  interval',
-      '        1             0.230  promoted                    0.230  0.100 to 0.400',
-      '        2             0.200  kept the incumbent          0.230  0.100 to 0.400',
+      'iteration  candidate  decision            active  interval on dev',
+      '        1      0.230  promoted             0.230  0.100 to 0.400',
+      '        2      0.200  kept the incumbent   0.230  0.100 to 0.400',
     ].join('\n'),
     [
       'budget               spent     limit',
