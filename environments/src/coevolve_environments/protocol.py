@@ -79,6 +79,17 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class SpecDefaults:
+    """Values for a spec without them. Measured lengths raise `max_positions`; None: the usual one."""
+
+    train_tasks: int | None = None
+    """Tasks that suit a first campaign, for an environment whose draws or episodes are slow."""
+    held_out_tasks: int | None = None
+    max_positions: int | None = None
+    """Tokens of its longest usual episodes for the embedded policy, if playing them takes many seconds."""
+
+
+@dataclass(frozen=True)
 class TaskRecord:
     """A task as the service stores it. `definition` alone is enough to play and score it."""
 
@@ -207,6 +218,8 @@ class Environment(ABC):
     """Actions are code, which may end its own process at random: a failed action is not tried again."""
     finish: ClassVar[str | None] = None
     """Action that ends any task. If it is None, the server reads `finish[<answer>]` in composed tasks."""
+    spec_defaults: ClassVar[SpecDefaults] = SpecDefaults()
+    """Defaults of a spec on this environment."""
     license: str | None = None
     """License of the tasks' data, if it is not the package's own."""
 

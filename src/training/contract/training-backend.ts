@@ -30,6 +30,8 @@ export type TrainingJob = {
 
 /** Training data that a job left out because of `maxLength` or `pairTruncation`, by the trainer's names. */
 export type Truncation = {
+  /** All actions, also those that are dropped; 0 from a trainer that did not count them. */
+  actions: number;
   rows_cut: number;
   tokens_dropped: number;
   actions_dropped: number;

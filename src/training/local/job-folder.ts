@@ -89,6 +89,7 @@ const statusFile = z.looseObject({
   trainer_state_sha256: hash.nullish(),
   truncation: z
     .object({
+      actions: count.default(0),
       rows_cut: count.default(0),
       tokens_dropped: amount.default(0),
       actions_dropped: amount.default(0),

@@ -30,6 +30,9 @@ def main() -> int:
     commands.add_parser("contract", help="print settings, fields of jobs and of their status as JSON")
     templates = commands.add_parser("templates", help="print a table of verdicts on chat templates (*.jinja)")
     templates.add_argument("folder", type=Path)
+    commands.add_parser(
+        "lengths", help="print the tokens of trajectories: a JSON object on stdin, JSON on stdout"
+    )
     commands.add_parser("version", help="print the sha256 of code, packages and CPU model")
     arguments = parser.parse_args()
 
@@ -42,6 +45,11 @@ def main() -> int:
         from .contract import contract
 
         print(json.dumps(contract(), indent=2))
+        return 0
+    if arguments.command == "lengths":
+        from .data.row_lengths import row_lengths
+
+        print(json.dumps(row_lengths(json.load(sys.stdin))))
         return 0
     if arguments.command == "templates":
         from .chat.template_table import table_of

@@ -14,6 +14,7 @@ FailureType = Literal[
     "out-of-memory",  # lower max_length, or use gradient_checkpointing, an adapter or fsdp
     "cancelled",  # SIGTERM, or no batch arrived; start again to resume
     "stalled",  # no progress for stall_timeout_s, or a process lost the others; start again to resume
+    "lost-actions",  # max_length cuts more actions than max_lost_actions allows: raise one of both
 ]
 
 EXIT_CODES: dict[FailureType, int] = {
@@ -25,6 +26,7 @@ EXIT_CODES: dict[FailureType, int] = {
     "out-of-memory": 6,
     "cancelled": 7,
     "stalled": 8,
+    "lost-actions": 9,
 }
 
 

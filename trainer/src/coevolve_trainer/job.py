@@ -17,6 +17,7 @@ from .settings import SETTINGS, DpoSettings, RlSettings, Settings, TrainSettings
 REQUIRED = ("job_key", "method", "dataset", "dataset_sha256", "output", "seed")
 RL_FIELDS = ("steps", "trainer_state", "trainer_state_sha256")
 OPTIONAL_SETTINGS = ("updates", "stop_at_loss")  # newer than the first policies
+LIMITS = ("max_lost_actions",)  # end a job, and change no policy
 OPTIONAL = ("base", "base_hash", "reference", "reference_hash", "settings", *RL_FIELDS)
 
 
@@ -58,7 +59,11 @@ class Job:
         OPTIONAL_SETTINGS are among them only if they are set: policies of other jobs keep their hashes.
         """
         given = asdict(self.settings).items()
-        settings = {key: value for key, value in given if value is not None or key not in OPTIONAL_SETTINGS}
+        settings = {
+            key: value
+            for key, value in given
+            if key not in LIMITS and (value is not None or key not in OPTIONAL_SETTINGS)
+        }
         return {
             "method": self.method,
             "base_hash": self.base_hash,

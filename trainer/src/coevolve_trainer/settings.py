@@ -49,6 +49,8 @@ class ComputeSettings:
     """Norm to which gradients are clipped."""
     max_length: int | None = setting(None, 8, 131_072)
     """Max tokens per row; None: the positions of the base. Longer rows are truncated and counted."""
+    max_lost_actions: float | None = setting(None, 0.0, 1.0)
+    """Max share of the actions of a dataset or a batch that `max_length` may exclude; None: any."""
     thinking: str = setting("train", choices=("train", "mask"))
     """`mask`: the tokens up to `</think>` of an action stay in its row and have no loss."""
     adapter: str = setting("none", choices=("none", "lora"))

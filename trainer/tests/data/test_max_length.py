@@ -66,10 +66,11 @@ def test_every_action_token_of_an_episode_of_thirty_turns_is_trained_on(
     job = job_of(tmp_path, long_base, write_rows(tmp_path / "rows.jsonl", [row]), settings)
     assert isinstance(job.settings, SftSettings)
     data = read_job_dataset(job, job.settings)
-    assert (data.tokens, data.truncation) == (3_990, TruncationCounts())
+    whole = TruncationCounts(actions=TURNS, longest_row=3_990)
+    assert (data.tokens, data.truncation) == (3_990, whole)
     assert sum(data.examples[0].chosen[0].action_mask) == TURNS * ACTION_TOKENS
     batch = read_batch(tmp_path, [row], long_base, job.max_length)
-    assert (len(batch.old_logp), batch.truncation) == (TURNS * ACTION_TOKENS, TruncationCounts())
+    assert (len(batch.old_logp), batch.truncation) == (TURNS * ACTION_TOKENS, whole)
 
 
 def test_a_setting_and_the_positions_of_a_small_policy_limit_rows(tmp_path: Path, base: Path) -> None:
@@ -80,7 +81,39 @@ def test_a_setting_and_the_positions_of_a_small_policy_limit_rows(tmp_path: Path
     assert isinstance(job.settings, SftSettings)
     counts = read_job_dataset(job, job.settings).truncation
     # 512 tokens hold three whole turns and the fourth action up to its 40th token
-    assert counts == TruncationCounts(rows_cut=1, tokens_dropped=3_990 - 512, actions_dropped=27)
+    lost = {"rows_cut": 1, "tokens_dropped": 3_990 - 512, "actions_dropped": 27}
+    assert counts == TruncationCounts(actions=30, longest_row=3_990, **lost)
+
+
+@pytest.mark.parametrize("max_length", [8, 512, 3_900])
+def test_a_job_that_would_lose_more_actions_than_it_may_fails_before_its_first_update(
+    tmp_path: Path, base: Path, max_length: int
+) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [{"turns": long_episode()}])
+
+    def read(max_lost: float) -> TruncationCounts:
+        settings: dict[str, object] = {"max_length": max_length, "max_lost_actions": max_lost}
+        job = job_of(tmp_path, base, rows, settings)
+        assert isinstance(job.settings, SftSettings)
+        return read_job_dataset(job, job.settings).truncation
+
+    lost = {8: 30, 512: 27, 3_900: 1}[max_length]
+    with pytest.raises(
+        JobFailure, match=f"dataset: found {lost} of 30 actions .* the longest row: 3990 tokens"
+    ) as raised:
+        read(lost / 30 - 0.01)
+    assert raised.value.type == "lost-actions"
+    if lost < 30:
+        assert read(lost / 30).actions_dropped == lost
+
+
+def test_the_bound_on_lost_actions_determines_no_policy(tmp_path: Path, base: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [{"turns": long_episode()}])
+    keys = {
+        job_of(tmp_path, base, rows, {"max_lost_actions": bound}).checkpoint_key()
+        for bound in (None, 0.1, 1.0)
+    }
+    assert len(keys) == 1
 
 
 def test_a_rollout_with_a_prompt_beyond_the_limit_is_a_counted_loss_of_its_batch(
@@ -92,7 +125,7 @@ def test_a_rollout_with_a_prompt_beyond_the_limit_is_a_counted_loss_of_its_batch
     batch = read_batch(tmp_path, [row, short], base, 512)
     assert (len(batch.score), len(batch.old_logp)) == (1, 2)
     assert batch.truncation == TruncationCounts(
-        rows_cut=1, tokens_dropped=602, actions_dropped=1, examples_dropped=1
+        actions=2, longest_row=602, rows_cut=1, tokens_dropped=602, actions_dropped=1, examples_dropped=1
     )
     with pytest.raises(JobFailure, match="no action token in the first 512 tokens of 1 rollouts"):
         read_batch(tmp_path, [row], base, 512)

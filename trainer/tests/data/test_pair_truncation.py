@@ -99,6 +99,8 @@ def test_a_job_reports_the_counts_of_truncated_data(tmp_path: Path, trained: Pat
     job = JobFolder(tmp_path / "job", method="dpo", base=trained, dataset=dataset, settings=settings)
     assert job.run() == 0
     assert job.status["truncation"] == {
+        "actions": 21,
+        "longest_row": 98,
         "rows_cut": 0,
         "tokens_dropped": 0,
         "actions_dropped": 0,

@@ -80,7 +80,9 @@ def test_rows_are_truncated_and_rows_without_an_action_dropped_and_both_are_coun
     counts = TruncationCounts()
     assert [row.input_ids for row in counts.truncate(rows, 3)] == [[1, 2, 3]]
     # The first action was truncated, the other two and the second row were dropped
-    assert counts == TruncationCounts(rows_cut=2, tokens_dropped=4 + 10, actions_dropped=3)
+    assert counts == TruncationCounts(
+        actions=3, longest_row=10, rows_cut=2, tokens_dropped=4 + 10, actions_dropped=3
+    )
 
 
 @given(turns_strategy, st.integers(1, 12))

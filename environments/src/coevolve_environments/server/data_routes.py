@@ -68,6 +68,7 @@ def _capabilities(host: HostedEnvironment) -> Handler:
                 **capabilities,
                 "splits": list(SPLITS),
                 "license": environment.license,
+                "spec_defaults": asdict(environment.spec_defaults),
             }
         )
 

@@ -47,7 +47,8 @@ class GoldEpisode:
 
         Returns:
             task_id, pattern, conversation (role and content), reward in [0, 1], number of turns, number of
-            characters of the conversation, and of the functions that the episode offers, as JSON.
+            characters of the conversation, and of the functions that the episode offers, as JSON; and these
+            functions, each list with the index of the message before which an observation offers it.
 
         Raises:
             BadRequest: the task cannot be played.
@@ -72,14 +73,15 @@ class GoldEpisode:
     def _play_actions(self, episode: Episode) -> Json:
         observation = episode.open()
         conversation, turns = list(observation.messages), 0
-        functions = _function_characters(observation)
+        functions = _functions(observation, 0)
         for action in self._record.reference_actions:
             if observation.done:
                 break
             observation = episode.act(action)
             turns += 1
-            functions += _function_characters(observation)
-            conversation += [{"role": "assistant", "content": action}, *observation.messages]
+            conversation.append({"role": "assistant", "content": action})
+            functions += _functions(observation, len(conversation))
+            conversation += observation.messages
         return {
             "task_id": self._record.task_id,
             "pattern": str(self._record.features.get("pattern", "")),
@@ -87,7 +89,8 @@ class GoldEpisode:
             "reward": observation.reward if observation.done else 0.0,
             "turns": turns,
             "characters": _characters(conversation),
-            "function_characters": functions,
+            "function_characters": sum(len(json.dumps(listed["functions"])) for listed in functions),
+            "functions": functions,
         }
 
 
@@ -95,5 +98,5 @@ def _characters(conversation: Sequence[dict[str, str]]) -> int:
     return sum(len(message["content"]) for message in conversation)
 
 
-def _function_characters(observation: Observation) -> int:
-    return 0 if observation.tools is None else len(json.dumps(observation.tools))
+def _functions(observation: Observation, before: int) -> list[Json]:
+    return [] if observation.tools is None else [{"before": before, "functions": observation.tools}]

@@ -80,6 +80,7 @@ def read_job_dataset(job: Job, settings: TrainSettings) -> Dataset:
         pair_truncation=settings.pair_truncation if isinstance(settings, DpoSettings) else "none",
         success_reward=settings.success_reward if isinstance(settings, RftSettings) else 0.0,
         thinking=settings.thinking,
+        max_lost_actions=settings.max_lost_actions,
     )
 
 
@@ -93,6 +94,7 @@ def read_dataset(
     pair_truncation: str = "none",
     success_reward: float = 0.0,
     thinking: str = "train",
+    max_lost_actions: float | None = None,
 ) -> Dataset:
     """Reads demonstrations, pairs of trajectories, or both, as token rows of at most `max_length`.
 
@@ -104,7 +106,8 @@ def read_dataset(
     a reward is an expert trajectory.
 
     Raises:
-        JobFailure: `bad-input` with line and field; also for a trajectory without any action.
+        JobFailure: `bad-input` with line and field; also for a trajectory without any action. `lost-actions`
+            if the truncation excludes a larger share of the actions than `max_lost_actions`.
     """
     reader = _Reader(encoder, max_length, masks_thinking=thinking == "mask")
     examples: list[Example] = []
@@ -123,6 +126,7 @@ def read_dataset(
             reader.truncation.examples_dropped += 1
         else:
             examples.append(example)
+    reader.truncation.require_actions("dataset", max_length, max_lost_actions)
     if not examples:
         dropped = reader.truncation.examples_dropped
         found = f"no action token in the first {max_length} tokens of {dropped} rows" if dropped else "no row"
@@ -140,7 +144,12 @@ def read_texts(path: Path) -> Iterator[str]:
         trajectories = [row[side] for side in ("chosen", "rejected") if side in row] or [row]
         for trajectory in trajectories:
             for message in check_messages(location, trajectory):
-                yield f"{message['role']}\n{message['content']}"
+                yield message_text(message)
+
+
+def message_text(message: dict[str, Any]) -> str:
+    """Returns a message as the tokenizer is trained on it."""
+    return f"{message['role']}\n{message['content']}"
 
 
 class _Reader:

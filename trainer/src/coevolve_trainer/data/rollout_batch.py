@@ -39,7 +39,14 @@ class RolloutBatch:
 
 
 def read_rollouts(
-    path: Path, encoder: ChatEncoder, *, name: str, score: str, max_length: int, thinking: str = "train"
+    path: Path,
+    encoder: ChatEncoder,
+    *,
+    name: str,
+    score: str,
+    max_length: int,
+    thinking: str = "train",
+    max_lost_actions: float | None = None,
 ) -> RolloutBatch:
     """Reads the rollouts of one update. `score` is the field that each row has: advantage or reward.
 
@@ -48,7 +55,8 @@ def read_rollouts(
     thinking alone, is left out and counted.
 
     Raises:
-        JobFailure: `bad-input` with `name`, line and field, or when no rollout remains.
+        JobFailure: `bad-input` with `name`, line and field, or when no rollout remains; `lost-actions` if the
+            truncation excludes a larger share of the actions than `max_lost_actions`.
     """
     vocabulary_size = encoder.vocabulary_size
     segments: list[Segment] = []
@@ -76,6 +84,7 @@ def read_rollouts(
         segments += kept
         scores.append(_score(location, row, score))
         group_of[trajectory] = group_ids.setdefault(_string(location, row, "group"), len(group_ids))
+    truncation.require_actions(name, max_length, max_lost_actions)
     if not scores:
         if dropped := truncation.examples_dropped:
             found = f"no action token in the first {max_length} tokens of {dropped} rollouts"

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NotRequired, TypedDict
 
 from ..chat.encoder import Segment
+from ..failures import JobFailure
 
 
 class RecordedTurn(TypedDict):
@@ -25,11 +26,13 @@ class RecordedTurn(TypedDict):
 class TruncationCounts:
     """Data excluded from the training because of `max_length` or `pair_truncation`."""
 
+    actions: int = 0  # of all rows, before truncation
     rows_cut: int = 0  # truncated or dropped
     tokens_dropped: int = 0
     actions_dropped: int = 0  # dropped or truncated
     pairs_cut: int = 0  # pairs whose rejected side `pair_truncation` truncated
     examples_dropped: int = 0  # without an action after truncation and masks, or dropped by ETO's rule
+    longest_row: int = 0  # tokens, before truncation
 
     def truncate(self, segments: Sequence[Segment], max_length: int) -> list[Segment]:
         """Truncates rows at `max_length` tokens, drops rows without an action in that length, and counts."""
@@ -37,9 +40,9 @@ class TruncationCounts:
         for segment in segments:
             ids, mask = segment.input_ids, segment.action_mask
             self.rows_cut += len(ids) > max_length
-            self.actions_dropped += sum(
-                acts and not next_acts for acts, next_acts in pairwise([*mask[max_length:], 0])
-            )
+            self.longest_row = max(self.longest_row, len(ids))
+            self.actions += _ends(mask)
+            self.actions_dropped += _ends(mask[max_length:])
             old_logp = None if segment.old_logp is None else segment.old_logp[:max_length]
             truncated = Segment(ids[:max_length], mask[:max_length], old_logp)
             has_action = any(truncated.action_mask[1:])
@@ -47,6 +50,30 @@ class TruncationCounts:
                 kept.append(truncated)
             self.tokens_dropped += len(ids) - (len(truncated.input_ids) if has_action else 0)
         return kept
+
+    def require_actions(self, name: str, max_length: int, max_lost: float | None) -> None:
+        """Checks that `max_length` keeps enough of the actions of the dataset or batch `name`.
+
+        Args:
+            max_lost: maximum share of the actions that may be dropped; None: any.
+
+        Raises:
+            JobFailure: `lost-actions`, with the counts and the length that would keep all actions.
+        """
+        lost, actions = self.actions_dropped, self.actions
+        if actions == 0 or lost <= (1 if max_lost is None else max_lost) * actions:
+            return
+        raise JobFailure(
+            "lost-actions",
+            f"{name}: found {lost} of {actions} actions ({lost / actions:.0%}) beyond max_length "
+            f"{max_length}, with {self.rows_cut} rows cut and {self.examples_dropped} examples dropped, "
+            f"expected at most {max_lost:.0%} (max_lost_actions); the longest row: {self.longest_row} tokens",
+        )
+
+
+def _ends(mask: Sequence[int]) -> int:
+    """Returns how many actions end in a part of a row."""
+    return sum(acts and not next_acts for acts, next_acts in pairwise([*mask, 0]))
 
 
 def _whole(turn: RecordedTurn) -> list[int]:

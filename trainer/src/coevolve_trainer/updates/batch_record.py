@@ -60,6 +60,7 @@ def batch_metrics(batch: RolloutBatch, settings: RlSettings) -> dict[str, float]
         "trajectories": len(batch.score),
         "groups": groups,
         "segments": len(batch.segments),
+        "actions": batch.truncation.actions,
         "truncated": batch.truncation.rows_cut,
         "tokens_dropped": batch.truncation.tokens_dropped,
         "actions_dropped": batch.truncation.actions_dropped,

@@ -86,9 +86,10 @@ class RlPolicies:
         updates = self.cursor.updates
 
         def total(name: str) -> int:
-            return sum(update["metrics"][name] for update in updates)
+            return sum(update["metrics"].get(name, 0) for update in updates)  # an older trainer made some
 
         truncation = TruncationCounts(
+            actions=total("actions"),
             rows_cut=total("truncated"),
             tokens_dropped=total("tokens_dropped"),
             actions_dropped=total("actions_dropped"),

@@ -59,6 +59,7 @@ class RolloutPreparation:
             score="advantage" if isinstance(self.settings, GrpoSettings) else "reward",
             max_length=trainer.job.max_length,
             thinking=self.settings.thinking,
+            max_lost_actions=self.settings.max_lost_actions,
         )
         trainer.progress.log_event("update", step=step, trajectories=len(rollouts.score))
         tokens = rollouts.token_count

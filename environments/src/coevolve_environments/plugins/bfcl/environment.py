@@ -29,6 +29,7 @@ from coevolve_environments.protocol import (
     Episode,
     Json,
     Refusal,
+    SpecDefaults,
     Split,
     TaskRecord,
 )
@@ -51,6 +52,7 @@ def create(settings: Settings) -> Environment:
 class Bfcl(Environment):
     name = NAME
     description = "Fulfil a user's requests over several turns by calling functions (BFCL multi-turn)."
+    spec_defaults = SpecDefaults(train_tasks=100, held_out_tasks=60)
     inline = True  # the package's mathematics class sets a process-wide precision, not safe in two threads
 
     def __init__(self, split: str = "seal") -> None:

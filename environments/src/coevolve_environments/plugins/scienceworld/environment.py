@@ -28,6 +28,7 @@ from coevolve_environments.protocol import (
     Json,
     Observation,
     Relation,
+    SpecDefaults,
     Split,
     StopReason,
     TaskRecord,
@@ -65,6 +66,7 @@ class ScienceWorld(Environment):
         dense_reward=True,
         max_turns=MAX_STEPS,
     )
+    spec_defaults = SpecDefaults(train_tasks=80, held_out_tasks=40, max_positions=4096)
     call_seconds = 60.0  # the first reset of a child includes the start of its JVM
     episode_seconds = 1800.0
 

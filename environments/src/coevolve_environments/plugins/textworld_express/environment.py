@@ -28,6 +28,7 @@ from coevolve_environments.protocol import (
     Json,
     Observation,
     Relation,
+    SpecDefaults,
     Split,
     TaskRecord,
     Variant,
@@ -45,6 +46,7 @@ def create(settings: Settings) -> Environment:
 class TextWorldExpress(Environment):
     description = "Play one of eight small text games (TextWorldExpress)."
     capabilities = Capabilities(variants=True, replay="observations", dense_reward=True, max_turns=MAX_STEPS)
+    spec_defaults = SpecDefaults(train_tasks=300, held_out_tasks=100)
     call_seconds = 60.0  # the first reset of a child includes the start of its JVM
 
     def __init__(self, engine: JavaEngine, name: str) -> None:
