@@ -155,6 +155,12 @@ async function shapeOf(artifacts: ArtifactStore, spec: CampaignSpec): Promise<Mo
   };
 }
 
+/** Returns the tokens that the policy of a spec can read; null for a model that is not here. */
+export async function positionsOf(artifacts: ArtifactStore, spec: CampaignSpec): Promise<number | null> {
+  if (spec.policy.source === 'scratch') return spec.training.init.maxPositions;
+  return (await shapeOf(artifacts, spec))?.positions ?? null;
+}
+
 /** Looks for CUDA on this machine if its train worker, which runs the jobs, is here. */
 async function checkCuda({ problems, unchecked }: DeviceCheck, { home, python }: Config): Promise<void> {
   if (!findProcess(home, 'worker-train')) {

@@ -17,9 +17,14 @@ import { evaluationDraws } from '../specification/evaluation-settings';
 import type { Store } from '../store';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { backends } from '../training/backends';
+import { estimate } from '../specification/estimate';
+import { trainsPolicies } from '../specification/estimate-training';
+import { fitLengths } from './fit/fit-lengths';
 import { absurdRates } from '../specification/learning-rates';
+import { lowBudget, weakSettings } from '../specification/weak-settings';
+import { measureLengths } from './fit/measure-lengths';
 import { hashAsStored, nameTaken } from '../specification/read-spec';
-import { checkDevices } from './check-devices';
+import { checkDevices, positionsOf } from './check-devices';
 import { checkEngine } from './check-engine';
 import { requireSearchAttributes } from '../temporal/search-attributes';
 import { requireEnvironment } from './require-environment';
@@ -32,6 +37,8 @@ export type SpecCheck = {
   unreachable: Error[];
   /** Settings that nothing here can check now, with the reason. */
   unchecked: string[];
+  /** Settings with which the campaign runs and learns little or nothing, or stops early. */
+  warnings: string[];
   /** Memory of devices that jobs and the policy server need; empty without devices. */
   needs: string[];
   /** null if the environment was not found. */
@@ -51,7 +58,8 @@ export async function checkSpec(
   spec: CampaignSpec,
   { store, drawsTasks }: CheckOptions,
 ): Promise<SpecCheck> {
-  const check: SpecCheck = { problems: [], unreachable: [], unchecked: [], needs: [], capabilities: null };
+  const warnings = weakSettings(spec);
+  const check: SpecCheck = { problems: [], unreachable: [], unchecked: [], warnings, needs: [], capabilities: null };
   const { policy, synthesis, compute, environment } = spec;
   const artifacts = artifactStore(config.artifacts);
   const checks: (() => unknown)[] = [
@@ -67,7 +75,9 @@ export async function checkSpec(
     async () => {
       const environments = createEnvironments(config, { timeoutMs: drawTimeoutMs });
       check.capabilities = await requireEnvironment(environments, spec);
-      if (drawsTasks) await checkTasks(check, environments, spec);
+      if (!drawsTasks) return;
+      await checkTasks(check, environments, spec);
+      await checkLengths(check, config, spec);
     },
   ];
   for (const run of checks) {
@@ -112,16 +122,17 @@ async function checkModel(artifacts: ArtifactStore, { policy, training }: Campai
 export async function dryRun(
   config: Config,
   spec: CampaignSpec,
-): Promise<Pick<SpecCheck, 'problems' | 'unchecked' | 'needs'>> {
+): Promise<Pick<SpecCheck, 'problems' | 'unchecked' | 'warnings' | 'needs'>> {
   const { databaseUrl } = config;
   const check = databaseUrl
     ? await withConnections(({ store }) => checkStored(config, spec, store), config)
     : await checkSpec(config, spec, { drawsTasks: true });
-  const { problems, unreachable, unchecked, needs } = check;
+  const { problems, unreachable, unchecked, warnings, needs } = check;
   const down = unreachable.map(messageOf).map((text) => text.replace('\n  next: ', '; '));
   const missing = problems.filter(isMissingHere).map(messageOf);
   return {
     needs,
+    warnings,
     problems: problems.filter((error) => !isMissingHere(error)),
     unchecked: [...unchecked, ...missing, ...down],
   };
@@ -159,6 +170,18 @@ async function checkMatch({ unchecked }: SpecCheck, match: string | null, store:
   if (match === null) return;
   if (store) await store.matches.getMatched(match);
   else unchecked.push(`synthesis.match: without the database, campaign ${match} is unknown`);
+}
+
+/** Compares the spec with trajectories of its environment; a spec whose environment has problems has no measured ones. */
+async function checkLengths(check: SpecCheck, config: Config, spec: CampaignSpec): Promise<void> {
+  if (check.problems.length > 0 || !trainsPolicies(spec)) return;
+  const lengths = await measureLengths(config, spec);
+  check.warnings.push(...lowBudget(spec, estimate(spec, lengths)));
+  if (!lengths?.rows) return;
+  const positions = await positionsOf(artifactStore(config.artifacts), spec);
+  const { problems, warnings } = fitLengths(spec, lengths.rows, positions);
+  check.problems.push(...problems.map(invalid));
+  check.warnings.push(...warnings);
 }
 
 /** Draws the tasks as the plan phase does: the environment checks its options, and the number of tasks is counted. */

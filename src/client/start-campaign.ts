@@ -22,23 +22,26 @@ export type StartedCampaign = {
   outcome: 'started' | 'joined' | 'ended';
 };
 
-type StartableOptions = Pick<CheckOptions, 'drawsTasks'> & { onUnchecked?: ((line: string) => void) | undefined };
+type OnLine = ((line: string) => void) | undefined;
+type StartableOptions = Pick<CheckOptions, 'drawsTasks'> & { onUnchecked?: OnLine; onWarning?: OnLine };
 
 /**
  * Stores a campaign and starts its workflow. Every check comes before the first row is written. Safe to repeat: a second
  * start with the same spec joins the campaign, also after a crash between the row and the workflow.
  *
  * @param onUnchecked called with every setting that could not be checked
+ * @param onWarning   called with every setting with which the campaign learns little
  * @throws DomainError `InvalidSpec`, `UnknownProvider`, `NoProviders`, `NotInstalled`, `NoGpu`, `NoCluster`, `UnknownModel`, `CampaignExists`, `OrphanWorkflow`,
  *   `NotRunning`, `PausedInTemporal`; ConfigError
  */
 export async function startCampaign(
   connections: Connections,
   spec: CampaignSpec,
-  onUnchecked?: (line: string) => void,
+  onUnchecked?: OnLine,
+  onWarning?: OnLine,
 ): Promise<StartedCampaign> {
   const drawsTasks = !(await connections.store.campaigns.find(spec.name));
-  const nondeterminism = await requireStartable(connections, spec, { drawsTasks, onUnchecked });
+  const nondeterminism = await requireStartable(connections, spec, { drawsTasks, onUnchecked, onWarning });
   await requireNoOrphan(connections, spec.name);
   const stored = await connections.store.campaigns.find(spec.name);
   const row = await connections.store.campaigns.save(campaignOf(spec, stored));
@@ -81,12 +84,16 @@ export async function requireNoOrphan(connections: Connections, name: string): P
 export async function requireStartable(
   { config, store }: Connections,
   spec: CampaignSpec,
-  { drawsTasks, onUnchecked }: StartableOptions,
+  { drawsTasks, onUnchecked, onWarning }: StartableOptions,
 ): Promise<string[]> {
-  const { problems, unreachable, unchecked, capabilities } = await checkSpec(config, spec, { store, drawsTasks });
+  const { problems, unreachable, unchecked, warnings, capabilities } = await checkSpec(config, spec, {
+    store,
+    drawsTasks,
+  });
   throwProblems(problems);
   if (unreachable.length > 0) throw unreachable[0];
   for (const line of unchecked) onUnchecked?.(line);
+  for (const line of warnings) onWarning?.(line);
   const { home, policy, policyServer } = config;
   const isEmbedded = policy.tokenFile === secretFile(home, 'policy-token');
   const { replay } = capabilities!;

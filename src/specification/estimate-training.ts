@@ -2,6 +2,7 @@ import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/rec
 import { gpusOf } from './compute-settings';
 import type { CampaignSpec } from './campaign-spec';
 import { count } from '../domain/formats';
+import type { RowLength } from '../domain/training/row-lengths';
 
 /** Estimated amounts; null if there is no basis for an estimate. */
 export type TrainingAmounts = {
@@ -21,7 +22,7 @@ export type TrainingEstimate = TrainingAmounts & {
   assumptions: string;
 };
 
-/** Tokens of trajectories that were played for an estimate, reckoned from their characters. */
+/** Tokens of trajectories that were played for an estimate. */
 export type MeasuredLengths = {
   trajectories: number;
   mean: number;
@@ -29,7 +30,10 @@ export type MeasuredLengths = {
   max: number;
   /** The mean of all trajectories is within this factor of theirs: two standard errors. */
   spread: number;
-  charactersPerToken: number;
+  /** How the tokens were found, in some words. */
+  basis: string;
+  /** Lengths of each trajectory; null if the tokens are reckoned from characters. */
+  rows: readonly RowLength[] | null;
 };
 
 /** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
@@ -89,7 +93,7 @@ export function estimateTraining(
 
 const basisOf = (lengths: MeasuredLengths | null): string =>
   lengths
-    ? `${lengths.trajectories} of the environment's own have ${lengths.min} to ${lengths.max}, at ${lengths.charactersPerToken} characters a token`
+    ? `${lengths.trajectories} of the environment's own have ${lengths.min} to ${lengths.max}, ${lengths.basis}`
     : 'that of short SQL tasks: no reference actions were played';
 
 /**
@@ -123,8 +127,15 @@ const epochsOf = (settings: CampaignSpec['training'][keyof CampaignSpec['trainin
   'miniBatches' in settings ? settings.epochs : 1;
 
 /** Returns whether a campaign has a training job. */
-export const trainsPolicies = (spec: CampaignSpec): boolean =>
-  spec.start === 'sft' || (spec.iterations > 0 && jobsOf(spec).length > 0);
+export const trainsPolicies = (spec: CampaignSpec): boolean => trainedMethods(spec).length > 0;
+
+/** Returns the methods of all training jobs of a campaign, the supervised start first. */
+export const trainedMethods = (spec: CampaignSpec): Method[] => [
+  ...new Set<Method>([
+    ...(spec.start === 'sft' ? (['sft'] as const) : []),
+    ...(spec.iterations > 0 ? jobsOf(spec).map(({ method }) => method) : []),
+  ]),
+];
 
 /** Returns the jobs of an iteration. A failure agent whose pairs are disabled has no rows, and is not trained. */
 export const jobsOf = ({ recipe, pairs }: CampaignSpec): readonly RecipeJob[] =>

@@ -26,6 +26,9 @@ export function withModelDefaults(input: unknown): unknown {
   return merge({ training: { sft: supervised, rft: supervised, dpo: preference, target: preference } }, input);
 }
 
+/** Highest rate of AdamW that is accepted for a policy from scratch: an update moves a weight, at first 0.1 large, by as much. */
+const highestFromScratch = 0.1;
+
 /**
  * Highest rate that is accepted for an imported model: 50 times TRL's of supervised training for models below 10^9
  * parameters or of unknown size, five times from there on.
@@ -37,11 +40,13 @@ function highestRate({ adapter }: Policy, parameters: number | null): number {
   return parameters === null || parameters < 1e9 ? small : large;
 }
 
-/** Returns a line per learning rate that would destroy an imported model with this number of parameters, or null if unknown. */
+/** Returns a line per learning rate that would destroy a policy, or a model with this number of parameters, or null if unknown. */
 export function absurdRates(policy: Policy, training: CampaignSpec['training'], parameters: number | null): string[] {
-  if (policy.source !== 'imported') return [];
-  const highest = highestRate(policy, parameters);
-  const model = parameters === null ? 'an imported model' : `a model of ${count(parameters)} parameters`;
+  if (policy.source === 'stored') return [];
+  const isScratch = policy.source === 'scratch';
+  const highest = isScratch ? highestFromScratch : highestRate(policy, parameters);
+  const imported = parameters === null ? 'an imported model' : `a model of ${count(parameters)} parameters`;
+  const model = isScratch ? 'AdamW on a policy from scratch' : imported;
   const { init: _shape, ...methods } = training;
   return Object.entries(methods).flatMap(([method, settings]) =>
     ratesOf(`training.${method}`, settings)

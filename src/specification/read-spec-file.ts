@@ -5,7 +5,7 @@ import { decodeText } from '../input/decode-text';
 import { isSection } from '../input/merge';
 import { maxYamlBytes, withPosition } from '../input/parse-yaml';
 import type { CampaignSpec } from './campaign-spec';
-import { invalidSpec, parseLayer, readLayers } from './read-spec';
+import { invalidSpec, parseLayer, readGivenLayers, type GivenSpec } from './read-spec';
 import type { SpecChange, SpecLayer } from './spec-layers';
 
 type Additions = {
@@ -21,13 +21,14 @@ type Additions = {
  * @throws UsageError the file cannot be read
  * @throws DomainError `InvalidSpec`, see `readSpec`
  */
-export async function readSpecFile(
-  file: string,
-  { overlays = [], changes = [] }: Additions = {},
-): Promise<CampaignSpec> {
+export const readSpecFile = async (file: string, additions: Additions = {}): Promise<CampaignSpec> =>
+  (await readGivenFile(file, additions)).spec;
+
+/** Reads a spec as `readSpecFile` does, and returns it beside the values of the files alone. */
+export async function readGivenFile(file: string, { overlays = [], changes = [] }: Additions = {}): Promise<GivenSpec> {
   const layers: SpecLayer[] = [];
   for (const each of [file, ...overlays]) layers.push(...(await specLayers(each)));
-  return readLayers(layers, file, changes);
+  return readGivenLayers(layers, file, changes);
 }
 
 /** Returns the layers of a spec file, from the lowest. */

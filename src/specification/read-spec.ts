@@ -10,11 +10,12 @@ import { secretOptions } from './secret-options';
 import { wrongSets } from './evaluation-settings';
 import { brokenRules } from './key-rules';
 import { uselessReuse } from './nondeterminism';
-import { longSchedules, unclearLengths } from './training-settings';
+import { longSchedules, unclearLengths, uselessLengths } from './training-settings';
 import { fieldOf, parseYaml, strangeValues } from '../input/parse-yaml';
-import { mergeLayers, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
+import { mergeLayers, withChange, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
 import { absurdRates, withModelDefaults } from './learning-rates';
-import { withoutIdleEpochs, withRecipeDefaults } from './recipe-defaults';
+import { uselessSettings } from './weak-settings';
+import { withoutIdleEpochs, withRecipeDefaults, withStoredLimits } from './recipe-defaults';
 
 /**
  * Reads a spec from YAML (or JSON) text and fills in every default.
@@ -40,11 +41,25 @@ export function parseLayer(text: string, file: string): SpecLayer {
  * @param source file that an author starts
  * @throws DomainError `InvalidSpec`, see `readSpec`
  */
-export function readLayers(layers: readonly SpecLayer[], source: string, changes: readonly SpecChange[]): CampaignSpec {
+export const readLayers = (
+  layers: readonly SpecLayer[],
+  source: string,
+  changes: readonly SpecChange[],
+): CampaignSpec => readGivenLayers(layers, source, changes).spec;
+
+/** A spec with every default, beside the values of its author alone. */
+export type GivenSpec = { spec: CampaignSpec; given: unknown };
+
+/** @throws DomainError `InvalidSpec`, see `readSpec` */
+export function readGivenLayers(
+  layers: readonly SpecLayer[],
+  source: string,
+  changes: readonly SpecChange[],
+): GivenSpec {
   const value = mergeLayers(layers, changes);
   const strange = strangeValues(value); // of the changes, or of many levels together
   const resolved = strange.length > 0 ? { problems: strange } : resolve(value);
-  if (!('problems' in resolved)) return resolved;
+  if (!('problems' in resolved)) return { spec: resolved, given: value };
   const first = resolved.problems.slice(0, maxProblems);
   const problems = first.map((problem) => {
     const field = fieldOf(problem);
@@ -56,6 +71,10 @@ export function readLayers(layers: readonly SpecLayer[], source: string, changes
 }
 
 const maxProblems = 50;
+
+/** @throws DomainError `InvalidSpec` */
+export const readGiven = (given: unknown, changes: readonly SpecChange[]): CampaignSpec =>
+  resolveSpec(changes.reduce<unknown>(withChange, given), 'the spec with the defaults of its environment');
 
 /** @throws DomainError `InvalidSpec` */
 export function resolveSpec(input: unknown, source: string): CampaignSpec {
@@ -120,7 +139,9 @@ const sharedRules: readonly ((spec: CampaignSpec) => string[])[] = [
   ({ compute }) => uselessReuse({ compute }),
   ({ training, iterations }) => longSchedules(training, iterations),
   ({ training }) => unclearLengths(training),
+  ({ policy, training }) => uselessLengths(policy, training),
   ({ environment, evaluation, iterations }) => wrongSets({ environment, evaluation, iterations }),
+  ({ recipe, rollouts, signals, synthesis }) => uselessSettings({ recipe, rollouts, signals, synthesis }),
 ];
 
 /**
@@ -143,11 +164,11 @@ function checkRules(spec: CampaignSpec, broken: ReadonlySet<string> = new Set())
  * continues after an upgrade.
  */
 export const readStoredSpec = (stored: unknown): CampaignSpec =>
-  withIterations(campaignSpecSchema.parse(withDefaults(stored)));
+  withIterations(campaignSpecSchema.parse(withDefaults(withStoredLimits(stored))));
 
 /** The same; undefined if it is not the spec of a campaign. */
 export function findStoredSpec(stored: unknown): CampaignSpec | undefined {
-  const parsed = campaignSpecSchema.safeParse(withDefaults(stored));
+  const parsed = campaignSpecSchema.safeParse(withDefaults(withStoredLimits(stored)));
   return parsed.success ? withIterations(parsed.data) : undefined;
 }
 

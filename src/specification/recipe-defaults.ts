@@ -30,3 +30,24 @@ export function withoutIdleEpochs(input: unknown): unknown {
   ]);
   return { ...input, training: Object.fromEntries(methods) as unknown };
 }
+
+/**
+ * Adds the bounds on lost actions that a spec of release 0.1.0 lacks: none, so that its campaign trains on as it began.
+ *
+ * @param beside spec with which it is compared, whose bounds it then gets
+ */
+export function withStoredLimits(stored: unknown, beside?: unknown): unknown {
+  const training = trainingOf(stored);
+  if (!isSection(stored) || !training) return stored;
+  const methods = Object.entries(training).map(([method, settings]) => {
+    if (method === 'init' || !isSection(settings)) return [method, settings];
+    const other = trainingOf(beside)?.[method];
+    return [method, { maxLostActions: (isSection(other) ? other['maxLostActions'] : undefined) ?? 1, ...settings }];
+  });
+  return { ...stored, training: Object.fromEntries(methods) as unknown };
+}
+
+function trainingOf(spec: unknown): Record<string, unknown> | undefined {
+  const training = isSection(spec) ? spec['training'] : undefined;
+  return isSection(training) ? training : undefined;
+}

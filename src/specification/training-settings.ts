@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { recipes, type RecipeJob } from '../domain/campaign/recipe';
 import { keyRules, type KeyRule } from './key-rules';
-import { trainerKeys } from './key-types';
+import { trainerKeys, unit } from './key-types';
 
 /** Settings of all methods. */
 const common = {
@@ -10,6 +10,13 @@ const common = {
   maxLength: 'Tokens per row; null: the positions of the policy. Longer rows are truncated and counted.',
   thinking: '`mask`: the thinking of an action stays in its row and has no loss.',
   microBatchTokens: 'Tokens per micro-batch with padding; changes an update only by rounding.',
+};
+
+/** Without a value a job of release 0.1.0 has no bound, so the default is the spec's and not the trainer's. */
+const bounded = {
+  maxLostActions: unit
+    .default(0.1)
+    .describe('Maximum share of the actions of a job that `maxLength` may cut off; above it the job fails.'),
 };
 
 /** Settings of all methods on datasets. */
@@ -64,7 +71,15 @@ const shape = {
 };
 
 /** Settings that stay the same in every iteration: they determine the data, on which estimates are based. */
-const constant = ['epochs', 'updates', 'stopAtLoss', 'miniBatches', 'batchSize', 'maxLength'] as const;
+const constant = [
+  'epochs',
+  'updates',
+  'stopAtLoss',
+  'miniBatches',
+  'batchSize',
+  'maxLength',
+  'maxLostActions',
+] as const;
 
 type Setting = z.ZodDefault<z.ZodType>;
 type Scheduled<Settings> = {
@@ -108,26 +123,26 @@ export const trainingSettingsSchema = z.strictObject({
     .describe('Shape of the `scratch` policy.')
     .register(keyRules, { unreadIf: ({ policy }) => policy.source !== 'scratch' }),
   sft: z
-    .strictObject(trainerKeys('sft', supervised))
+    .strictObject({ ...trainerKeys('sft', supervised), ...bounded })
     .prefault({})
     .describe('Supervised start on reference trajectories.')
     .register(keyRules, unlessTrained('sft')),
   rft: z
     .strictObject({
-      ...withSchedule(trainerKeys('rft', supervised)),
+      ...withSchedule({ ...trainerKeys('rft', supervised), ...bounded }),
       ...trainerKeys('rft', { successReward: 'Minimum reward of an attempt that is used for training.' }),
     })
     .prefault({})
     .describe('Recipe `rft`: fine-tuning on successful attempts.')
     .register(keyRules, unlessTrained('rft')),
   dpo: z
-    .strictObject(withSchedule(trainerKeys('dpo', preference)))
+    .strictObject(withSchedule({ ...trainerKeys('dpo', preference), ...bounded }))
     .prefault({})
     .describe('DPO of recipe `eto` and of every second agent.')
     .register(keyRules, unlessTrained('dpo')),
   target: z
     .strictObject({
-      ...withSchedule(trainerKeys('target', preference)),
+      ...withSchedule({ ...trainerKeys('target', preference), ...bounded }),
       ...trainerKeys('target', {
         sftReduction:
           'Reduction of the likelihood of the chosen side over its action tokens (arXiv:2511.22254, equation 9).',
@@ -137,13 +152,13 @@ export const trainingSettingsSchema = z.strictObject({
     .describe('Training of the target in recipes with two agents.')
     .register(keyRules, unlessTrained('target')),
   grpo: z
-    .strictObject(withSchedule(trainerKeys('grpo', reinforcement)))
+    .strictObject(withSchedule({ ...trainerKeys('grpo', reinforcement), ...bounded }))
     .prefault({})
     .describe('Reinforcement learning by GRPO.')
     .register(keyRules, unlessTrained('grpo')),
   ppo: z
     .strictObject({
-      ...withSchedule(trainerKeys('ppo', reinforcement)),
+      ...withSchedule({ ...trainerKeys('ppo', reinforcement), ...bounded }),
       ...trainerKeys('ppo', {
         gamma: 'Discount per action token.',
         gaeLambda: 'Lambda of generalised advantage estimation.',
@@ -180,3 +195,18 @@ export const longSchedules = (training: z.output<typeof trainingSettingsSchema>,
         ]
       : [],
   );
+
+/** Returns one line per method whose rows would be longer than a policy from scratch can read. */
+export const uselessLengths = (
+  { source }: { source: string },
+  { init, ...methods }: z.output<typeof trainingSettingsSchema>,
+): string[] =>
+  source === 'scratch'
+    ? Object.entries(methods).flatMap(([method, { maxLength }]) =>
+        maxLength !== null && maxLength > init.maxPositions
+          ? [
+              `training.${method}.maxLength: found ${maxLength}, expected at most ${init.maxPositions}, the value of training.init.maxPositions; raise that to ${maxLength}, or set null`,
+            ]
+          : [],
+      )
+    : [];

@@ -96,11 +96,11 @@ describe('a spec is checked against the server, the files and the machine', () =
     return dryRun({ ...config, environment: { url: ownServer.url, token: ownServer.token } }, spec(changes));
   };
   const sql = (changes: object) => ({
-    environment: { name: 'intercode-sql', trainTasks: 8, heldOutTasks: 4, ...changes },
+    environment: { name: 'intercode-sql', trainTasks: 8, heldOutTasks: 12, ...changes },
   });
 
   test('a correct spec has no problem', async () => {
-    expect(await checked(sql({}))).toEqual({ problems: [], needs: [], unchecked: [] });
+    expect(await checked(sql({}))).toEqual({ problems: [], needs: [], warnings: [], unchecked: [] });
   });
 
   test.each([
@@ -156,6 +156,43 @@ describe('a spec is checked against the server, the files and the machine', () =
     ]);
   });
 
+  test.each([
+    [
+      'positions',
+      { init: { maxPositions: 64 } },
+      /^training\.init\.maxPositions: found 64, expected at least \d+, where training\.sft\.maxLength is null or \d+ too: 20 trajectories of intercode-sql have \d+ to \d+ tokens, and \d.* lie beyond 64, where maxLostActions allows 10 %$/,
+    ],
+    [
+      'a row length',
+      { sft: { maxLength: 70 } },
+      /^training\.sft\.maxLength: found 70, expected null or at least \d+: /,
+    ],
+  ])(
+    '%s below the lengths of the environment are a problem with the values that fit',
+    async (_name, training, line) => {
+      const { problems } = await checked({ ...sql({}), training });
+      expect(problems).toMatchObject([{ message: expect.stringMatching(line) }]);
+      const [, wanted] = /expected (?:null or )?at least (\d+)/.exec(problems[0]!.message)!;
+      const fitting =
+        'init' in training ? { init: { maxPositions: Number(wanted) } } : { sft: { maxLength: Number(wanted) } };
+      expect((await checked({ ...sql({}), training: fitting })).problems).toEqual([]);
+    },
+  );
+
+  test('a job that may lose all actions is no problem, only a warning', async () => {
+    const training = { sft: { maxLength: 70, maxLostActions: 1 } };
+    const { problems, warnings } = await checked({ ...sql({}), training });
+    expect(problems).toEqual([]);
+    expect(warnings).toEqual([expect.stringMatching(/^training\.sft\.maxLength: found 70/)]);
+  });
+
+  test('actions that are too short for those of the environment are a problem', async () => {
+    const { problems } = await checked({ ...sql({}), rollouts: { maxTokens: 1 } });
+    expect(problems).toMatchObject([
+      { message: expect.stringMatching(/^rollouts\.maxTokens: found 1, expected at least \d+: 100 % of the actions/) },
+    ]);
+  });
+
   test('all problems are found together', async () => {
     const { problems } = await checked(sql({ options: { nonsense: 1 }, experts: 'a'.repeat(64) }));
     expect(problems).toHaveLength(2);
@@ -168,6 +205,7 @@ describe('a spec is checked against the server, the files and the machine', () =
     expect(await checked(elsewhere)).toEqual({
       problems: [],
       needs: [],
+      warnings: [],
       unchecked: [
         expect.stringMatching(/^llm.models.explorer.provider: found "somewhere", .* COEVOLVE_LLM_PROVIDERS/),
         expect.stringMatching(/^policy.model: found "smollm2", .*`coevolve model import <source> --name smollm2`/),
@@ -181,6 +219,7 @@ describe('a spec is checked against the server, the files and the machine', () =
     expect(await dryRun({ ...config, environment: ownServer }, spec(sql({})))).toEqual({
       problems: [],
       needs: [],
+      warnings: [],
       unchecked: [expect.stringMatching(/^name: the database cannot be read \(.*ECONNREFUSED/)],
     });
   });

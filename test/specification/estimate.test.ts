@@ -130,7 +130,15 @@ test('rows are estimated with the greatest length of the method that trains on t
 test('the prompts of language models contain a trajectory, so they are as long as those of the environment', () => {
   const spec = example('coevolve-llm.yaml');
   const short = estimate(spec).models!;
-  const bfcl = { trajectories: 10, mean: 5105, min: 3599, max: 6058, spread: 1.1, charactersPerToken: 3.3 };
+  const bfcl = {
+    trajectories: 10,
+    mean: 5105,
+    min: 3599,
+    max: 6058,
+    spread: 1.1,
+    basis: 'at 3.3 characters a token',
+    rows: null,
+  };
   const long = estimate(spec, bfcl).models!;
   expect(long.calls).toBe(short.calls);
   expect(long.tokens - short.tokens).toBe(5000 * short.calls); // short SQL tasks have 105

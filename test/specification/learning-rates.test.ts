@@ -13,6 +13,17 @@ test.each([
   expect({ sft: [sft.learningRate, sft.epochs], dpo: dpo.learningRate, target: target.learningRate }).toEqual(expected);
 });
 
+test.each(['sft', 'dpo', 'target'])(
+  'a rate with which AdamW overwrites a policy from scratch is refused: %s',
+  (method) => {
+    for (const rate of [0.11, 1, 100])
+      expect(() => specOf({}, { [method]: { learningRate: rate } })).toThrow(
+        `training.${method}.learningRate: found ${rate}, expected at most 0.1 for AdamW on a policy from scratch`,
+      );
+    expect(() => specOf({}, { [method]: { learningRate: 0.1 } })).not.toThrow();
+  },
+);
+
 test('values of the spec replace the defaults of an imported model', () => {
   const { sft } = specOf(imported, { sft: { learningRate: 1e-3 } }).training;
   expect(sft).toMatchObject({ learningRate: 1e-3, epochs: 3 });

@@ -155,7 +155,10 @@ const someSpec = fc.record(
     ),
     recipe: fc.constantFrom(...recipeNames.filter((name) => name !== 'sft')),
     iterations: fc.nat(9),
-    rollouts: fc.record({ attempts: fc.integer({ min: 1, max: 64 }), temperature: unit }, { requiredKeys: [] }),
+    rollouts: fc.record(
+      { attempts: fc.integer({ min: 2, max: 64 }), temperature: fc.constantFrom(0.5, 1, 5) },
+      { requiredKeys: [] },
+    ),
     signals: fc.record(
       { boundary: fc.record({ enabled: fc.boolean(), threshold: unit }, { requiredKeys: [] }) },
       { requiredKeys: [] },

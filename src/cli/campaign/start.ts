@@ -1,9 +1,10 @@
 import { UsageError } from '../../errors/errors';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { readSpecFile } from '../../specification/read-spec-file';
+import { readGivenFile } from '../../specification/read-spec-file';
 import { readChange } from '../../specification/read-change';
 import { unreadSettings, usedSettings } from '../../specification/used-settings';
+import type { ChosenDefault } from '../../client/fit/environment-defaults';
 import type { SpecChange } from '../../specification/spec-layers';
 import { asCalled } from '../output/called-name';
 import type { CampaignSpec } from '../../specification/campaign-spec';
@@ -12,6 +13,7 @@ import { printResult, printMessage } from '../output/output';
 import { currentConfig, withConnections } from '../../client/connections';
 import { estimateCampaign } from '../../client/estimate/estimate-campaign';
 import { dryRun } from '../../client/check-spec';
+import { chooseDefaults } from '../../client/choose-defaults';
 import { startCampaign, type StartedCampaign } from '../../client/start-campaign';
 
 type Options = { overlay: string[]; set: string[]; dryRun?: boolean; full?: boolean; json?: boolean };
@@ -27,12 +29,17 @@ export function addStart(program: Command): void {
     .option('--full', 'with --dry-run: print every setting, also unused ones')
     .option('--json', 'print the result as JSON')
     .action(async (file: string, { overlay, set, dryRun: isDryRun, full, json }: Options) => {
-      const spec = await readSpecFile(file, { overlays: overlay, changes: set.map(changeOf) });
-      if (isDryRun) return await printDryRun(spec, { full, json });
+      const read = await readGivenFile(file, { overlays: overlay, changes: set.map(changeOf) });
+      const { spec, chosen } = await chooseDefaults(currentConfig(), read);
+      if (isDryRun) return await printDryRun(spec, chosen, { full, json });
+      for (const one of chosen) printMessage(chosenLine(spec, one));
       for (const setting of unreadSettings(spec)) printMessage(unreadLine(setting));
       await withConnections(async (connections) => {
-        const { workflowId, outcome } = await startCampaign(connections, spec, (line) =>
-          printMessage(`not checked: ${line}`),
+        const { workflowId, outcome } = await startCampaign(
+          connections,
+          spec,
+          (line) => printMessage(`not checked: ${line}`),
+          (line) => printMessage(`warning: ${asCalled(line)}`),
         );
         printMessage(outcomeText(outcome, spec.name));
         printResult(json, { workflowId, outcome }, () => workflowId);
@@ -52,25 +59,33 @@ function changeOf(text: string): SpecChange {
  */
 async function printDryRun(
   spec: CampaignSpec,
+  chosen: readonly ChosenDefault[],
   { full, json }: { full: boolean | undefined; json: boolean | undefined },
 ): Promise<void> {
   const config = currentConfig();
-  const { problems, unchecked, needs } = await dryRun(config, spec);
+  const { problems, unchecked, warnings, needs } = await dryRun(config, spec);
   const expected = await estimateCampaign(config, spec);
   const unread = unreadSettings(spec);
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [
     ...needs.map((line) => `# memory: ${line}`),
+    ...chosen.map((one) => `# ${chosenLine(spec, one)}`),
     ...found.map((line) => `# problem: ${line}`),
+    ...warnings.map((line) => `# warning: ${asCalled(line)}`),
     ...unchecked.map((line) => `# not checked: ${asCalled(line)}`),
     ...unread.map((setting) => `# ${unreadLine(setting)}`),
   ];
   const settings = stringify(full ? spec : usedSettings(spec), { aliasDuplicateObjects: false });
-  printResult(json, { spec, estimate: expected, memory: needs, problems: found, unchecked, unread }, () =>
-    [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
+  printResult(
+    json,
+    { spec, estimate: expected, memory: needs, chosen, problems: found, warnings, unchecked, unread },
+    () => [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
   );
   if (problems.length > 0) process.exitCode = 1;
 }
+
+const chosenLine = ({ environment }: CampaignSpec, { path, value, reason }: ChosenDefault): string =>
+  `default for ${environment.name}: ${path.join('.')}: ${String(value)} (${reason})`;
 
 const unreadLine = (setting: string): string => `no effect: ${setting}: nothing of this campaign reads it`;
 

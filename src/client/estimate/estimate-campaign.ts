@@ -3,7 +3,7 @@ import { findDevices, jobDevice } from '../../process/devices';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { estimate, type Estimate } from '../../specification/estimate';
 import { speedKey, trainsPolicies, type MeasuredSpeeds } from '../../specification/estimate-training';
-import { measureLengths } from './measure-lengths';
+import { measureLengths } from '../fit/measure-lengths';
 import { measureSpeeds } from './measure-speeds';
 
 /** Speeds by what determines them: specs that share it share one probe. */

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
+import { withFunctions } from '../../domain/rollout/functions';
+import type { ChatMessage } from '../../domain/rollout/turn';
 import { callServer } from '../server/call-server';
 import type { EnvironmentEndpoint } from '../server/endpoint';
 import type { Progress } from '../contract/environment-error';
@@ -23,6 +25,7 @@ const trajectory = z.object({
   turns: z.number(),
   characters: z.number(),
   function_characters: z.number(),
+  functions: z.array(z.object({ before: z.int(), functions: z.array(z.record(z.string(), z.unknown())) })).default([]), // an older server lists none
 });
 
 /**
@@ -30,6 +33,16 @@ const trajectory = z.object({
  * the functions that the episode offers.
  */
 export type ReferenceTrajectory = z.infer<typeof trajectory>;
+
+/** Returns the conversation as an attempt stores it: with a message for each list of functions. */
+export function conversationWithFunctions({ conversation, functions }: ReferenceTrajectory): ChatMessage[] {
+  const starts = [0, ...conversation.flatMap(({ role }, index) => (role === 'assistant' ? [index, index + 1] : []))];
+  return starts.flatMap((start, part) => {
+    const messages = conversation.slice(start, starts[part + 1]);
+    const listed = functions.find(({ before }) => before === start);
+    return listed ? withFunctions(messages, listed.functions) : messages;
+  });
+}
 
 export type PlayOptions = Pick<DrawOptions, 'signal' | 'limits'> & {
   onProgress?: (played: number, drawn?: Progress) => void;

@@ -38,6 +38,14 @@ const capabilities = z.object({
   gold: z.boolean(),
   splits: listOf(z.string(), 100).default(['train', 'held-out']),
   constant_answers: listOf(listOf(z.string(), 100), 100).default([]),
+  /** Values for a spec that leaves them out; null: the general defaults. */
+  spec_defaults: z
+    .object({
+      train_tasks: z.int().min(1).max(20_000).nullable().default(null),
+      held_out_tasks: z.int().min(1).max(5_000).nullable().default(null),
+      max_positions: z.int().min(64).max(131_072).nullable().default(null),
+    })
+    .prefault({}),
 });
 
 const composition = z.union([

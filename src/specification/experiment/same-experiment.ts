@@ -2,6 +2,7 @@ import { sha256 } from '../../files/sha256';
 import { canonicalJson } from '../../domain/canonical-json';
 import type { Arm, Experiment } from '../../domain/experiment/experiment';
 import { findStoredSpec } from '../read-spec';
+import { withStoredLimits } from '../recipe-defaults';
 import { armSpec, placeholder } from './resolve-arms';
 
 /** sha256 of the canonical JSON of an experiment: independent of the order of keys. */
@@ -9,7 +10,16 @@ export const experimentHash = (experiment: Experiment): string => sha256(canonic
 
 /** Returns whether two frozen experiments are equal after defaults for the keys of specs that an upgrade has added. */
 export const isSameExperiment = (one: Experiment, other: Experiment): boolean =>
-  experimentHash(upgraded(one)) === experimentHash(upgraded(other));
+  experimentHash(upgraded(withLimitsOf(one, other))) === experimentHash(upgraded(withLimitsOf(other, one)));
+
+/** An author sees no bound on lost actions in a file that an earlier release froze without one. */
+const withLimitsOf = (one: Experiment, other: Experiment): Experiment => ({
+  ...one,
+  arms: one.arms.map((arm, index) => ({
+    ...arm,
+    spec: withStoredLimits(arm.spec, other.arms[index]?.spec) as Arm['spec'],
+  })),
+});
 
 /** Returns an experiment that an earlier release may have frozen, with defaults for the keys of specs that were added since. */
 export const upgraded = (experiment: Experiment): Experiment => ({

@@ -182,7 +182,10 @@ test('exported conversations can be read again in each format', () => {
           ...shown.map((content) => ({ role: 'tool', content })),
         ]),
       ];
-      const row = expertRow({ ...drawn, conversation, turns: 0, characters: 0, function_characters: 0 }, format);
+      const row = expertRow(
+        { ...drawn, conversation, turns: 0, characters: 0, function_characters: 0, functions: [] },
+        format,
+      );
       const { conversations, refused } = readConversations(row, 'auto');
       expect(refused).toEqual([]);
       const actions = drawn.actions.map(({ action }) => action);

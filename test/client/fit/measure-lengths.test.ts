@@ -1,4 +1,4 @@
-import { measureLengths } from '../../../src/client/estimate/measure-lengths';
+import { measureLengths } from '../../../src/client/fit/measure-lengths';
 import { readConfig } from '../../../src/config';
 import { estimate } from '../../../src/specification/estimate';
 import { measuredTraining } from '../../../src/specification/estimate-training';
@@ -20,7 +20,7 @@ const measure = (...given: Parameters<typeof specOf>) =>
 test("the quickstart's reference actions have the tokens of its training jobs, within a tenth", async () => {
   const spec = await readSpecFile('examples/quickstart.yaml', {});
   const lengths = await measureLengths({ ...readConfig(), environment: server }, spec);
-  expect(lengths).toMatchObject({ trajectories: 10 });
+  expect(lengths).toMatchObject({ trajectories: 20 });
   expect(lengths!.mean / measuredTraining.tokensPerTrajectory).toBeGreaterThan(0.9);
   expect(lengths!.mean / measuredTraining.tokensPerTrajectory).toBeLessThan(1.1);
 });
@@ -33,7 +33,7 @@ test('prompts with functions of 20 kB count, and the estimate names the range', 
   const { training, tokens, attempts } = estimate(specOf(environment, imported), lengths);
   expect(tokens).toBe(attempts * lengths.mean);
   expect(training.assumptions).toContain(
-    `${lengths.mean} tokens a trajectory (10 of the environment's own have ${lengths.min} to ${lengths.max}, at 3.3 characters a token)`,
+    `${lengths.mean} tokens a trajectory (20 of the environment's own have ${lengths.min} to ${lengths.max}, at 3.3 characters a token)`,
   );
 });
 

@@ -1,0 +1,79 @@
+import type { Config } from '../config';
+import { createEnvironments } from '../envs/environments';
+import { EnvironmentError } from '../envs/contract/environment-error';
+import type { Capabilities, EnvironmentData } from '../envs/server/environment-data';
+import type { CampaignSpec } from '../specification/campaign-spec';
+import { environmentDefaults, storedDefaults, type ChosenDefault } from './fit/environment-defaults';
+import { trainsPolicies } from '../specification/estimate-training';
+import { findStoredSpec, readGiven, type GivenSpec } from '../specification/read-spec';
+import { measureLengths } from './fit/measure-lengths';
+import { withConnections } from './connections';
+
+export type ChosenSpec = { spec: CampaignSpec; chosen: ChosenDefault[] };
+
+/** An environment that is slower keeps the numbers that it declares. */
+const timeoutMs = 20_000;
+
+/**
+ * Fills in the defaults that the environment of a spec determines: numbers of tasks, positions of a policy from scratch and
+ * tokens of an action. A spec whose name is stored gets the stored values instead, so that a second start joins the campaign.
+ * Without a server the general defaults stay; the check of the spec then says that the server does not answer.
+ */
+export async function chooseDefaults(config: Config, { spec, given }: GivenSpec): Promise<ChosenSpec> {
+  const stored = await findStored(config, spec.name);
+  if (stored) return { spec: readGiven(given, storedDefaults(given, spec, stored)), chosen: [] };
+  const chosen = await chooseOnEnvironment(config, { spec, given });
+  return { spec: chosen.length > 0 ? readGiven(given, chosen) : spec, chosen };
+}
+
+async function findStored(config: Config, name: string): Promise<CampaignSpec | undefined> {
+  if (!config.databaseUrl) return undefined;
+  const row = await withConnections(({ store }) => store.campaigns.find(name), config).catch(() => undefined);
+  return row && findStoredSpec(row.spec);
+}
+
+/** Returns nothing for an environment that is unknown, unavailable or rejects the options: the check names the reason. */
+async function chooseOnEnvironment(config: Config, read: GivenSpec): Promise<ChosenDefault[]> {
+  if (!config.environment.url) return [];
+  const { name } = read.spec.environment;
+  try {
+    const { data } = createEnvironments(config, { timeoutMs });
+    if (!(await data.names()).includes(name)) return [];
+    const { spec_defaults: declared } = await data.capabilities(name);
+    const sized = environmentDefaults(read.given, read.spec, { ...unknownFacts, ...declaredTasks(declared) });
+    const spec = sized.length > 0 ? readGiven(read.given, sized) : read.spec;
+    return environmentDefaults(read.given, read.spec, {
+      ...declaredTasks(declared),
+      maxPositions: declared.max_positions,
+      availableTrain: await countTasks(data, spec, 'train'),
+      availableHeldOut: await countTasks(data, spec, 'held-out'),
+      rows: trainsPolicies(spec) ? ((await measureLengths(config, spec))?.rows ?? null) : null,
+    });
+  } catch (error) {
+    if (error instanceof EnvironmentError) return [];
+    throw error;
+  }
+}
+
+const unknownFacts = { maxPositions: null, availableTrain: null, availableHeldOut: null, rows: null };
+
+const declaredTasks = ({ train_tasks: trainTasks, held_out_tasks: heldOutTasks }: Capabilities['spec_defaults']) => ({
+  trainTasks,
+  heldOutTasks,
+});
+
+/** Returns the number of tasks of a split, up to the spec's; null if the draw takes too long. */
+async function countTasks(
+  data: EnvironmentData,
+  { seed, environment }: CampaignSpec,
+  split: 'train' | 'held-out',
+): Promise<number | null> {
+  const { name, options, form, trainTasks, heldOutTasks } = environment;
+  const count = split === 'train' ? trainTasks : heldOutTasks;
+  try {
+    return (await data.tasks(name, { split, count, seed, options, form })).length;
+  } catch (error) {
+    if (error instanceof EnvironmentError && error.kind !== 'rejected') return null;
+    throw error;
+  }
+}
