@@ -15,6 +15,7 @@ import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
 import type { SetScore } from '../store/training/set-scores';
 import type { RunningJob } from '../store/training/training-progress';
+import type { TrainingLoss } from '../store/training/training-runs';
 import { statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
 import { findPausedCampaigns, listPausedWork, type PausedWork } from './paused-work';
@@ -36,6 +37,8 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     rollouts: AttemptProgress[];
     jobs: RunningJob[];
     training: TrainingCost;
+    /** Training jobs that lost rows or actions because of their row length. */
+    losses: TrainingLoss[];
     scenarios: ScenarioCompletion[];
     /** Scores on the evaluation sets. No choice reads those on test. */
     setScores: SetScore[];
@@ -102,6 +105,7 @@ export async function readCampaignDetails(connections: Connections, name: string
     rollouts: await listRunningRollouts(connections, row, phases),
     jobs: await store.trainingProgress.listRunning(id),
     training: await store.ledger.getTrainingCost(id),
+    losses: await store.trainingRuns.listLosses(id),
     scenarios: await store.evaluations.listScenarios(id),
     setScores: await store.evaluations.listSetScores(id),
     emptySyntheses: await explainEmptySyntheses(connections, row, phases),

@@ -260,7 +260,7 @@ function addTraining({ settings, active }: World, iteration: number, tables: Rec
       policy_id: policy,
       tokens: 90_000 + 1234 * iteration,
       seconds: 55.25,
-      truncation: { rows_cut: iteration, tokens_dropped: 40 * iteration, actions_dropped: 2 * iteration },
+      truncation: { actions: 8, rows_cut: iteration, tokens_dropped: 40 * iteration, actions_dropped: 2 * iteration },
       submitted_at: at(iteration, role === 'failure' ? 95 : 150),
       finished_at: at(iteration, 200),
     });

@@ -495,12 +495,15 @@ function expectedGpuCost(rows: CampaignRows, run: Row): { gpuSeconds: number; us
   return { gpuSeconds: of('gpu-seconds'), usd: of('usd') };
 }
 
-function expectedTruncation(run: Row): Record<'rowsCut' | 'tokensDropped' | 'actionsDropped', number | null> {
+function expectedTruncation(
+  run: Row,
+): Record<'rowsCut' | 'tokensDropped' | 'actionsDropped' | 'actions', number | null> {
   const truncation = run['truncation'] as Record<string, number> | null;
   return {
     rowsCut: truncation?.['rows_cut'] ?? null,
     tokensDropped: truncation?.['tokens_dropped'] ?? null,
     actionsDropped: truncation?.['actions_dropped'] ?? null,
+    actions: truncation?.['actions'] ?? null,
   };
 }
 

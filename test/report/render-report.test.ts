@@ -181,9 +181,10 @@ test('the page counts attempts, faults, training runs and rows', () => {
   expect(faults.reduce((sum, row) => sum + Number(row.at(-1)), 0)).toBe(final + rowsOf(rows, 'attempt_faults').length);
   const resumes = tableOf(page, 'Interrupted attempts; an attempt whose replay differed started again');
   expect(resumes).toEqual(report.resumes.map((group) => Object.values(group).map(int)));
-  expect(tableOf(page, 'Jobs in the order of submission').map((row) => row.slice(-8))).toEqual(
+  expect(tableOf(page, 'Jobs in the order of submission').map((row) => row.slice(-9))).toEqual(
     report.trainingRuns.map((run) => [
       ...[run.datasetRows, run.tokens!, run.rowsCut!, run.tokensDropped!, run.actionsDropped!].map(int),
+      `${(100 * run.actionsDropped!) / 8} %`,
       `${Math.round(run.seconds!)} s`,
       ...(run.iteration === 0 ? ['0.0 s', '$0.00'] : ['1 min 51 s', '$0.1105']),
     ]),

@@ -71,6 +71,7 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
         ...(skipped > 0 ? { 'without an update': skipped } : {}),
         ...attempts,
         'mean reward': await deps.store.rollouts.meanReward(key),
+        ...(await countLost(deps, key)),
       };
     },
     beforeSkip: ({ deps, key }) => deps.store.cleanup.failUnregisteredRuns(key),
@@ -103,14 +104,16 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
           return `the training run of the ${role} policy`;
       return missingPolicies(context);
     },
-    async count({ deps: { store }, key, spec }) {
-      const policies = (await store.policies.list(key.campaignId)).filter(inIteration(key));
-      const experts = key.iteration === 0 ? await store.demonstrations.listExperts(key.campaignId, 'seed') : [];
+    async count({ deps, key, spec }) {
+      const { policies, demonstrations } = deps.store;
+      const made = (await policies.list(key.campaignId)).filter(inIteration(key));
+      const experts = key.iteration === 0 ? await demonstrations.listExperts(key.campaignId, 'seed') : [];
       const failed = experts.filter((expert) => expert.failed).length;
       const fate = spec.environment.failedExperts === 'keep' ? 'trained on' : 'left out';
       return {
-        ...tally(policies.map(({ role }) => `${role} policies`)),
+        ...tally(made.map(({ role }) => `${role} policies`)),
         ...(failed > 0 ? { [`experts of score 0 ${fate}`]: failed } : {}),
+        ...(await countLost(deps, key)),
       };
     },
     beforeSkip: ({ deps, key }) => deps.store.cleanup.failUnregisteredRuns(key),
@@ -156,6 +159,13 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
     beforeSkip: ({ deps, key }) => deps.store.iterations.close(key),
   },
 };
+
+/** Counts the actions that the jobs of an iteration lost to their row length, if they lost any. */
+async function countLost({ store }: Dependencies, key: PhaseKey): Promise<Counts> {
+  const losses = (await store.trainingRuns.listLosses(key.campaignId)).filter(inIteration(key));
+  const lost = losses.reduce((sum, { actionsLost }) => sum + actionsLost, 0);
+  return lost > 0 ? { 'actions lost': lost } : {};
+}
 
 const inIteration =
   (key: PhaseKey) =>

@@ -2,6 +2,7 @@ import { cancellationSignal, Context, log, sleep } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { DomainError } from '../../domain/errors';
 import type { JobKey } from '../../store/database/epoch';
+import type { TrainingRunRow } from '../../store/training/training-runs';
 import { BackendError, type TrainingFailure, type TrainingStatus } from '../../training/contract/training-backend';
 import type { Dependencies } from '../context/dependencies';
 import { reportProgress } from './report-progress';
@@ -36,7 +37,7 @@ export async function followJob<Done extends ActiveStatus>(
     for (;;) {
       const status = await training.status(jobKey);
       await progress.report(status);
-      if (status.state === 'failed') return await fail(deps, job, status.failure);
+      if (status.state === 'failed') return await fail(deps, job, inWordsOfSpec(run, status.failure));
       if (status.state === 'absent') {
         if (restarts++ >= maxRestarts) throw await crashed(deps, jobKey, restarts, newestStep);
         if (status.damaged) log.warn('training job is submitted again', { jobKey, cause: status.damaged });
@@ -87,6 +88,16 @@ export async function adoptIntactPolicy<Status extends ActiveStatus, R extends R
 async function crashed({ training }: Dependencies, jobKey: string, times: number, step: number): Promise<BackendError> {
   const logs = await training.logs(jobKey);
   return new BackendError('unavailable', `the trainer of ${jobKey} crashed ${times} times at update ${step}: ${logs}`);
+}
+
+/** Names the keys of a spec beside the trainer's settings. */
+function inWordsOfSpec({ method, settings }: TrainingRunRow, failure: TrainingFailure): TrainingFailure {
+  if (failure.type !== 'lost-actions') return failure;
+  const length = `training.${method}.maxLength is ${String(settings['max_length'] ?? "null: the model's positions")}`;
+  const message =
+    `${failure.message}; ${length}: set it to at least the longest row, for a policy from scratch training.init.maxPositions too, ` +
+    `or accept the loss with training.${method}.maxLostActions`;
+  return { ...failure, message };
 }
 
 /** Records the failure that the trainer reported. After an operator removed its cause, the job resumes. */

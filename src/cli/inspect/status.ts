@@ -16,7 +16,7 @@ import { followOutput } from '../output/follow-output';
 import { decimal, rounded, shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
-import { jobText, resultText, rolloutText, trainingText } from '../output/running-text';
+import { jobText, lossText, resultText, rolloutText, trainingText } from '../output/running-text';
 import { number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
@@ -60,6 +60,7 @@ function statusText({
   jobs,
   scores,
   training,
+  losses,
   scenarios,
   setScores,
   confidence,
@@ -97,6 +98,7 @@ function statusText({
     ...setScoresText(setScores, confidence),
     ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
+    ...losses.map(lossText),
   ].join('\n');
 }
 

@@ -1,8 +1,9 @@
 import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import { progressLine, jobProgress } from '../../domain/training/job-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
+import type { TrainingLoss } from '../../store/training/training-runs';
 import type { RunningJob } from '../../store/training/training-progress';
-import { count, counted, dollars, duration, rounded } from '../../domain/formats';
+import { count, counted, dollars, duration, percent, rounded } from '../../domain/formats';
 
 /** Formats a running rollout as one line. */
 export const rolloutText = (rollout: AttemptProgress): string =>
@@ -18,6 +19,15 @@ export function jobText({ role, method, step, facts }: RunningJob): string {
 export function trainingText({ jobs, tokens, seconds, gpuSeconds, usd }: TrainingCost): string {
   const gpus = gpuSeconds > 0 ? `, ${duration(gpuSeconds)} of GPUs, ${dollars(usd, 4)}` : '';
   return `${counted(jobs, 'training job')} used ${count(tokens)} tokens and ${duration(seconds)}${gpus}`;
+}
+
+/** Formats the data that a training job left out as one line. */
+export function lossText({ iteration, role, method, rowsCut, examplesDropped, ...loss }: TrainingLoss): string {
+  const share = loss.actions === null ? '' : ` of ${count(loss.actions)} (${percent(loss.actionsLost / loss.actions)})`;
+  return (
+    `lost to the row length: ${role} by ${method} in iteration ${iteration}: ${count(loss.actionsLost)}${share} actions, ` +
+    `${counted(rowsCut, 'row')} cut, ${counted(examplesDropped, 'example')} dropped`
+  );
 }
 
 /** Formats the counts of a finished phase as one line. */

@@ -126,6 +126,10 @@ export const parkedReasons = {
     cause: 'the loss or the gradient of a training job is not finite, or keeps growing',
     next: 'another campaign with a lower `learningRate`: the settings of a campaign are fixed',
   },
+  'TrainingFailed.lost-actions': {
+    cause: 'the row length of a training job cuts off more actions than `maxLostActions` allows',
+    next: 'another campaign with the keys and the length that the reason names: the settings of a campaign are fixed',
+  },
   'TrainingFailed.bad-input': {
     cause: 'a training job, its files or its settings are wrong',
     next: 'the reason names the field; where it is `token_ids`, `coevolve reconcile <campaign>` plays these attempts again',
@@ -201,6 +205,9 @@ export type ParkedCode = keyof typeof parkedReasons;
 
 export const isParkedCode = (code: unknown): code is ParkedCode =>
   typeof code === 'string' && Object.hasOwn(parkedReasons, code);
+
+/** Codes of failures that the settings of a campaign cause: `coevolve resume` would repeat them. */
+export const settledBySpec: readonly ParkedCode[] = ['TrainingFailed.lost-actions', 'TrainingFailed.diverged'];
 
 /** Codes of rows that `coevolve reconcile` repairs. */
 export const repairedByReconcile: readonly ParkedCode[] = ['StateMismatch', 'MissingLogprobs'];

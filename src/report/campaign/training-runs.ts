@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { groupBy } from '../../domain/group-by';
-import { count, dollars, duration, shortHash } from '../../domain/formats';
+import { count, dollars, duration, percent, shortHash } from '../../domain/formats';
 import { code, type Column, number, table, text } from '../../tables/table';
 import { note } from '../page/blocks';
 import { defineSection } from './campaign-data';
@@ -34,6 +34,7 @@ export const trainingRunsSection = defineSection({
         number('rows cut', (run) => run.rowsCut),
         number('tokens lost', (run) => run.tokensDropped),
         number('actions lost', (run) => run.actionsDropped),
+        number('of all', ({ actions, actionsDropped }) => actions && (actionsDropped ?? 0) / actions, percent),
       ),
       number('time', (run) => run.seconds, duration),
       ...optional(
@@ -74,6 +75,8 @@ export type TrainingRun = {
   rowsCut: number | null;
   tokensDropped: number | null;
   actionsDropped: number | null;
+  /** All actions; null also from a trainer that did not count them. */
+  actions: number | null;
   /** Seconds times GPUs, and US dollars, from the ledger; failed jobs included. */
   gpuSeconds: number;
   usd: number;
@@ -90,6 +93,7 @@ export async function listTrainingRuns(client: pg.ClientBase, campaignId: number
             (r.truncation ->> 'rows_cut')::float8 as "rowsCut",
             (r.truncation ->> 'tokens_dropped')::float8 as "tokensDropped",
             (r.truncation ->> 'actions_dropped')::float8 as "actionsDropped",
+            nullif((r.truncation ->> 'actions')::float8, 0) as actions,
             coalesce(r.seconds, max(l.amount) filter (where l.unit = 'seconds')) as seconds,
             coalesce(max(l.amount) filter (where l.unit = 'gpu-seconds'), 0) as "gpuSeconds",
             coalesce(max(l.amount) filter (where l.unit = 'usd'), 0) as usd,

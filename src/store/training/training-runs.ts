@@ -38,6 +38,17 @@ export type TrainingRunRow = {
 
 type DefaultedFields = 'referencePolicy' | 'steps' | 'initialState' | 'gpus' | 'contentKey';
 
+/** What a job left out because of its row length. */
+export type TrainingLoss = Pick<TrainingRunRow, 'iteration' | 'role' | 'method'> & {
+  /** Rows of its dataset; 0 for a job of RL. */
+  examples: number;
+  examplesDropped: number;
+  rowsCut: number;
+  /** All its actions; null from a trainer that did not count them. */
+  actions: number | null;
+  actionsLost: number;
+};
+
 export type NewTrainingRun = Omit<
   TrainingRunRow,
   'campaignId' | 'iteration' | 'status' | 'policyId' | 'finalState' | 'reusedFrom' | DefaultedFields
@@ -93,6 +104,20 @@ export const trainingRunStore = (pool: Pool) => ({
     const run = await this.find(jobKey);
     if (!run) throw new DomainError('UnknownTrainingRun', `no training run has the key "${jobKey}"`);
     return run;
+  },
+
+  /** Lists the jobs of a campaign that lost data because of their row length, in the order of their submission. */
+  async listLosses(campaignId: number): Promise<TrainingLoss[]> {
+    const { rows } = await pool.query<TrainingLoss>(sql`
+      select iteration, role, method, dataset_rows as examples,
+        coalesce((truncation ->> 'examples_dropped')::integer, 0) as "examplesDropped",
+        (truncation ->> 'rows_cut')::integer as "rowsCut",
+        nullif((truncation ->> 'actions')::integer, 0) as actions,
+        (truncation ->> 'actions_dropped')::integer as "actionsLost"
+      from training_runs
+      where campaign_id = ${campaignId}::integer and (truncation ->> 'rows_cut')::integer > 0
+      order by iteration, submitted_at, job_key`);
+    return rows;
   },
 
   /** @throws DomainError `StaleEpoch` when a later run owns the job's iteration */

@@ -1,4 +1,4 @@
-import { parkedCode } from '../../domain/campaign/parked-reasons';
+import { parkedCode, settledBySpec } from '../../domain/campaign/parked-reasons';
 import { isSkippable, phases } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { remainingTime } from '../../domain/campaign/remaining-time';
@@ -128,7 +128,11 @@ export function nextCommands({ name, progress }: Pick<CampaignState, 'name' | 'p
   const skip = isSkippable(progress.phase, progress.iteration)
     ? `, \`coevolve skip ${name}\` continues without ${progress.phase}`
     : '';
-  return `\`coevolve resume ${name}\` retries the phase${skip}, \`coevolve stop ${name}\` ends the campaign here.`;
+  const stop = `\`coevolve stop ${name}\` ends the campaign here`;
+  const code = parkedCode(progress);
+  if (code !== null && settledBySpec.includes(code))
+    return `\`coevolve start <spec> --set name=<new name> --set <key>=<value>\` starts another campaign with the settings that the reason names${skip}, ${stop}.`;
+  return `\`coevolve resume ${name}\` retries the phase${skip}, ${stop}.`;
 }
 
 function headline({ status, stopping, pausedBy, abortedBy }: CampaignState): string {

@@ -67,6 +67,28 @@ test('a job whose trainer is killed is watched to its end: its curve is complete
   });
 });
 
+test('a job that loses actions is counted, and one that would lose more than it may fails with the keys to change', async () => {
+  const { store, campaignId } = campaign;
+  const basePolicy = await jobs.trainBase();
+  const run = { role: 'failure', method: 'sft', basePolicy } as const;
+  const lossy = await stored('lossy', { ...run, settings: { epochs: 1, max_length: 18, max_lost_actions: 1 } });
+  await submit(lossy);
+  await inActivity(() => watchTraining(services)({ jobKey: lossy, epoch: 1 }));
+  const [loss] = await store.trainingRuns.listLosses(campaignId);
+  expect(loss).toMatchObject({ iteration: 1, role: 'failure', method: 'sft', examples: 20 });
+  expect(loss!.actions).toBeGreaterThanOrEqual(20);
+  expect(loss!.actionsLost).toBeGreaterThan(0);
+
+  const short = await stored('short', { ...run, settings: { epochs: 1, max_length: 18, max_lost_actions: 0 } });
+  await submit(short);
+  await expect(inActivity(() => watchTraining(services)({ jobKey: short, epoch: 1 }))).rejects.toMatchObject({
+    type: 'TrainingFailed.lost-actions',
+    message: expect.stringMatching(
+      /found \d+ of \d+ actions .* beyond max_length 18, .* the longest row: \d+ tokens; training\.sft\.maxLength is 18: set it to at least the longest row, for a policy from scratch training\.init\.maxPositions too, or .* training\.sft\.maxLostActions$/,
+    ),
+  });
+});
+
 test('the cost of a failed job is booked, and a job above the budget is not submitted', async () => {
   const { store, campaignId } = campaign;
   const before = await store.ledger.getTrainingCost(campaignId);
