@@ -179,7 +179,8 @@ async function checkLengths(check: SpecCheck, config: Config, spec: CampaignSpec
   check.warnings.push(...lowBudget(spec, estimate(spec, lengths)));
   if (!lengths?.rows) return;
   const positions = await positionsOf(artifactStore(config.artifacts), spec);
-  const { problems, warnings } = fitLengths(spec, lengths.rows, positions);
+  const context = config.policyServer.contextTokens ?? null;
+  const { problems, warnings } = fitLengths(spec, lengths.rows, { positions, context });
   check.problems.push(...problems.map(invalid));
   check.warnings.push(...warnings);
 }

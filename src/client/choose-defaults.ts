@@ -22,7 +22,7 @@ const timeoutMs = 20_000;
 export async function chooseDefaults(config: Config, { spec, given }: GivenSpec): Promise<ChosenSpec> {
   const stored = await findStored(config, spec.name);
   if (stored) return { spec: readGiven(given, storedDefaults(given, spec, stored)), chosen: [] };
-  const chosen = await chooseOnEnvironment(config, { spec, given });
+  const chosen = await askEnvironment(config, { spec, given });
   return { spec: chosen.length > 0 ? readGiven(given, chosen) : spec, chosen };
 }
 
@@ -32,8 +32,11 @@ async function findStored(config: Config, name: string): Promise<CampaignSpec | 
   return row && findStoredSpec(row.spec);
 }
 
-/** Returns nothing for an environment that is unknown, unavailable or rejects the options: the check names the reason. */
-async function chooseOnEnvironment(config: Config, read: GivenSpec): Promise<ChosenDefault[]> {
+/**
+ * Returns the defaults that the environment of a spec determines; none if it is unknown, unavailable or rejects the options,
+ * for which the check of the spec gives the reason.
+ */
+export async function askEnvironment(config: Config, read: GivenSpec): Promise<ChosenDefault[]> {
   if (!config.environment.url) return [];
   const { name } = read.spec.environment;
   try {

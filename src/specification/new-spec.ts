@@ -3,9 +3,16 @@ import { isSection } from '../input/merge';
 import { isReinforcement, recipes, type RecipeName } from '../domain/campaign/recipe';
 import { campaignSpecSchema } from './campaign-spec';
 import { resolveSpec } from './read-spec';
+import { withChange, type SpecChange } from './spec-layers';
 import { usedSettings } from './used-settings';
 
-export type NewSpec = { name: string; recipe: RecipeName; environment: string };
+export type NewSpec = {
+  name: string;
+  recipe: RecipeName;
+  environment: string;
+  /** Values that the environment determines, merged over the required keys. */
+  changes?: readonly SpecChange[];
+};
 
 /**
  * Returns the text of a spec for its author to edit: the required keys, and every other setting that the recipe reads as a
@@ -25,7 +32,12 @@ export function newSpecText(request: NewSpec, heading: readonly string[]): strin
 }
 
 /** Sizes and rates that suit the embedded policy; the defaults of reinforcement learning come from the paper. */
-function keysOf({ name, recipe, environment }: NewSpec): Record<string, unknown> {
+function keysOf({ name, recipe, environment, changes = [] }: NewSpec): Record<string, unknown> {
+  const given = changes.reduce<unknown>(withChange, usualKeys(name, recipe, environment));
+  return given as Record<string, unknown>;
+}
+
+function usualKeys(name: string, recipe: RecipeName, environment: string): Record<string, unknown> {
   const required = { name, seed: 7, environment: { name: environment }, recipe };
   if (!isReinforcement(recipes[recipe])) return required;
   const [{ method }] = recipes[recipe].training as readonly [{ method: string }];

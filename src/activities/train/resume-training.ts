@@ -93,7 +93,8 @@ async function crashed({ training }: Dependencies, jobKey: string, times: number
 /** Names the keys of a spec beside the trainer's settings. */
 function inWordsOfSpec({ method, settings }: TrainingRunRow, failure: TrainingFailure): TrainingFailure {
   if (failure.type !== 'lost-actions') return failure;
-  const length = `training.${method}.maxLength is ${String(settings['max_length'] ?? "null: the model's positions")}`;
+  const { max_length: maxLength } = settings;
+  const length = `training.${method}.maxLength is ${typeof maxLength === 'number' ? maxLength : "null: the model's positions"}`;
   const message =
     `${failure.message}; ${length}: set it to at least the longest row, for a policy from scratch training.init.maxPositions too, ` +
     `or accept the loss with training.${method}.maxLostActions`;

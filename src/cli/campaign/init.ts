@@ -9,8 +9,10 @@ import type { Config } from '../../config';
 import { recipeNames, recipes, type RecipeName } from '../../domain/campaign/recipe';
 import { createEnvironments } from '../../envs/environments';
 import { newSpecText } from '../../specification/new-spec';
+import { askEnvironment } from '../../client/choose-defaults';
 import { readSpec } from '../../specification/read-spec';
 import { asCalled } from '../output/called-name';
+import { chosenLine } from '../output/running-text';
 import { printMessage, printResult } from '../output/output';
 
 type Options = { recipe: RecipeName; environment: string; json?: boolean };
@@ -34,8 +36,13 @@ export function addInit(program: Command): void {
           `Check it with \`coevolve start ${file} --dry-run\`. Comments hold defaults; docs/spec.md explains every key.`,
         ),
       ];
-      const text = newSpecText({ name, recipe, environment }, heading);
-      readSpec(text, file); // the file's name may be no campaign's name
+      const request = { name, recipe, environment };
+      const plain = newSpecText(request, heading);
+      const spec = readSpec(plain, file); // the file's name may be no campaign's name
+      const required = { name, seed: spec.seed, environment: { name: environment }, recipe };
+      const chosen = await askEnvironment(config, { spec, given: required });
+      const reasons = chosen.map((one) => chosenLine(environment, one));
+      const text = newSpecText({ ...request, changes: chosen }, [...heading, ...reasons]);
       await writeFile(file, text, { flag: 'wx' }).catch((error: unknown) => {
         throw new UsageError(
           `${file}: ${codeOf(error) === 'EEXIST' ? 'exists already; choose another file' : String(error)}`,

@@ -7,6 +7,7 @@ import { unreadSettings, usedSettings } from '../../specification/used-settings'
 import type { ChosenDefault } from '../../client/fit/environment-defaults';
 import type { SpecChange } from '../../specification/spec-layers';
 import { asCalled } from '../output/called-name';
+import { chosenLine } from '../output/running-text';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { estimateText } from './estimate-text';
 import { printResult, printMessage } from '../output/output';
@@ -32,7 +33,7 @@ export function addStart(program: Command): void {
       const read = await readGivenFile(file, { overlays: overlay, changes: set.map(changeOf) });
       const { spec, chosen } = await chooseDefaults(currentConfig(), read);
       if (isDryRun) return await printDryRun(spec, chosen, { full, json });
-      for (const one of chosen) printMessage(chosenLine(spec, one));
+      for (const one of chosen) printMessage(chosenLine(spec.environment.name, one));
       for (const setting of unreadSettings(spec)) printMessage(unreadLine(setting));
       await withConnections(async (connections) => {
         const { workflowId, outcome } = await startCampaign(
@@ -69,7 +70,7 @@ async function printDryRun(
   const found = problems.flatMap(({ message }) => asCalled(message).split('\n'));
   const lines = [
     ...needs.map((line) => `# memory: ${line}`),
-    ...chosen.map((one) => `# ${chosenLine(spec, one)}`),
+    ...chosen.map((one) => `# ${chosenLine(spec.environment.name, one)}`),
     ...found.map((line) => `# problem: ${line}`),
     ...warnings.map((line) => `# warning: ${asCalled(line)}`),
     ...unchecked.map((line) => `# not checked: ${asCalled(line)}`),
@@ -83,9 +84,6 @@ async function printDryRun(
   );
   if (problems.length > 0) process.exitCode = 1;
 }
-
-const chosenLine = ({ environment }: CampaignSpec, { path, value, reason }: ChosenDefault): string =>
-  `default for ${environment.name}: ${path.join('.')}: ${String(value)} (${reason})`;
 
 const unreadLine = (setting: string): string => `no effect: ${setting}: nothing of this campaign reads it`;
 

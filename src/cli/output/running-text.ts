@@ -1,6 +1,7 @@
 import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import { progressLine, jobProgress } from '../../domain/training/job-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
+import type { ChosenDefault } from '../../client/fit/environment-defaults';
 import type { TrainingLoss } from '../../store/training/training-runs';
 import type { RunningJob } from '../../store/training/training-progress';
 import { count, counted, dollars, duration, percent, rounded } from '../../domain/formats';
@@ -14,6 +15,10 @@ export function jobText({ role, method, step, facts }: RunningJob): string {
   const progress = jobProgress({ step, totalSteps: facts['total_steps'] ?? 0 }, facts, null);
   return `training ${role} by ${method}: ${progressLine(progress)}`;
 }
+
+/** Formats a default that the environment of a spec determines. */
+export const chosenLine = (environment: string, { path, value, reason }: ChosenDefault): string =>
+  `default for ${environment}: ${path.join('.')}: ${String(value)} (${reason})`;
 
 /** Formats the cost of training jobs as one line. */
 export function trainingText({ jobs, tokens, seconds, gpuSeconds, usd }: TrainingCost): string {

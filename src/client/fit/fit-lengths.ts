@@ -3,6 +3,9 @@ import { longShare, lostShare, roomyAction, roomyLength, type RowLength } from '
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { trainedMethods } from '../../specification/estimate-training';
 
+/** Tokens of prompt and action together. */
+export type Limits = { positions: number | null; context: number | null };
+
 /** Lines about a spec: problems refuse it, warnings do not. */
 export type Remarks = { problems: string[]; warnings: string[] };
 
@@ -11,9 +14,11 @@ export type Remarks = { problems: string[]; warnings: string[] };
  * larger share of their actions than its `maxLostActions`, or if as many of them have more tokens than an action may have.
  *
  * @param rows      trajectories in the tokens of the spec's policy
- * @param positions tokens that the policy can read; null if they are unknown
+ * @param limits.positions tokens that the policy can read; null if they are unknown
+ * @param limits.context   tokens that the policy server was told to read at most; null if it decides
  */
-export function fitLengths(spec: CampaignSpec, rows: readonly RowLength[], positions: number | null): Remarks {
+export function fitLengths(spec: CampaignSpec, rows: readonly RowLength[], limits: Limits): Remarks {
+  const { positions, context } = limits;
   const remarks: Remarks = { problems: [], warnings: [] };
   const { training, policy, environment, rollouts } = spec;
   const lengths = rows.map(({ tokens }) => tokens);
@@ -41,6 +46,11 @@ export function fitLengths(spec: CampaignSpec, rows: readonly RowLength[], posit
     const losing = `${expected}: ${own}, and the job loses ${percent(lost)} of their actions`;
     if (lost > maxLostActions) remarks.problems.push(`${losing}, ${allowed(maxLostActions)}`);
     else if (lost > 0) remarks.warnings.push(losing);
+  }
+  if (context !== null && context < (positions ?? Infinity) && methods.length > 0) {
+    const lost = lostShare(rows, context);
+    const line = `COEVOLVE_POLICY_CONTEXT: found ${context}, expected none or at least ${needed}: ${own}, and ${percent(lost)} of their actions lie beyond ${count(context)}`;
+    if (lost > 0) (lost > bound ? remarks.problems : remarks.warnings).push(line);
   }
   const long = longShare(rows, rollouts.maxTokens);
   if (long > 0) {

@@ -21,11 +21,14 @@ def main() -> int:
     add_server_options(parser)
     for name, default, meaning in (
         ("--slots", 32, "max concurrent requests per policy"),
-        ("--max-context", 4096, "max tokens of prompt plus completion"),
         ("--max-waiting", 256, "max queued requests per policy before 429"),
         ("--threads", 1, "torch threads"),
     ):
         parser.add_argument(name, type=positive_integer, default=default, help=f"{meaning} ({default})")
+    context = (
+        "max tokens of prompt plus completion (4096, or all positions of a small policy)"
+    )
+    parser.add_argument("--max-context", type=positive_integer, help=context)
     arguments = parser.parse_args()
     token = read_token(parser, arguments)
 

@@ -29,6 +29,7 @@ from .lazy_zeros import lazy_zeros
 from .weights import PolicyWeights
 
 CHUNK = 64  # positions per prefill pass
+USUAL_CONTEXT = 4096
 CACHE_BYTES = 2 * 2**30  # max bytes of keys and values of one policy, when all its slots are full
 
 
@@ -50,10 +51,10 @@ class Decoder:
     """Weights, key-value cache and forward passes of one policy. Axes: S slots, N of them in one computation,
     P positions, V vocabulary, D hidden, H query heads, K key-value heads, G = H / K, E head size."""
 
-    def __init__(self, weights: PolicyWeights, *, slots: int, max_context: int) -> None:
+    def __init__(self, weights: PolicyWeights, *, slots: int, max_context: int | None) -> None:
         self._shape = shape = read_decoder_config(weights.model)
         self.dtype = weights.dtype
-        self.context = min(max_context, shape.positions)
+        self.context = min(max_context or self._usual_context(slots), shape.positions)
         """Max tokens of prompt plus completion."""
         self.positions = positions = -(-self.context // CHUNK) * CHUNK
         """Positions of a slot, a multiple of CHUNK."""
@@ -76,6 +77,11 @@ class Decoder:
         """Decoding attends to a multiple of this number of positions, or to all."""
         self.batch_sizes = find_batch_sizes(self)
         """Numbers of slots that decoding may compute together, ascending; empty: each slot alone."""
+
+    def _usual_context(self, slots: int) -> int:
+        """Returns all positions of a small policy, and at most USUAL_CONTEXT where they would cost slots."""
+        positions = self._shape.positions
+        return positions if slots * self._slot_bytes(positions) <= CACHE_BYTES else USUAL_CONTEXT
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:

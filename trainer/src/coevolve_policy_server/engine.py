@@ -30,7 +30,7 @@ from .weights import PolicyWeights
 class Engine:
     """Loads policies under their hashes and generates completions with them."""
 
-    def __init__(self, *, slots: int, max_context: int, max_waiting: int) -> None:
+    def __init__(self, *, slots: int, max_context: int | None, max_waiting: int) -> None:
         self._slots, self._max_context, self._max_waiting = slots, max_context, max_waiting
         self._schedulers: dict[str, Scheduler] = {}
         self._unloading: list[Scheduler] = []  # unloaded policies with running requests

@@ -121,3 +121,13 @@ def test_an_adapter_with_a_changed_base_model_is_rejected(tmp_path: Path) -> Non
 def test_the_number_of_slots_is_limited_by_the_size_of_the_cache(policy: CreatePolicy) -> None:
     weights = PolicyWeights.open(*policy("llama", False, torch.float32))
     assert Decoder(weights, slots=10**6, max_context=512).slots == 2 * 2**30 // (2 * 2 * 2 * 16 * 512 * 4)
+
+
+def test_a_small_policy_is_served_with_all_its_positions_and_a_large_one_keeps_its_slots(
+    policy: CreatePolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coevolve_policy_server.decoder.USUAL_CONTEXT", 128)
+    weights = PolicyWeights.open(*policy("llama", False, torch.float32))
+    positions = Decoder(weights, slots=1, max_context=10**9).context
+    assert Decoder(weights, slots=32, max_context=None).context == positions > 128
+    assert Decoder(weights, slots=10**6, max_context=None).context == 128
