@@ -11,8 +11,8 @@ import { withConnections } from './connections';
 
 export type ChosenSpec = { spec: CampaignSpec; chosen: ChosenDefault[] };
 
-/** An environment that is slower keeps the numbers that it declares. */
-const timeoutMs = 20_000;
+/** For a draw. An environment that is slower keeps the numbers that it declares, or the general defaults. */
+const [declaredMs, timeoutMs] = [4_000, 20_000];
 
 /**
  * Fills in the defaults that the environment of a spec determines: numbers of tasks, positions of a policy from scratch and
@@ -45,11 +45,14 @@ export async function askEnvironment(config: Config, read: GivenSpec): Promise<C
     const { spec_defaults: declared } = await data.capabilities(name);
     const sized = environmentDefaults(read.given, read.spec, { ...unknownFacts, ...declaredTasks(declared) });
     const spec = sized.length > 0 ? readGiven(read.given, sized) : read.spec;
+    const { data: drawing } = createEnvironments(config, {
+      timeoutMs: declared.train_tasks === null ? timeoutMs : declaredMs,
+    });
     return environmentDefaults(read.given, read.spec, {
       ...declaredTasks(declared),
       maxPositions: declared.max_positions,
-      availableTrain: await countTasks(data, spec, 'train'),
-      availableHeldOut: await countTasks(data, spec, 'held-out'),
+      availableTrain: await countTasks(drawing, spec, 'train'),
+      availableHeldOut: await countTasks(drawing, spec, 'held-out'),
       rows: trainsPolicies(spec) ? ((await measureLengths(config, spec))?.rows ?? null) : null,
     });
   } catch (error) {

@@ -25,9 +25,7 @@ def main() -> int:
         ("--threads", 1, "torch threads"),
     ):
         parser.add_argument(name, type=positive_integer, default=default, help=f"{meaning} ({default})")
-    context = (
-        "max tokens of prompt plus completion (4096, or all positions of a small policy)"
-    )
+    context = "max tokens of prompt plus completion (4096, or all positions of a small policy)"
     parser.add_argument("--max-context", type=positive_integer, help=context)
     arguments = parser.parse_args()
     token = read_token(parser, arguments)
