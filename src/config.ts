@@ -39,6 +39,8 @@ export type Config = {
   readonly recovery: RecoveryProfile;
   /** `pinned`: an iteration keeps the workflow code of its start, even if workers with newer code are deployed. */
   readonly versioning: 'off' | 'pinned';
+  /** `continue`: a campaign that an outage has parked goes on when the server answers; `park`: it waits for an operator. */
+  readonly afterOutage: 'continue' | 'park';
   /** Webhook that is called when a campaign parks or ends. */
   readonly notifyUrl?: string;
   /** IP address and port where a worker serves Prometheus metrics. Without it there are no metrics. */
@@ -110,6 +112,7 @@ export function readConfig(env: Env = process.env): Config {
     temporal: readTemporal(env),
     recovery: readOneOf(env, 'COEVOLVE_RECOVERY', recoveryProfiles, 'default'),
     versioning: readOneOf(env, 'COEVOLVE_WORKER_VERSIONING', ['off', 'pinned'], 'off'),
+    afterOutage: readOneOf(env, 'COEVOLVE_AFTER_OUTAGE', ['continue', 'park'], 'continue'),
     environment: readEndpoint(env, 'COEVOLVE_ENVIRONMENT'),
     policy: readEndpoint(env, 'COEVOLVE_POLICY'),
     policyServer: readPolicyServer(env),
@@ -166,6 +169,7 @@ export function variablesOf(config: Config): Record<string, string> {
     COEVOLVE_METRICS_ADDRESS: config.metricsAddress,
     COEVOLVE_RECOVERY: config.recovery,
     COEVOLVE_WORKER_VERSIONING: config.versioning,
+    COEVOLVE_AFTER_OUTAGE: config.afterOutage,
   };
   return Object.fromEntries(Object.entries(variables).filter((entry): entry is [string, string] => !!entry[1]));
 }
@@ -181,7 +185,6 @@ const readPath = (env: Env, variable: string): string | undefined =>
   env[variable] ? path.resolve(env[variable]) : undefined;
 
 const passwordFileVariable = 'COEVOLVE_DATABASE_PASSWORD_FILE';
-
 function readDatabase(env: Env): Pick<Config, 'databaseUrl' | 'databasePasswordFile'> {
   const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);
   const file = env[passwordFileVariable];
@@ -226,7 +229,7 @@ function readEndpoint(env: Env, prefix: string): Endpoint {
   const url = readUrl(env, `${prefix}_URL`, ['http:', 'https:']);
   const tokenFile = env[`${prefix}_TOKEN_FILE`];
   return Object.freeze({
-    ...(url ? { url } : {}),
+    ...present({ url }),
     ...(tokenFile ? { tokenFile: path.resolve(tokenFile), token: readToken(`${prefix}_TOKEN_FILE`, tokenFile) } : {}),
   });
 }

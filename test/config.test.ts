@@ -18,6 +18,7 @@ test('an empty environment selects the embedded stack of the project', () => {
     artifacts: path.join(root, '.coevolve/artifacts'),
     searchPath: '',
     temporal: { namespace: 'coevolve', connection: {} },
+    afterOutage: 'continue',
     recovery: 'default',
     versioning: 'off',
     devices: 'auto',

@@ -1,4 +1,5 @@
 import type { Dependencies } from './context/dependencies';
+import { awaitServer } from './campaign/await-server';
 import { beginPhase } from './campaign/begin-phase';
 import { closeCampaign } from './campaign/close-campaign';
 import { commitPhase } from './campaign/commit-phase';
@@ -44,9 +45,10 @@ import { planValidation } from './validate/plan-validation';
 import { planSolving } from './validate/plan-validation';
 import { playCalibration } from './validate/play-calibration';
 
-/** Activities by the role of the workers that run them. */
+/** Activities by the role of the workers that run them. Any of them may have to wait for a server. */
 const byRole = {
   store: {
+    awaitServer,
     openIteration,
     beginPhase,
     commitPhase,
@@ -76,8 +78,9 @@ const byRole = {
     closeCell,
     recordExperiment,
   },
-  rollout: { seedTasks, collectRollouts, playCalibration, unloadPolicies },
+  rollout: { awaitServer, seedTasks, collectRollouts, playCalibration, unloadPolicies },
   llm: {
+    awaitServer,
     reflect,
     explore,
     abstractTasks,
@@ -87,7 +90,7 @@ const byRole = {
     solveCandidates,
     embedCandidates,
   },
-  train: { submitTraining, watchTraining, trainStep, endTraining },
+  train: { awaitServer, submitTraining, watchTraining, trainStep, endTraining },
 };
 
 type Factories = Record<string, (dependencies: Dependencies) => unknown>;
@@ -105,7 +108,7 @@ export const createActivities = (dependencies: Dependencies) => {
   };
 };
 
-export const activityNames: readonly string[] = Object.values(byRole).flatMap(Object.keys);
+export const activityNames: readonly string[] = [...new Set(Object.values(byRole).flatMap(Object.keys))];
 
 type ByRole = ReturnType<typeof createActivities>;
 

@@ -26,10 +26,9 @@ import type { Connections } from './connections';
 export type ShownStatus = CampaignStatus | 'lost';
 
 export type CampaignDetails = Omit<CampaignState, 'status'> &
-  Pick<CampaignRow, 'forkedFrom' | 'forkIteration' | 'nondeterminism'> & {
+  Pick<CampaignRow, 'forkedFrom' | 'forkIteration' | 'nondeterminism'> &
+  Pick<CampaignOverview, 'waitsFor' | 'waitsSince'> & {
     status: ShownStatus;
-    /** What it waits for, see `CampaignOverview`. */
-    waitsFor: string | null;
     /** Is null while Temporal runs the campaign, and after the campaign has ended. */
     problem: RunProblem | null;
     pausedWork: PausedWork[];
@@ -94,12 +93,14 @@ export async function readCampaignDetails(connections: Connections, name: string
   const row = await store.campaigns.getByName(name);
   const { id, forkedFrom, forkIteration, nondeterminism } = row;
   const phases = await store.iterations.listPhases(id);
+  const { waitsFor, waitsSince } = await findWait(connections.pool, id);
   return {
     ...(await readState(connections, row, phases)),
     forkedFrom,
     forkIteration,
     nondeterminism,
-    waitsFor: await findWait(connections.pool, id),
+    waitsFor,
+    waitsSince,
     scores: await store.evaluations.listEvaluated(id), // states of 0.1.0 have no decisions, a state lags by one phase
     phases,
     rollouts: await listRunningRollouts(connections, row, phases),

@@ -6,7 +6,12 @@ const maxMessageLength = 4_000;
 /** Within a message, the text of a server could forge a line of ours, such as `next:` with a command. */
 const lineBreaks = /[\n\r\u2028\u2029]+[^\S\n]*/g;
 
-type ServiceErrorOptions = { retryable: boolean; retryAfterMs?: number | undefined; cause?: unknown };
+type ServiceErrorOptions = {
+  retryable: boolean;
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
+  address?: string | undefined;
+};
 
 /**
  * Failure of a service that is called over the network: an environment server, a policy server, a model provider, a training
@@ -18,15 +23,19 @@ export abstract class ServiceError extends CoevolveError {
   /** Set if the service sent a delay. */
   readonly retryAfterMs: number | undefined;
 
+  /** Set if the service did not answer, or could not serve: its address, where an answer ends the outage. */
+  readonly address: string | undefined;
+
   protected constructor(
     readonly kind: string,
     message: string,
-    { retryable, retryAfterMs, cause }: ServiceErrorOptions,
+    { retryable, retryAfterMs, cause, address }: ServiceErrorOptions,
   ) {
     const line = message.slice(0, maxMessageLength).replaceAll(lineBreaks, ' ');
     super(line, cause === undefined ? {} : { cause });
     this.retryable = retryable;
     this.retryAfterMs = retryAfterMs;
+    this.address = address;
   }
 }
 

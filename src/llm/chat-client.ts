@@ -71,7 +71,9 @@ export const chatClient = (provider: Provider) => {
       if (signal.aborted) throw signal.reason;
       if (!deadline.aborted) throw toModelError(error, serviceOf(provider, model, body));
       const limit = `within ${provider.timeoutSeconds} s (timeoutSeconds)`;
-      throw new ModelError('unavailable', `${providerName(provider, model)} did not answer ${limit}`);
+      throw new ModelError('unavailable', `${providerName(provider, model)} did not answer ${limit}`, {
+        address: provider.url,
+      });
     }
   }
 };
@@ -193,6 +195,7 @@ function serviceOf(provider: Provider, model: string, body: object): ServiceDesc
   const secrets = [...(key ? [{ text: key, name: 'key' }] : []), ...secretHeaders(provider)];
   return {
     name,
+    address: provider.url,
     unavailable: `${name} does not answer; check its url and the network, then \`coevolve resume\` a parked campaign`,
     adviceOn: (error) => adviceOn(error.status ?? 0, provider.name) ?? adviceOnParameter(error, body, provider.name),
     isCharged: true,

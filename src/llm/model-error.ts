@@ -11,7 +11,7 @@ import { UnboundedJson } from '../input/json-bounds';
  */
 export type ModelErrorKind = 'unavailable' | 'rejected' | 'refused' | 'unknown-model' | 'context-full';
 
-type ModelErrorOptions = { retryAfterMs?: number | undefined; cause?: unknown; notCharged?: boolean };
+type ModelErrorOptions = { retryAfterMs?: number | undefined; cause?: unknown; notCharged?: boolean; address?: string };
 
 /** Failure of a policy server or of a provider of language models. */
 export class ModelError extends ServiceError {
@@ -28,6 +28,8 @@ export class ModelError extends ServiceError {
 
 /** Texts for the errors of one service. */
 export type ServiceDescription = {
+  /** Where an answer ends an outage. */
+  address: string;
   /** Prefix of the message of an error response. */
   name: string;
   /** The whole message when no server responds. */
@@ -43,6 +45,7 @@ export type ServiceDescription = {
 };
 
 export const policyServer = (url: string): ServiceDescription => ({
+  address: url,
   name: url,
   unavailable: `no policy server answers at ${url}; start one with \`coevolve up\``,
   isCharged: false,
@@ -56,6 +59,7 @@ export function toModelError(error: unknown, service: ServiceDescription): Model
     new ModelError(kind, service.redact(message), {
       retryAfterMs,
       notCharged: isNotCharged(error),
+      ...(kind === 'unavailable' && !(error instanceof UnboundedJson) ? { address: service.address } : {}),
       ...(service.keepCause ? { cause: error } : {}),
     });
   if (error instanceof APIConnectionError) return modelError('unavailable', service.unavailable);

@@ -147,6 +147,7 @@ const slow = (url: string, timeoutMs: number): ModelError =>
     'unavailable',
     `the policy server at ${url} did not answer within ${timeoutMs / 1000} s: prompts are too long or too many for it; ` +
       'use a faster server, or raise COEVOLVE_POLICY_THREADS where nothing else uses the machine',
+    { address: url },
   );
 
 /** `tool_choice: none` keeps a call as text of the answer: vLLM needs no parser, and the action is what was sampled. */

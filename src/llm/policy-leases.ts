@@ -94,7 +94,7 @@ async function take(post: Post, url: string, request: LeaseRequest, lease: Abort
   try {
     const response = await post('/v1/turns', { lora_name: policyId, lora_path: path }, { signal: either }).catch(
       (cause: unknown) => {
-        throw new ModelError('unavailable', policyServer(url).unavailable, { cause });
+        throw new ModelError('unavailable', policyServer(url).unavailable, { cause, address: url });
       },
     );
     if (response.headers.get('content-type')?.startsWith(leaseType)) await granted(response, { onWait, silence });

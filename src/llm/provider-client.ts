@@ -119,7 +119,11 @@ function providerLimits(store: LimitStore, provider: Provider) {
       const message =
         `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: no requests are sent to it for ` +
         `another ${Math.ceil(slot.retryAfterMs / 1000)} s${lastFailure === null ? '' : `; its last failure: ${lastFailure}`}`;
-      throw new ModelError('unavailable', message, { retryAfterMs: slot.retryAfterMs, notCharged: true });
+      throw new ModelError('unavailable', message, {
+        retryAfterMs: slot.retryAfterMs,
+        notCharged: true,
+        address: provider.url,
+      });
     },
 
     recordSuccess: (): Promise<void> => store.recordSuccess(provider.name),

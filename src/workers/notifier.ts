@@ -31,7 +31,7 @@ export const webhookNotifier =
     }
   };
 
-function notificationText(campaign: string, { status, waitsForApproval, reason }: CampaignNotification): string {
+function notificationText(campaign: string, { status, waitsForApproval, reason, next }: CampaignNotification): string {
   const what = waitsForApproval ? 'waits for approval' : `is ${status}`;
-  return `campaign ${campaign} ${what}${reason === null ? '' : `: ${reason}`}`;
+  return `campaign ${campaign} ${what}${reason === null ? '' : `: ${reason}`}${next === null ? '' : `. Next: ${next}`}`;
 }

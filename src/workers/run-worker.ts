@@ -50,7 +50,7 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
           interceptors: {
             activity: [
               retryBackoff,
-              serviceFailures,
+              serviceFailures(config.afterOutage),
               autoHeartbeat,
               detectStaleDatabase(dependencies.store),
               ...(hooks?.interceptors ?? []),

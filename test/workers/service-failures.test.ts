@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { DatabaseError } from 'pg';
+import { databaseAddress, readOutage } from '../../src/domain/campaign/outage';
 import { DomainError } from '../../src/domain/errors';
 import { ConfigError } from '../../src/errors/errors';
 import { throwAsFailure } from '../../src/workers/service-failures';
@@ -40,6 +41,36 @@ test.each([
   expect(failure).toBeInstanceOf(ApplicationFailure);
   expect(failure).toMatchObject({ ...expected, message: error.message });
   if (!('nextRetryDelay' in expected)) expect(failure.nextRetryDelay).toBeUndefined();
+});
+
+const queue = 'rollout-intercode-sql';
+
+test.each([
+  [new EnvironmentError('unreachable', 'no answer', { address: 'http://server' }), 'http://server'],
+  [new ModelError('unavailable', 'no answer', { address: 'http://model' }), 'http://model'],
+  [Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }), databaseAddress],
+  [Object.assign(new DatabaseError('shutting down', 13, 'error'), { code: '57P01' }), databaseAddress],
+])('the outage %s names its server for the campaign, unless an operator decides', (error, address) => {
+  const outageIn = (taskQueue: string | null): unknown => {
+    try {
+      return throwAsFailure(error, taskQueue);
+    } catch (failure) {
+      return readOutage((failure as ApplicationFailure).details?.[1]);
+    }
+  };
+  expect(outageIn(queue)).toEqual({ address, taskQueue: queue });
+  expect(outageIn(null)).toBeNull();
+});
+
+test.each([
+  new EnvironmentError('rejected', 'wrong token', { address: 'http://server' }),
+  new EnvironmentError('capacity', 'full'),
+  new ModelError('unavailable', 'unusable answers'),
+  new DomainError('BudgetReached', 'the budget is reached'),
+  Object.assign(new DatabaseError('no such column', 13, 'error'), { code: '42703' }),
+])('%s is no outage that an answer ends', (error) => {
+  const failure = (): never => throwAsFailure(error, queue);
+  expect(failure).toThrow(expect.not.objectContaining({ details: [expect.anything(), expect.anything()] }));
 });
 
 test('any other error is thrown unchanged', () => {

@@ -77,6 +77,7 @@ export function scriptedActivities(
     planTest: done,
     scoreTest: done,
     admitTasks: () => Promise.resolve(null),
+    awaitServer: done,
     buildPreferencePairs: done,
     closeCampaign: done,
     detectSignals: done,

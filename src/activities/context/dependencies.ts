@@ -8,6 +8,7 @@ import { readStoredSpec } from '../../specification/read-spec';
 import type { AnalysisOutput } from '../../statistics/analysis-output';
 import type { AnalysisRequest } from '../../statistics/run-statistics';
 import type { Store } from '../../store';
+import { selfEnding, stepAfter } from '../../domain/campaign/parked-hints';
 import type { ParkedCode } from '../../domain/campaign/parked-reasons';
 import type { Places } from './attempt-places';
 import type { CampaignRow, CampaignStatus } from '../../store/campaign/campaigns';
@@ -38,26 +39,32 @@ export type Dependencies = {
   notify?: ((campaign: string, notification: CampaignNotification) => Promise<void>) | undefined;
 };
 
-/** A campaign has parked, or has ended. */
+/** A campaign has parked, continues by itself, or has ended. */
 export type CampaignNotification = {
   status: CampaignStatus;
   /** True if it parked until an operator approves its tasks or its policy. */
   waitsForApproval: boolean;
-  /** Code of the reason why it parked (docs/parked.md). Is null at its end. */
+  /** Code of the reason why it parked (docs/parked.md). Is null otherwise. */
   code: ParkedCode | null;
-  /** The reason with the next command. Is null at its end. */
+  /** Why it parked or continues. Is null at its end. */
   reason: string | null;
+  /** The step that removes the cause, and what ends the wait without an operator. Is null unless it parked. */
+  next: string | null;
 };
+
+type Event = Pick<CampaignNotification, 'status' | 'code' | 'reason'> & { awaits?: string | undefined };
 
 /** Notifies the operators, after the rows are stored. */
 export async function notifyOperators(
   { store, notify }: Pick<Dependencies, 'store' | 'notify'>,
   campaignId: number,
-  event: Omit<CampaignNotification, 'waitsForApproval'>,
+  { awaits, ...event }: Event,
 ): Promise<void> {
   if (!notify) return;
   const { name } = await store.campaigns.get(campaignId);
-  await notify(name, { ...event, waitsForApproval: event.code === 'ApprovalNeeded' });
+  const { code } = event;
+  const next = code === null ? null : [stepAfter(code, name), selfEnding({ awaits })].filter(Boolean).join('. ');
+  await notify(name, { ...event, next, waitsForApproval: code === 'ApprovalNeeded' });
 }
 
 /** Returns a campaign with its spec, where keys of later releases have their defaults. */

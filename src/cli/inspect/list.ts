@@ -3,6 +3,7 @@ import { listCampaigns, type ListedCampaign } from '../../client/campaign-status
 import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { dateTime, dollars, duration, rate } from '../../domain/formats';
+import { selfEnding } from '../../domain/campaign/parked-hints';
 import { asCalled } from '../output/called-name';
 import { printMessage, printResult } from '../output/output';
 import { number, properties, text } from '../../tables/table';
@@ -48,11 +49,15 @@ const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
 const secondsSince = (time: Date): number => Math.max(0, (Date.now() - time.getTime()) / 1000);
 
 /** Says why a campaign waits, with the next command. */
-function waitText({ name, status, problem, hasPausedWork, parkedCode, waitsFor }: ListedCampaign): string[] {
+function waitText({ name, status, problem, hasPausedWork, parkedCode, ...wait }: ListedCampaign): string[] {
+  const { waitsFor, waitsSince } = wait;
+  const since = waitsSince ? ` since ${dateTime(waitsSince.toISOString())}` : '';
+  const by = parkedCode ? ` by ${parkedCode}` : '';
+  const ending = selfEnding(wait);
   const details = asCalled(`see \`coevolve status ${name}\``);
   if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
   if (waitsFor !== null && status === 'parked')
-    return [`${name} is parked${parkedCode ? ` by ${parkedCode}` : ''}: ${firstLine(waitsFor)}; ${details}`];
+    return [`${name} is parked${since}${by}: ${firstLine(waitsFor)}; ${ending ?? details}`];
   if (waitsFor !== null) return [`${name} is ${firstLine(waitsFor)}; ${asCalled(`\`coevolve resume ${name}\``)}`];
   return hasPausedWork ? [`${name} waits for an activity that was paused in Temporal; ${details}`] : [];
 }

@@ -4,16 +4,16 @@ import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { withConnections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
-import { parkedCode, parkedReasons } from '../../domain/campaign/parked-reasons';
+import { causeHint, nextCommands, selfEnding } from '../../domain/campaign/parked-hints';
+import { parkedCode } from '../../domain/campaign/parked-reasons';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { scoreLines } from '../../domain/campaign/score-lines';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { PhaseRow } from '../../store/campaign/iterations';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
-import { nextCommands } from '../../workflows/temporal/details';
 import { asCalled } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
-import { decimal, rounded, shortHash } from '../../domain/formats';
+import { dateTime, decimal, rounded, shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
 import { jobText, lossText, resultText, rolloutText, trainingText } from '../output/running-text';
@@ -51,6 +51,7 @@ function statusText({
   status,
   problem,
   waitsFor,
+  waitsSince,
   pausedWork,
   abortedBy,
   progress,
@@ -79,7 +80,7 @@ function statusText({
       asCalled(next),
     ]),
     ...(progress.parked && !isEnd
-      ? [`needs attention: ${progress.parked}`, ...codeText(progress), nextCommands({ name, progress })].map(asCalled)
+      ? [`needs attention: ${progress.parked}`, ...parkedText({ name, progress, waitsSince })].map(asCalled)
       : []),
     ...(status === 'paused' && waitsFor !== null
       ? [`${waitsFor}; ${asCalled(`\`coevolve resume ${name}\` continues it`)}`]
@@ -102,10 +103,16 @@ function statusText({
   ].join('\n');
 }
 
-/** The code of the reason with the operator's next step, as in docs/parked.md. */
-function codeText(progress: CampaignDetails['progress']): string[] {
-  const code = parkedCode(progress);
-  return code === null ? [] : [`parked by ${code}: ${parkedReasons[code].next}`];
+/** The code of the reason with the operator's next steps, as in docs/parked.md, and what ends the wait without them. */
+function parkedText(parked: Pick<CampaignDetails, 'name' | 'progress' | 'waitsSince'>): string[] {
+  const { progress, waitsSince } = parked;
+  const since = waitsSince ? ` since ${dateTime(waitsSince.toISOString())}` : '';
+  const ending = selfEnding(progress);
+  return [
+    `parked${since} by ${parkedCode(progress)}: ${causeHint(parked)}`,
+    nextCommands(parked),
+    ...(ending ? [ending] : []),
+  ];
 }
 
 const forkText = (origin: ForkOrigin): string[] => {

@@ -75,7 +75,10 @@ export const parkedReasons = {
     cause: 'the database lacks a list of functions that an attempt refers to',
     next: 'restore the database, then `coevolve reconcile <campaign>`',
   },
-  StaleEpoch: { cause: 'a later run owns the iteration', next: 'nothing: the later run continues' },
+  StaleEpoch: {
+    cause: 'a later run owns the iteration',
+    next: '`coevolve reconcile <campaign>` ends the workflows that earlier runs have left',
+  },
 
   NoExperts: { cause: 'a task has no reference actions', next: 'install what the reason names, or import experts' },
   UnknownExperts: {
@@ -124,7 +127,7 @@ export const parkedReasons = {
   },
   'TrainingFailed.diverged': {
     cause: 'the loss or the gradient of a training job is not finite, or keeps growing',
-    next: 'another campaign with a lower `learningRate`: the settings of a campaign are fixed',
+    next: 'a fork with a lower `learningRate`, `coevolve fork <campaign> --set`: the settings of a campaign are fixed',
   },
   'TrainingFailed.lost-actions': {
     cause: 'the row length of a training job cuts off more actions than `maxLostActions` allows',
@@ -132,7 +135,7 @@ export const parkedReasons = {
   },
   'TrainingFailed.bad-input': {
     cause: 'a training job, its files or its settings are wrong',
-    next: 'the reason names the field; where it is `token_ids`, `coevolve reconcile <campaign>` plays these attempts again',
+    next: 'another campaign without what the reason names; where it is `token_ids`, `coevolve reconcile <campaign>` plays these attempts again',
   },
   'TrainingFailed.stalled': { cause: 'a training job made no progress', next: 'resume: the job continues' },
   'TrainingFailed.cancelled': { cause: 'a training job was cancelled', next: 'resume: the job continues' },
@@ -205,9 +208,6 @@ export type ParkedCode = keyof typeof parkedReasons;
 
 export const isParkedCode = (code: unknown): code is ParkedCode =>
   typeof code === 'string' && Object.hasOwn(parkedReasons, code);
-
-/** Codes of failures that the settings of a campaign cause: `coevolve resume` would repeat them. */
-export const settledBySpec: readonly ParkedCode[] = ['TrainingFailed.lost-actions', 'TrainingFailed.diverged'];
 
 /** Codes of rows that `coevolve reconcile` repairs. */
 export const repairedByReconcile: readonly ParkedCode[] = ['StateMismatch', 'MissingLogprobs'];

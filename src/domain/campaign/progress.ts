@@ -30,6 +30,8 @@ export type Promotion = {
 /** Progress of an iteration, sent to the campaign at every phase. */
 export type IterationProgress = {
   iteration: number;
+  /** Epoch of the run that sends it, from 1. Release 0.1.0 sent none. */
+  epoch?: number;
   phase: Phase;
   /** Counts of the committed phase as one readable line. */
   note: string | null;
@@ -37,6 +39,8 @@ export type IterationProgress = {
   parked: string | null;
   /** Code of this reason; null while the phase needs no operator. Release 0.1.0 stored no code, so read it by `parkedCode`. */
   parkedCode?: ParkedCode | null;
+  /** Server whose answer ends the wait of a parked phase without an operator: its address. Absent without one. */
+  awaits?: string | null;
   /** Success on dev of the active target policy, in [0, 1]; null before the first evaluation. */
   score: number | null;
   /** Interval of `score`; absent without one. */
@@ -51,6 +55,15 @@ export type IterationProgress = {
 
 /** `promotion` is absent in states of release 0.1.0. */
 export type EvaluatedIteration = { iteration: number; score: number; promotion?: Promotion } & Partial<SuccessInterval>;
+
+/**
+ * Returns whether progress comes from a run that the campaign no longer waits for: one that a reset, or an earlier epoch, has
+ * left behind. Progress without an epoch is that of release 0.1.0 and counts.
+ */
+export const isStale = (
+  { progress: { iteration }, epoch = 1 }: Pick<CampaignState, 'progress' | 'epoch'>,
+  sent: Pick<IterationProgress, 'iteration' | 'epoch'>,
+): boolean => sent.epoch !== undefined && (sent.iteration !== iteration || sent.epoch !== epoch);
 
 /** State of a campaign's workflow and answer to the query `status`. Small, because each run passes it to the next. */
 export type CampaignState = {

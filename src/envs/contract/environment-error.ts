@@ -22,9 +22,13 @@ export class EnvironmentError extends ServiceError {
   constructor(
     kind: EnvironmentErrorKind,
     message: string,
-    { cause, lost = false, progress }: { cause?: unknown; lost?: boolean; progress?: Progress } = {},
+    {
+      lost = false,
+      progress,
+      ...options
+    }: { cause?: unknown; lost?: boolean; progress?: Progress; address?: string } = {},
   ) {
-    super(kind, message, { retryable: kind !== 'rejected', cause });
+    super(kind, message, { retryable: kind !== 'rejected', ...options });
     this.lost = lost;
     this.progress = progress;
   }

@@ -113,7 +113,7 @@ function opened(socket: WebSocket, address: string, remedy: string): Promise<voi
     });
     socket.once('error', (cause) => {
       const message = `no environment server answers at ${address} (${cause.message}); ${remedy}`;
-      reject(new EnvironmentError('unreachable', message, { cause }));
+      reject(new EnvironmentError('unreachable', message, { cause, address: address.replace(/^ws/, 'http') }));
     });
   });
 }

@@ -141,7 +141,7 @@ async function request(
     if (cause instanceof LossyJson)
       throw new EnvironmentError('rejected', `${path}: ${list ? 'tasks.' : ''}${cause.message}`);
     const message = `no environment server answers at ${endpoint.url}; ${remedyOf(endpoint)}`;
-    throw new EnvironmentError('unreachable', message, { cause });
+    throw new EnvironmentError('unreachable', message, { cause, address: endpoint.url });
   }
 }
 

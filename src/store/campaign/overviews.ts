@@ -18,7 +18,13 @@ export type CampaignOverview = {
   secondsLeft: number | null;
   /** What the campaign waits for: the reason of its parking, or who paused it and why. Null while it waits for nothing. */
   waitsFor: string | null;
+  /** Since when it waits. */
+  waitsSince: Date | null;
+  /** Address of the server whose answer ends the wait without an operator; null where nothing does. */
+  awaits: string | null;
 };
+
+type Wait = Pick<CampaignOverview, 'waitsFor' | 'waitsSince' | 'awaits'>;
 
 /** Lists the overviews of all campaigns in the order of their start. */
 export async function listOverviews(pool: Pool): Promise<CampaignOverview[]> {
@@ -27,19 +33,21 @@ export async function listOverviews(pool: Pool): Promise<CampaignOverview[]> {
 }
 
 /** Returns the wait of one campaign, as in its overview. */
-export async function findWait(pool: Pool, campaignId: number): Promise<CampaignOverview['waitsFor']> {
-  const { rows } = await pool.query<Pick<CampaignOverview, 'waitsFor'>>(
-    `select ${waitOf} as "waitsFor" from campaigns c where c.id = $1::integer`,
-    [campaignId],
-  );
-  return rows[0]?.waitsFor ?? null;
+export async function findWait(pool: Pool, campaignId: number): Promise<Wait> {
+  const { rows } = await pool.query<Wait>(`select wait.* from campaigns c ${joinWait} where c.id = $1::integer`, [
+    campaignId,
+  ]);
+  return rows[0] ?? { waitsFor: null, waitsSince: null, awaits: null };
 }
 
 /** The wait of the campaign `c`, from the event with which it began. */
-const waitOf = `(
-  select case c.status when 'parked' then detail ->> 'reason'
-    when 'paused' then 'paused by ' || actor || coalesce(': ' || (detail ->> 'reason'), '') end
-  from events where campaign_id = c.id and kind = c.status order by id desc limit 1)`;
+const joinWait = `
+  left join lateral (
+    select case c.status when 'parked' then detail ->> 'reason'
+        else 'paused by ' || actor || coalesce(': ' || (detail ->> 'reason'), '') end as "waitsFor",
+      recorded_at as "waitsSince", case c.status when 'parked' then detail ->> 'awaits' end as awaits
+    from events where campaign_id = c.id and kind = c.status and c.status in ('parked', 'paused')
+    order by id desc limit 1) wait on true`;
 
 const selectOverviews = `
   select c.id, (c.spec ->> 'iterations')::integer as iterations, current.number as iteration, begun.phase,
@@ -48,8 +56,9 @@ const selectOverviews = `
     coalesce((select sum(amount) from ledger where campaign_id = c.id and unit = 'usd' and entry = 'settle'), 0) as usd,
     case when c.status = 'running' and past.seconds is not null then greatest(0, past.seconds * (1 + (c.spec ->> 'iterations')::integer - current.number)
       - extract(epoch from now() - current.started_at))::float8 end as "secondsLeft",
-    ${waitOf} as "waitsFor"
+    wait.*
   from campaigns c
+  ${joinWait}
   left join lateral (
     select number, started_at from iterations where campaign_id = c.id order by number desc limit 1) current on true
   left join lateral (

@@ -44,7 +44,7 @@ export async function campaign(state: CampaignState): Promise<CampaignState> {
 
   if (!isLast && !state.stopping) {
     const { epoch: _ended, ...next } = state;
-    const { phases: _phases, promotion: _promotion, ...last } = state.progress;
+    const { phases: _phases, promotion: _promotion, epoch: _sent, ...last } = state.progress;
     const progress = { ...last, iteration: number + 1, phase: 'plan', note: null } as const;
     return continueAsNew<typeof campaign>({ ...next, progress });
   }

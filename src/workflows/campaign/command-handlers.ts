@@ -1,14 +1,4 @@
-import {
-  ApplicationFailure,
-  isCancellation,
-  log,
-  proxyActivities,
-  setCurrentDetails,
-  setHandler,
-  upsertSearchAttributes,
-  workflowInfo,
-} from '@temporalio/workflow';
-import type { Activities } from '../../activities';
+import { ApplicationFailure, setCurrentDetails, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
 import {
   campaignCommands,
   controlAfter,
@@ -17,12 +7,9 @@ import {
   type CampaignCommandName,
   type Control,
 } from '../../domain/campaign/operator-commands';
-import { parkedCode, type ParkedCode } from '../../domain/campaign/parked-reasons';
-import type { Phase } from '../../domain/campaign/phases';
-import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
+import { isStale, type CampaignState, type IterationProgress } from '../../domain/campaign/progress';
 import { newestProgress, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import type { Operator } from '../../domain/operator-command';
-import { profiles } from '../temporal/activity-profiles';
 import { sendControl } from '../temporal/control';
 import { campaignDetails, enterJob } from '../temporal/details';
 import { searchAttributes } from '../temporal/search-attributes';
@@ -33,9 +20,7 @@ import {
   progressSignal,
   statusQuery,
 } from '../temporal/messages';
-
-const store = proxyActivities<Activities>(profiles.store);
-const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
+import { eventLog, logFailure, parkingEvent } from './event-log';
 
 export type CommandHandlers = {
   /** Forwards commands to this child from now on, a current pause included; null ends the forwarding. */
@@ -74,14 +59,14 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
   };
   setHandler(statusQuery, () => state);
   setHandler(progressSignal, async (progress) => {
-    const hasParked = progress.parked !== null && state.progress.parked === null;
+    if (isStale(state, progress)) return;
+    const { parked: before } = state.progress;
     applyProgress(state, progress);
     jobs.clear(); // they belong to the previous phase
     attempts = null;
     show();
-    if (!hasParked) return;
-    const entry = { actor: 'coevolve', reason: progress.parked!, code: parkedCode(progress) };
-    await record('parked', entry).catch(logFailure);
+    const event = parkingEvent(before, progress);
+    if (event) await record(event.kind, event.entry).catch(logFailure);
   });
   setHandler(jobProgressSignal, (job) => {
     enterJob(jobs, job);
@@ -117,30 +102,4 @@ function requireAccepted(state: CampaignState, { refusal }: CampaignCommand): vo
 function applyProgress(state: CampaignState, progress: IterationProgress): void {
   state.progress = { ...state.progress, ...progress, score: progress.score ?? state.progress.score };
   if (state.status === 'running' || state.status === 'parked') state.status = progress.parked ? 'parked' : 'running';
-}
-
-type Entry = Operator & { phase?: Phase; iteration?: number; code?: ParkedCode | null };
-
-/**
- * Stores entries one by one, each with the status of its moment, so that the campaign's row ends with the newest status.
- * The key of an entry makes it exactly-once.
- */
-function eventLog(state: CampaignState): (kind: string, entry: Entry) => Promise<void> {
-  let last: Promise<void> = Promise.resolve();
-  let count = 0;
-  return (kind, { actor, reason, ...at }) => {
-    const { campaignId } = state;
-    const key = `${workflowInfo().runId}/${++count}`;
-    // An abort must end and name its operator, so its entry waits for the database without a limit.
-    const { recordOperatorCommand } = kind === 'aborting' ? storeUnlimited : store;
-    const entry = { campaignId, status: state.status, kind, actor, reason: reason ?? null, key, ...at };
-    last = last.catch(() => undefined).then(() => recordOperatorCommand(entry));
-    return last;
-  };
-}
-
-/** A campaign that parks because the database is unavailable cannot record this. */
-function logFailure(error: unknown): void {
-  if (isCancellation(error)) throw error;
-  log.warn('the event "parked" could not be stored', { error: String(error) });
 }

@@ -19,7 +19,8 @@ import { iterationDetails } from '../temporal/details';
 import { searchAttributes } from '../temporal/search-attributes';
 import { progressSignal } from '../temporal/messages';
 import { commit, enterResult, startClock } from './finish-phase';
-import { reasonOf, retryOrPark } from './retry-or-park';
+import { outageWaits } from './outage-waits';
+import { outageOf, reasonOf, retryOrPark } from './retry-or-park';
 
 const store = proxyActivities<Activities>(profiles.store);
 const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
@@ -57,9 +58,10 @@ const trainingPhases: readonly Phase[] = ['optimize', 'train'];
 
 /** Runs phases in order and applies operator commands between them. */
 export function phaseRunner(input: IterationInput): PhaseRunner {
-  const { campaignId, iteration } = input;
+  const { campaignId, iteration, epoch: ownEpoch = 1 } = input;
   let plan: IterationPlan | null = null;
-  const progress: IterationProgress = { iteration, phase: 'plan', note: null, parked: null, score: null };
+  const beginning = { phase: 'plan', note: null, parked: null, score: null } as const;
+  const progress: IterationProgress = { iteration, epoch: ownEpoch, ...beginning };
   const control = handleControl();
 
   const show = (): void => setCurrentDetails(iterationDetails(progress));
@@ -68,7 +70,7 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
     upsertSearchAttributes(searchAttributes.phase(progress.phase));
     await getExternalWorkflowHandle(campaignWorkflowId(input.name)).signal(progressSignal, progress);
   };
-  const park = parking(progress, control, report);
+  const park = parking(input, progress, control, report);
 
   const keyOf = (phase: Phase): PhaseKey => {
     const { epoch, phases } = plan!;
@@ -116,16 +118,28 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
   };
 }
 
-/** Reports why the phase cannot continue, and waits for an operator's decision. */
-const parking =
-  (progress: IterationProgress, control: ControlHandler, report: () => Promise<void>) =>
-  async (error: unknown): Promise<Decision> => {
+/**
+ * Reports why the phase cannot continue, and waits for an operator's decision. After an outage the phase is also retried as
+ * soon as the server answers.
+ */
+function parking(
+  { campaignId }: IterationInput,
+  progress: IterationProgress,
+  control: ControlHandler,
+  report: () => Promise<void>,
+): (error: unknown) => Promise<Decision> {
+  const untilAnswered = outageWaits(campaignId, progress, control);
+  return async (error) => {
     const before = control.latest();
-    Object.assign(progress, reasonOf(error));
+    const decision = (): Decision | null => decisionSince(before, control.latest());
+    const outage = outageOf(error);
+    Object.assign(progress, reasonOf(error), { awaits: outage?.address ?? null });
     log.warn('parked', { phase: progress.phase, code: progress.parkedCode, reason: progress.parked });
     await report();
-    await condition(() => decisionSince(before, control.latest()) !== null);
-    Object.assign(progress, { parked: null, parkedCode: null });
+    if (outage) await untilAnswered(outage, () => decision() !== null);
+    else await condition(() => decision() !== null);
+    Object.assign(progress, { parked: null, parkedCode: null, awaits: null });
     await report();
-    return decisionSince(before, control.latest())!;
+    return decision() ?? 'retry';
   };
+}

@@ -9,6 +9,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { Decision } from '../../domain/campaign/operator-commands';
+import { readOutage, type Outage } from '../../domain/campaign/outage';
 import { isParkedCode, type ParkedCode } from '../../domain/campaign/parked-reasons';
 
 /** Consecutive worker crashes after which a phase parks: it may be the phase that crashes its workers. */
@@ -60,6 +61,12 @@ export function reasonOf(error: unknown): Parked {
     return reasonOf(error.cause);
   const message = (error instanceof Error && error.message) || (rootCause(error) ?? String(error));
   return { parked: message.slice(0, maxReasonLength), parkedCode: codeOf(error) };
+}
+
+/** Returns the outage that the worker adds to the failure of an activity; null without one, as in release 0.1.0. */
+export function outageOf(error: unknown): Outage | null {
+  if (error instanceof ActivityFailure || error instanceof ChildWorkflowFailure) return outageOf(error.cause);
+  return error instanceof ApplicationFailure ? readOutage(error.details?.[1]) : null;
 }
 
 /** Reads the code that the worker adds to a failure (src/workers/service-failures.ts). */

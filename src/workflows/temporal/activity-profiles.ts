@@ -55,4 +55,12 @@ const trainUnlimited: ActivityOptions = {
   retry: { initialInterval: '1s', maximumInterval: '20s', nonRetryableErrorTypes },
 };
 
-export const profiles = { store, storeUnlimited, rollout, llm, train, trainUnlimited };
+/** Asks a server that did not answer whether it answers now, for as long as it takes. An operator's decision ends it at once. */
+const outage = (taskQueue: string): ActivityOptions => ({
+  taskQueue,
+  startToCloseTimeout: '1 minute',
+  cancellationType: 'TRY_CANCEL',
+  retry: { initialInterval: '1s', maximumInterval: '1 minute', nonRetryableErrorTypes },
+});
+
+export const profiles = { store, storeUnlimited, rollout, llm, train, trainUnlimited, outage };

@@ -1,5 +1,6 @@
-import { parkedCode, settledBySpec } from '../../domain/campaign/parked-reasons';
-import { isSkippable, phases } from '../../domain/campaign/phases';
+import { causeHint, nextCommands, selfEnding } from '../../domain/campaign/parked-hints';
+import { parkedCode } from '../../domain/campaign/parked-reasons';
+import { phases } from '../../domain/campaign/phases';
 import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
 import { remainingTime } from '../../domain/campaign/remaining-time';
 import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt-progress';
@@ -29,7 +30,7 @@ export function campaignDetails(
   return [
     `### ${name}: ${recipe} on ${asCode(environment)}`,
     `**${headline(state)}**, iteration ${progress.iteration} of ${iterations}, phase **${progress.phase}**${etaText(state)}`,
-    ...(progress.parked ? [attention(progress), nextCommands(state)] : []),
+    ...(progress.parked ? [attention(progress), ...hints(state)] : []),
     ...phaseTable(progress),
     ...(attempts ? [`- rollout: ${attemptLine(attempts)}`] : []),
     ...(jobs.size ? [[...jobs].map(([role, line]) => `- training **${role}**: ${line}`).join('\n')] : []),
@@ -48,6 +49,9 @@ export function enterJob(jobs: Map<string, string>, { role, line, ended }: JobLi
 /** Renders the finished, running and later phases of an iteration as Markdown. */
 export const iterationDetails = (progress: IterationProgress): string =>
   [...(progress.parked ? [attention(progress)] : []), ...phaseTable(progress)].join('\n\n');
+
+const hints = (state: CampaignState): string[] =>
+  [causeHint(state), nextCommands(state), selfEnding(state.progress)].filter((line): line is string => line !== null);
 
 const attention = (progress: IterationProgress): string =>
   `> Needs attention: ${asCode(progress.parked ?? '')} (${parkedCode(progress)})`;
@@ -121,18 +125,6 @@ export function trainingDetails(work: string, progress: JobProgress): string {
     ...(bar ? [`\`${bar}\``] : []),
     progressLine(progress),
   ].join('\n\n');
-}
-
-/** Lists the commands for a parked phase as one line of Markdown. */
-export function nextCommands({ name, progress }: Pick<CampaignState, 'name' | 'progress'>): string {
-  const skip = isSkippable(progress.phase, progress.iteration)
-    ? `, \`coevolve skip ${name}\` continues without ${progress.phase}`
-    : '';
-  const stop = `\`coevolve stop ${name}\` ends the campaign here`;
-  const code = parkedCode(progress);
-  if (code !== null && settledBySpec.includes(code))
-    return `\`coevolve start <spec> --set name=<new name> --set <key>=<value>\` starts another campaign with the settings that the reason names${skip}, ${stop}.`;
-  return `\`coevolve resume ${name}\` retries the phase${skip}, ${stop}.`;
 }
 
 function headline({ status, stopping, pausedBy, abortedBy }: CampaignState): string {

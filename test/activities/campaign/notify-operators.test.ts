@@ -3,6 +3,7 @@ import { recordOperatorCommand } from '../../../src/activities/campaign/record-o
 import type { Dependencies } from '../../../src/activities/context/dependencies';
 import { tasksNeedApproval } from '../../../src/domain/campaign/approval';
 import type { ParkedCode } from '../../../src/domain/campaign/parked-reasons';
+import { stepAfter } from '../../../src/domain/campaign/parked-hints';
 import { webhookNotifier } from '../../../src/workers/notifier';
 import { newCampaign, type NewCampaign } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
@@ -27,21 +28,25 @@ async function setting(): Promise<Setting> {
   return { ...campaign, services, name: (await campaign.store.campaigns.get(campaign.campaignId)).name };
 }
 
-const park = ({ campaignId, services }: Setting, reason: string, code?: ParkedCode): Promise<void> =>
+const park = (
+  { campaignId, services }: Setting,
+  entry: { reason: string; code?: ParkedCode; awaits?: string },
+): Promise<void> =>
   inActivity(() =>
     recordOperatorCommand(services)({
       campaignId,
       status: 'parked',
       kind: 'parked',
       actor: 'coevolve',
-      reason,
-      ...(code ? { code } : {}),
+      ...entry,
     }),
   );
 
 test('a campaign that parks is reported with its reason, after its row has the status', async () => {
   const campaign = await setting();
-  await park(campaign, 'provider "main" does not answer', 'ModelError.unavailable');
+  const entry = { reason: 'provider "main" does not answer', code: 'ModelError.unavailable' } as const;
+  await park(campaign, { ...entry, awaits: 'http://main' });
+  const next = `${stepAfter(entry.code, campaign.name)}. It continues by itself when http://main answers.`;
   expect(webhook.requests.map(({ body }) => body)).toEqual([
     {
       campaign: campaign.name,
@@ -49,7 +54,8 @@ test('a campaign that parks is reported with its reason, after its row has the s
       waitsForApproval: false,
       code: 'ModelError.unavailable',
       reason: 'provider "main" does not answer',
-      text: `campaign ${campaign.name} is parked: provider "main" does not answer`,
+      next,
+      text: `campaign ${campaign.name} is parked: provider "main" does not answer. Next: ${next}`,
     },
   ]);
   expect((await campaign.store.campaigns.list()).find(({ id }) => id === campaign.campaignId)).toMatchObject({
@@ -63,7 +69,7 @@ test.each(['ApprovalNeeded', undefined] as const)(
   async (code) => {
     // A workflow of release 0.1.0 records no code.
     const campaign = await setting();
-    await park(campaign, tasksNeedApproval(campaign.name, 1, 3), code);
+    await park(campaign, { reason: tasksNeedApproval(campaign.name, 1, 3), ...(code ? { code } : {}) });
     expect(webhook.requests[0]!.body).toMatchObject({
       waitsForApproval: true,
       code: 'ApprovalNeeded',
@@ -71,6 +77,18 @@ test.each(['ApprovalNeeded', undefined] as const)(
     });
   },
 );
+
+test('a campaign that continues by itself is reported, and its row has the status', async () => {
+  const campaign = await setting();
+  const { campaignId, services, name } = campaign;
+  const reason = 'what the phase waited for answers again';
+  const entry = { campaignId, status: 'running', kind: 'continued', actor: 'coevolve', reason } as const;
+  await inActivity(() => recordOperatorCommand(services)(entry));
+  expect(webhook.requests).toMatchObject([
+    { body: { status: 'running', code: null, next: null, text: `campaign ${name} is running: ${reason}` } },
+  ]);
+  expect(await campaign.store.campaigns.get(campaignId)).toMatchObject({ status: 'running' });
+});
 
 test('a campaign that ends is reported once its report is written, and other commands are not reported', async () => {
   const campaign = await setting();
@@ -86,6 +104,7 @@ test('a campaign that ends is reported once its report is written, and other com
       waitsForApproval: false,
       code: null,
       reason: null,
+      next: null,
       text: `campaign ${campaign.name} is finished`,
     },
   ]);
@@ -96,7 +115,7 @@ test.each([{ status: 500 }, 'hang-up' as const])(
   async (answer) => {
     const campaign = await setting();
     webhook.answerWith(answer);
-    await park(campaign, 'a reason');
+    await park(campaign, { reason: 'a reason' });
     expect(webhook.requests).toHaveLength(1);
   },
 );

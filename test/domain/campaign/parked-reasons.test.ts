@@ -1,14 +1,18 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { promotionNeedsApproval, tasksNeedApproval } from '../../../src/domain/campaign/approval';
-import { isParkedCode, parkedCode, parkedReasons } from '../../../src/domain/campaign/parked-reasons';
+import { causeHint, nextCommands, resumeAfter, selfEnding } from '../../../src/domain/campaign/parked-hints';
+import { isParkedCode, parkedCode, parkedReasons, type ParkedCode } from '../../../src/domain/campaign/parked-reasons';
 
 const root = path.resolve(__dirname, '../../..');
 const textOf = (file: string): string => readFileSync(path.join(root, file), 'utf8');
 
 test('docs/parked.md has a row of every code, with its cause and its next step', () => {
-  const rows = [...textOf('docs/parked.md').matchAll(/^\| `([\w.-]+)` +\| (.+?) +\| (.+?) +\|$/gm)];
+  const rows = [...textOf('docs/parked.md').matchAll(/^\| `([\w.-]+)` +\| (.+?) +\| (.+?) +\| (\w+) +\|$/gm)];
   expect(Object.fromEntries(rows.map(([, code, cause, next]) => [code, { cause, next }]))).toEqual(parkedReasons);
+  expect(rows.map(([, code, , , resume]) => [code, resume])).toEqual(
+    rows.map(([, code]) => [code, resumeAfter(code as ParkedCode)]),
+  );
 });
 
 test('no code outside the reader of release 0.1.0 searches the sentence of a reason', () => {
@@ -32,6 +36,38 @@ test.each([
 
 test('a phase that is not parked has no code', () => {
   expect(parkedCode({ parked: null, parkedCode: 'BudgetReached' })).toBeNull();
+});
+
+const parkedBy = (code: ParkedCode) => ({
+  name: 'demo',
+  progress: { iteration: 1, phase: 'train', note: null, parked: 'x', parkedCode: code, score: null } as const,
+});
+
+test.each(Object.keys(parkedReasons) as ParkedCode[])(
+  'the hints of %s name the campaign, and a resume only where it helps',
+  (code) => {
+    const [step, commands] = [causeHint(parkedBy(code))!, nextCommands(parkedBy(code))];
+    expect(`${step}${commands}`).not.toContain('<campaign>');
+    const promise = /`coevolve resume demo` retries/.test(commands);
+    expect(promise).toBe(resumeAfter(code) !== 'no');
+    if (/^(another campaign|a fork|start another|`coevolve reconcile)/.test(step)) expect(promise).toBe(false);
+  },
+);
+
+test('a diverged job, bad input and a full disk name what has to change before a resume', () => {
+  const hint = (code: ParkedCode): string => `${causeHint(parkedBy(code))}. ${nextCommands(parkedBy(code))}`;
+  expect(hint('TrainingFailed.diverged')).toMatch(
+    /^a fork with a lower `learningRate`.*`coevolve resume demo` alone parks again/,
+  );
+  expect(hint('TrainingFailed.bad-input')).toMatch(
+    /^another campaign without.*`coevolve reconcile demo`.* alone parks again/,
+  );
+  expect(hint('TrainingFailed.disk-full')).toMatch(/^free disk space.* Then `coevolve resume demo` retries the phase/);
+});
+
+test('only a phase that waits for a server continues by itself', () => {
+  expect(selfEnding({ awaits: 'http://server' })).toBe('It continues by itself when http://server answers.');
+  expect([selfEnding({}), selfEnding({ awaits: null })]).toEqual([null, null]);
 });
 
 /** Rules that only a fault of the program breaks, or that are checked before a campaign starts: they park as `Unexpected`. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { CampaignState, IterationProgress, Promotion } from '../../../src/domain/campaign/progress';
-import { campaignDetails, enterJob, iterationDetails, nextCommands } from '../../../src/workflows/temporal/details';
+import { campaignDetails, enterJob, iterationDetails } from '../../../src/workflows/temporal/details';
 
 type Node = { type: string; value?: string; children?: Node[] };
 
@@ -141,14 +141,4 @@ test('an ended job disappears, and the base with the first job of an agent', () 
   expect([...jobs.keys()]).toEqual(['target', 'failure']);
   enterJob(jobs, { role: 'target', line: 'step 2 of 2', ended: true });
   expect([...jobs]).toEqual([['failure', 'step 1 of 2']]);
-});
-
-test('what the settings of a campaign cause is not retried: the next command starts another campaign', () => {
-  const of = (parkedCode: NonNullable<IterationProgress['parkedCode']>): string =>
-    nextCommands({ name: 'c', progress: { ...progress('reason'), parkedCode } });
-  for (const code of ['TrainingFailed.lost-actions', 'TrainingFailed.diverged'] as const) {
-    expect(of(code)).toMatch(/^`coevolve start <spec> --set name=<new name> --set <key>=<value>` starts another/);
-    expect(of(code)).not.toContain('resume');
-  }
-  expect(of('Database')).toMatch(/^`coevolve resume c` retries the phase/);
 });

@@ -1,0 +1,22 @@
+import { databaseAddress } from '../../domain/campaign/outage';
+import type { Dependencies } from '../context/dependencies';
+
+const timeoutMs = 10_000;
+
+/** Statuses with which a server, or a proxy before it, says that it cannot serve now. */
+const outageStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
+
+/**
+ * Returns if the server answers now. Any answer counts, also one that wants a token: the phase that waits for it repeats its
+ * own request.
+ *
+ * @throws Error while it does not answer; Temporal calls again
+ */
+export const awaitServer =
+  ({ store }: Pick<Dependencies, 'store'>) =>
+  async ({ campaignId, address }: { campaignId: number; address: string }): Promise<void> => {
+    if (address === databaseAddress) return void (await store.campaigns.get(campaignId));
+    const response = await fetch(address, { redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) });
+    await response.body?.cancel();
+    if (outageStatuses.has(response.status)) throw new Error(`${address} answered ${response.status}`);
+  };

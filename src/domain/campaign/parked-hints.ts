@@ -1,0 +1,71 @@
+import { parkedCode, parkedReasons, type ParkedCode } from './parked-reasons';
+import { isSkippable } from './phases';
+import type { CampaignState } from './progress';
+
+/** Codes after which a resume may help as it is. */
+const resumeHelps: readonly ParkedCode[] = [
+  'EnvironmentError.capacity',
+  'EnvironmentError.unfinished',
+  'TrainingFailed.stalled',
+  'TrainingFailed.cancelled',
+  'NotSkippable',
+];
+
+/** Codes whose cause stays: a resumed phase parks again, whatever the operator does here, or another command continues it. */
+const resumeRepeats: readonly ParkedCode[] = [
+  'ModelError.refused',
+  'ModelError.context-full',
+  'StateMismatch',
+  'MissingFunctions',
+  'StaleEpoch',
+  'WrongEnvironment',
+  'OverlappingSplits',
+  'TooFewTasks',
+  'NoGenerator',
+  'EmptyPool',
+  'ApprovalNeeded',
+  'TrainingFailed.diverged',
+  'TrainingFailed.lost-actions',
+  'TrainingFailed.bad-input',
+  'TrainingFailed.internal',
+  'MissingLogprobs',
+  'BudgetReached',
+  'UntrustedJudge',
+];
+
+/** Returns whether `coevolve resume` helps: as it is, only after the step that removes the cause, or not at all. */
+export function resumeAfter(code: ParkedCode): 'alone' | 'after' | 'no' {
+  if (resumeHelps.includes(code)) return 'alone';
+  return resumeRepeats.includes(code) ? 'no' : 'after';
+}
+
+type Parked = Pick<CampaignState, 'name' | 'progress'>;
+
+/** Returns the operator's step that removes the cause of a code, for a campaign of this name. */
+export const stepAfter = (code: ParkedCode, name: string): string =>
+  parkedReasons[code].next.replaceAll('<campaign>', name);
+
+/** Returns the step that removes the cause of a parked phase; null if it is not parked. */
+export function causeHint({ name, progress }: Parked): string | null {
+  const code = parkedCode(progress);
+  return code === null ? null : stepAfter(code, name);
+}
+
+/** Lists the commands for a parked phase as one line of Markdown. It never advises a resume that parks again. */
+export function nextCommands({ name, progress }: Parked): string {
+  const { phase, iteration } = progress;
+  const skip = isSkippable(phase, iteration) ? `, \`coevolve skip ${name}\` continues without ${phase}` : '';
+  const code = parkedCode(progress);
+  const resume = resumeTexts[code === null ? 'alone' : resumeAfter(code)];
+  return `${resume.replace('<command>', `\`coevolve resume ${name}\``)}${skip}, \`coevolve stop ${name}\` ends the campaign here.`;
+}
+
+const resumeTexts = {
+  alone: '<command> retries the phase',
+  after: 'Then <command> retries the phase',
+  no: '<command> alone parks again',
+} as const;
+
+/** Says what ends the wait of a parked phase without an operator; null where nothing does. */
+export const selfEnding = ({ awaits }: { awaits?: string | null | undefined }): string | null =>
+  awaits ? `It continues by itself when ${awaits} answers.` : null;
