@@ -4,12 +4,17 @@ import { DomainError } from '../domain/errors';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { readCampaignMemo } from '../domain/campaign/memo';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
+import { slidingWindow } from '../domain/concurrency';
 import type { Connections } from './connections';
+import { afterFailingTask, failingTask, lastEvents } from './failing-task';
 
 /** Reason why Temporal does not continue a campaign that has not ended in the database. */
 export type RunProblem = {
-  /** `lost`: no workflow of the campaign is open; `paused`: its workflow was paused in Temporal itself. */
-  status: 'lost' | 'paused';
+  /**
+   * `lost`: no workflow of the campaign is open; `paused`: its workflow was paused in Temporal itself; `failing`: no worker can
+   * continue it.
+   */
+  status: 'lost' | 'paused' | 'failing';
   what: string;
   /** The next command. */
   next: string;
@@ -20,8 +25,8 @@ type Campaign = Pick<CampaignRow, 'id' | 'name' | 'status'>;
 /** Deadline of the requests of a list or a check. A server that is unavailable must not block a command. */
 const deadlineMs = 5_000;
 
-/** Maximum number of campaigns of a list that are described one by one. */
-const maxDescribed = 50;
+/** Campaigns of a list that are described at once. */
+export const concurrentDescriptions = 10;
 
 /** Calls `request` with a deadline for its requests to Temporal. */
 export async function withTemporalDeadline<T>({ temporal }: Connections, request: () => Promise<T>): Promise<T> {
@@ -37,37 +42,20 @@ export async function findRunProblem(connections: Connections, campaign: Campaig
   return now && hasEnded(now.status) ? null : problem;
 }
 
-/**
- * Compares campaigns with the open workflows of Temporal, which one query returns. Only campaigns whose workflow is
- * not open, or is paused, cost a request each, up to a limit.
- */
+/** Compares campaigns with their workflows by one request each. A description, unlike the list of Temporal, does not lag behind. */
 export async function findRunProblems(
   connections: Connections,
   campaigns: readonly Campaign[],
 ): Promise<Map<string, RunProblem>> {
-  const unended = campaigns.filter(({ status }) => !hasEnded(status));
-  if (unended.length === 0) return new Map();
-  const client = await connections.temporal();
-  const running = new Map<string, number | undefined>();
-  const query = 'WorkflowType = "campaign" and ExecutionStatus = "Running"';
-  for await (const { workflowId, memo } of client.workflow.list({ query, pageSize: 1_000 }))
-    running.set(workflowId, readCampaignMemo(memo)?.campaignId);
-  const isRunning = ({ id, name }: Campaign): boolean => {
-    const workflowId = campaignWorkflowId(name);
-    return running.has(workflowId) && (running.get(workflowId) ?? id) === id;
-  };
-  const suspects = unended.filter((campaign) => !isRunning(campaign));
-  const problems = await Promise.all(
-    // The list of workflows lags behind; the description of a workflow does not.
-    suspects
-      .slice(0, maxDescribed)
-      .map(async (campaign) => [campaign.name, await findRunProblem(connections, campaign)]),
-  );
-  const others = suspects.slice(maxDescribed).map(({ name }) => [name, lost(name, 'is not open in Temporal')]);
-  return new Map([...problems, ...others].filter((entry): entry is [string, RunProblem] => entry[1] !== null));
+  const problems = new Map<string, RunProblem>();
+  await slidingWindow(concurrentDescriptions, campaigns, async (campaign) => {
+    const problem = await findRunProblem(connections, campaign);
+    if (problem) problems.set(campaign.name, problem);
+  });
+  return problems;
 }
 
-/** @throws DomainError `NotRunning`, `PausedInTemporal` when Temporal does not continue the campaign */
+/** @throws DomainError `NotRunning`, `PausedInTemporal`, `WorkflowTaskFails` when Temporal does not continue the campaign */
 export async function requireRun(connections: Connections, campaign: Campaign): Promise<void> {
   const problem = await withTemporalDeadline(connections, () => findRunProblem(connections, campaign));
   if (problem) throw problemError(campaign.name, problem);
@@ -82,7 +70,9 @@ export const runCheck = (connections: Connections, name: string) => async (): Pr
 };
 
 export const problemError = (name: string, { status, what, next }: RunProblem): DomainError =>
-  new DomainError(status === 'lost' ? 'NotRunning' : 'PausedInTemporal', `${name}: ${what}; ${next}`);
+  new DomainError(problemCodes[status], `${name}: ${what}; ${next}`);
+
+const problemCodes = { lost: 'NotRunning', paused: 'PausedInTemporal', failing: 'WorkflowTaskFails' } as const;
 
 const lost = (name: string, event: string): RunProblem => ({
   status: 'lost',
@@ -97,7 +87,10 @@ export async function isWorkflowOpen(connections: Connections, name: string): Pr
 }
 
 /** Returns null when Temporal has no workflow of the campaign. */
-async function describeRun(connections: Connections, name: string): Promise<WorkflowExecutionDescription | null> {
+export async function describeRun(
+  connections: Connections,
+  name: string,
+): Promise<WorkflowExecutionDescription | null> {
   try {
     return await (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name)).describe();
   } catch (error) {
@@ -106,7 +99,7 @@ async function describeRun(connections: Connections, name: string): Promise<Work
   }
 }
 
-const isOpen = ({ status }: WorkflowExecutionDescription): boolean =>
+export const isOpen = ({ status }: WorkflowExecutionDescription): boolean =>
   status.name === 'RUNNING' || status.name === 'PAUSED';
 
 async function describeProblem(connections: Connections, { id, name }: Campaign): Promise<RunProblem | null> {
@@ -115,7 +108,9 @@ async function describeProblem(connections: Connections, { id, name }: Campaign)
   if (!isOpen(description)) return lost(name, await closingText(connections, description));
   const owner = readCampaignMemo(description.memo)?.campaignId;
   if (owner !== undefined && owner !== id) return otherCampaign(name);
-  return description.status.name === 'PAUSED' ? pausedInTemporal(name, description) : null;
+  if (description.status.name === 'PAUSED') return pausedInTemporal(name, description);
+  const what = await failingTask(connections, description);
+  return what === null ? null : { status: 'failing', what, next: afterFailingTask(name) };
 }
 
 /** The workflow belongs to a campaign with the same name whose rows the database no longer has. */
@@ -147,13 +142,7 @@ async function closingText(
   connections: Connections,
   { status, workflowId, runId, closeTime }: WorkflowExecutionDescription,
 ): Promise<string> {
-  const { workflowService, options } = await connections.temporal();
-  const { history } = await workflowService.getWorkflowExecutionHistoryReverse({
-    namespace: options.namespace,
-    execution: { workflowId, runId },
-    maximumPageSize: 1,
-  });
-  const last = history?.events?.[0];
+  const [last] = await lastEvents(connections, { workflowId, runId }, 1);
   const { identity, reason } = last?.workflowExecutionTerminatedEventAttributes ?? {};
   const message = last?.workflowExecutionFailedEventAttributes?.failure?.message;
   return `${closings[status.name] ?? 'is closed'} in Temporal${eventText(closeTime, identity, reason || message)}`;

@@ -18,12 +18,12 @@ import type { RunningJob } from '../store/training/training-progress';
 import type { TrainingLoss } from '../store/training/training-runs';
 import { statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
-import { findPausedCampaigns, listPausedWork, type PausedWork } from './paused-work';
+import { findHeldWork, listHeldWork, type HeldWork } from './held-work';
 import { listRunningRollouts } from './running-rollouts';
 import type { Connections } from './connections';
 
-/** Status of a campaign, or `lost`: Temporal does not run it, although the database has not recorded its end. */
-export type ShownStatus = CampaignStatus | 'lost';
+/** Status of a campaign, or what Temporal does although the database has not recorded its end: `lost`, `failing`. */
+export type ShownStatus = CampaignStatus | RunProblem['status'];
 
 export type CampaignDetails = Omit<CampaignState, 'status'> &
   Pick<CampaignRow, 'forkedFrom' | 'forkIteration' | 'nondeterminism'> &
@@ -31,7 +31,9 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     status: ShownStatus;
     /** Is null while Temporal runs the campaign, and after the campaign has ended. */
     problem: RunProblem | null;
-    pausedWork: PausedWork[];
+    pausedWork: HeldWork[];
+    /** Workflows below the campaign's whose task fails again and again. */
+    failingWork: HeldWork[];
     phases: PhaseRow[];
     rollouts: AttemptProgress[];
     jobs: RunningJob[];
@@ -52,6 +54,8 @@ export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> &
   Pick<CampaignDetails, 'status' | 'problem'> & {
     /** An activity was paused in Temporal itself; `status` names it. */
     hasPausedWork: boolean;
+    /** What holds the campaign in Temporal, with the next command. */
+    held: HeldWork[];
     /** Why the campaign is parked (docs/parked.md). Is null while it is not, and after release 0.1.0 has parked it. */
     parkedCode: ParkedCode | null;
   };
@@ -64,11 +68,12 @@ export async function listCampaigns(connections: Connections): Promise<CampaignL
   const rows = await connections.store.campaigns.list();
   const overviews = new Map((await listOverviews(connections.pool)).map((overview) => [overview.id, overview]));
   let problems = new Map<string, RunProblem>();
-  let paused = new Set<string>();
+  let held = new Map<string, HeldWork[]>();
   let unchecked: string | null = null;
   try {
     problems = await withTemporalDeadline(connections, () => findRunProblems(connections, rows));
-    paused = await withTemporalDeadline(connections, () => findPausedCampaigns(connections, rows));
+    const others = rows.filter(({ name }) => !problems.has(name));
+    held = await withTemporalDeadline(connections, () => findHeldWork(connections, others));
   } catch (error) {
     unchecked = messageOf(error);
   }
@@ -76,8 +81,9 @@ export async function listCampaigns(connections: Connections): Promise<CampaignL
     const overview = overviews.get(row.id);
     if (!overview) return []; // deleted meanwhile
     const problem = problems.get(row.name) ?? null;
-    const hasPausedWork = paused.has(row.name) && !problem && !hasEnded(row.status);
-    return [{ ...row, ...overview, status: problem?.status ?? row.status, problem, hasPausedWork }];
+    const work = held.get(row.name) ?? [];
+    const hasPausedWork = work.some(({ kind }) => kind === 'paused');
+    return [{ ...row, ...overview, status: problem?.status ?? row.status, problem, hasPausedWork, held: work }];
   });
   return { campaigns, unchecked };
 }
@@ -128,7 +134,8 @@ async function explainEmptySyntheses(
   );
 }
 
-type ShownState = Omit<CampaignState, 'status'> & Pick<CampaignDetails, 'status' | 'problem' | 'pausedWork'>;
+type ShownState = Omit<CampaignState, 'status'> &
+  Pick<CampaignDetails, 'status' | 'problem' | 'pausedWork' | 'failingWork'>;
 
 async function readState(connections: Connections, row: CampaignRow, phases: readonly PhaseRow[]): Promise<ShownState> {
   const problem = await withTemporalDeadline(connections, () => findRunProblem(connections, row));
@@ -137,11 +144,12 @@ async function readState(connections: Connections, row: CampaignRow, phases: rea
   try {
     const state: CampaignState = await handle.query(statusQuery);
     if (state.campaignId === row.id) {
-      const pausedWork = hasEnded(state.status)
+      const held = hasEnded(state.status)
         ? []
-        : await withTemporalDeadline(connections, () => listPausedWork(connections, row.name));
+        : await withTemporalDeadline(connections, () => listHeldWork(connections, row.name));
+      const [pausedWork, failingWork] = [held.filter(isPaused), held.filter((work) => !isPaused(work))];
       const progress = { ...state.progress, parkedCode: parkedCode(state.progress) };
-      return { ...state, progress, problem, pausedWork };
+      return { ...state, progress, problem, pausedWork, failingWork };
     }
     return await stateOfRows(connections, row, phases, hasEnded(row.status) ? null : otherCampaign(row.name));
   } catch (error) {
@@ -161,5 +169,7 @@ async function stateOfRows(
   const { iteration } = state.progress;
   const phase = phases.findLast((begun) => begun.iteration === iteration)?.phase ?? state.progress.phase;
   const status = problem?.status ?? row.status;
-  return { ...state, status, progress: { ...state.progress, phase }, problem, pausedWork: [] };
+  return { ...state, status, progress: { ...state.progress, phase }, problem, pausedWork: [], failingWork: [] };
 }
+
+const isPaused = ({ kind }: HeldWork): boolean => kind === 'paused';

@@ -8,6 +8,7 @@ import { policyVocabulary } from '../llm/policy-vocabulary';
 import { deleteUnusable, findUnusable, type Unusable } from '../store/trajectories/delete-unusable';
 import { removeStepBatch } from '../training/local/step-batch';
 import { statusQuery } from '../workflows/temporal/messages';
+import { endAbandoned, listAbandoned } from './abandoned-workflows';
 import { findRunProblem, problemError } from './campaign-run';
 import { operatorName, type Connections } from './connections';
 import { startWorkflow } from './start-campaign';
@@ -24,11 +25,15 @@ export type Reconciled = {
   epoch: number | null;
   /** Number of attempts that are played again because training cannot use their tokens. */
   unusable: number;
+  /** Number of workflows that ran although nothing waited for them, and were ended. */
+  abandoned: number;
 };
 
-/** Reconciles every campaign that has not ended, in the order of their start. */
+/** Reconciles every campaign that has not ended or has left workflows behind, in the order of their start. */
 export async function reconcileAll(connections: Connections, force: boolean): Promise<Reconciled[]> {
-  const open = (await connections.store.campaigns.list()).filter(({ status }) => !hasEnded(status));
+  const left = new Set((await listAbandoned(connections)).map(({ campaign }) => campaign));
+  const rows = await connections.store.campaigns.list();
+  const open = rows.filter(({ status, name }) => !hasEnded(status) || left.has(name));
   const results: Reconciled[] = [];
   for (const row of open) results.push(await reconcile(connections, row, force));
   return results;
@@ -37,7 +42,8 @@ export async function reconcileAll(connections: Connections, force: boolean): Pr
 /**
  * Starts a campaign's workflow again from the database when Temporal does not run it. The committed phases of its
  * unfinished iteration are kept; attempts of the others whose tokens training cannot use are deleted. The other phases run
- * in a new epoch, which rejects writes of workers of the old epoch. A running campaign is not changed, unless it is parked
+ * in a new epoch, which rejects writes of workers of the old epoch. Workflows that nothing waits for are ended, whatever the
+ * campaign does. A running campaign is not changed, unless it is parked
  * for a reason that this command removes or `force` is set: then its workflow is terminated first. Of two concurrent calls
  * one waits and finds the campaign running.
  *
@@ -47,14 +53,21 @@ export async function reconcileAll(connections: Connections, force: boolean): Pr
 export async function reconcileCampaign(connections: Connections, name: string, force: boolean): Promise<Reconciled> {
   const row = await connections.store.campaigns.find(name);
   if (!row && force && (await terminateOrphan(connections, name)))
-    return { name, outcome: 'ended', iteration: null, epoch: null, unusable: 0 };
+    return {
+      name,
+      outcome: 'ended',
+      iteration: null,
+      epoch: null,
+      unusable: 0,
+      abandoned: await endLeft(connections, name),
+    };
   return reconcile(connections, row ?? (await connections.store.campaigns.getByName(name)), force);
 }
 
 async function reconcile(connections: Connections, row: CampaignRow, force: boolean): Promise<Reconciled> {
   const { name, id, status } = row;
-  const unchanged = { name, iteration: null, epoch: null, unusable: 0 };
-  if (hasEnded(status)) return { ...unchanged, outcome: 'ended' };
+  const unchanged = { name, iteration: null, epoch: null, unusable: 0, abandoned: 0 };
+  if (hasEnded(status)) return { ...unchanged, outcome: 'ended', abandoned: await endLeft(connections, name) };
   return connections.store.campaigns.withLock(id, async () => {
     const client = await connections.temporal();
     const handle = client.workflow.getHandle(campaignWorkflowId(name));
@@ -62,11 +75,14 @@ async function reconcile(connections: Connections, row: CampaignRow, force: bool
     if (run === 'running' && !force) {
       const problem = await findRunProblem(connections, row);
       if (problem) return { ...unchanged, outcome: 'blocked', problem: problemError(name, problem).message };
-      if (!(await isParkedByRows(connections, id, handle))) return { ...unchanged, outcome: 'running' };
+      if (!(await isParkedByRows(connections, id, handle)))
+        return { ...unchanged, outcome: 'running', abandoned: await endLeft(connections, name) };
     }
     if (run === 'running') await handle.terminate('rebuilt from the database by coevolve reconcile');
     const state = await nextState(connections, client, id, run !== 'unknown');
     const [{ iteration }, epoch] = [state.progress, state.epoch ?? 1];
+    const earlier = Array.from({ length: epoch - 1 }, (_, n) => iterationWorkflowId(name, iteration, n + 1));
+    const abandoned = (await endAbandoned(connections, earlier)) + (await endLeft(connections, name));
     const unusable = await unusableAttempts(connections, id, iteration); // no worker writes in the old epoch
     for (const { jobKey, step } of unusable.batches) await removeStepBatch(connections.artifacts.jobPath(jobKey), step);
     await deleteUnusable(connections.pool, id, unusable);
@@ -74,8 +90,17 @@ async function reconcile(connections: Connections, row: CampaignRow, force: bool
     if (!(await startWorkflow(connections, state, true))) return { ...unchanged, outcome: 'running' };
     const detail = { epoch, ...(unusable.ids.length > 0 ? { deleted: unusable.ids } : {}) };
     await connections.store.campaigns.recordEvent(id, { iteration, kind: 'reconciled', actor: operatorName(), detail });
-    return { name, outcome: 'started', iteration, epoch, unusable: unusable.ids.length };
+    return { name, outcome: 'started', iteration, epoch, unusable: unusable.ids.length, abandoned };
   });
+}
+
+/** Ends the abandoned workflows of a campaign and returns their number. */
+async function endLeft(connections: Connections, name: string): Promise<number> {
+  const found = await listAbandoned(connections, name);
+  return endAbandoned(
+    connections,
+    found.flatMap(({ workflowIds }) => workflowIds),
+  );
 }
 
 /** Terminates the workflow of a campaign that the database does not have; returns false when none runs. */

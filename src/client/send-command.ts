@@ -7,7 +7,7 @@ import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { campaignUpdates, statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, problemError, requireRun, withTemporalDeadline } from './campaign-run';
-import { continuePausedWork, listPausedWork } from './paused-work';
+import { continuePausedWork, listHeldWork } from './held-work';
 import { operatorName, type Connections } from './connections';
 
 type CommandOptions = {
@@ -47,7 +47,7 @@ export async function sendOperatorCommand(
     const state: CampaignState = await handle.executeUpdate(campaignUpdates[command], { args: [operator] });
     if (!entry.cancels) {
       // The command has taken effect, whatever this request finds.
-      const paused = await withTemporalDeadline(connections, () => listPausedWork(connections, name)).catch(() => []);
+      const paused = await withTemporalDeadline(connections, () => listHeldWork(connections, name)).catch(() => []);
       for (const { what, next } of paused) onProgress(`${name}: ${what}; ${next}`);
       return state;
     }
@@ -74,7 +74,7 @@ async function continueInTemporal(
 ): Promise<void> {
   await withTemporalDeadline(connections, async () => {
     const problem = await findRunProblem(connections, row);
-    if (problem?.status === 'lost') throw problemError(row.name, problem);
+    if (problem && problem.status !== 'paused') throw problemError(row.name, problem);
     for (const { what } of await continuePausedWork(connections, row.name))
       onProgress(`${row.name}: ${what}; it continues`);
   });

@@ -3,6 +3,7 @@ import type { Stack } from '../stack/service-definition';
 import { listKeptVariables, shownValue } from '../stack/kept-variables';
 import { readStackConfig, readState } from '../stack/stack-state';
 import { type Check, check } from './check';
+import { checkCampaigns } from './check-campaigns';
 import { checkMachine } from './check-machine';
 import { checkServices } from './check-services';
 import { createEnvironments } from '../envs/environments';
@@ -14,7 +15,8 @@ export async function doctor(config: Config): Promise<Check[]> {
   const stack = { config: readStackConfig(config), state };
   const checks = Promise.all([...checkMachine(config), ...checkServices(stack, config)]);
   const environments = checkEnvironments(stack.config);
-  return [...(await checks), ...checkVariables(stack), ...(await environments)];
+  const campaigns = checkCampaigns(stack.config);
+  return [...(await checks), ...checkVariables(stack), ...(await environments), ...(await campaigns)];
 }
 
 /** Shows what `up` keeps, and warns where this shell has something else: its commands and the services then differ. */

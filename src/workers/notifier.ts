@@ -1,4 +1,5 @@
 import { log } from '@temporalio/activity';
+import type { Logger } from '@temporalio/common';
 import type { CampaignNotification } from '../activities/context/dependencies';
 import { outboundFetch } from '../requests/outbound-fetch';
 
@@ -11,10 +12,11 @@ const timeoutMs = 10_000;
  * Returns a function that posts notifications of a campaign to a webhook as JSON. A failure is only logged: a webhook that is
  * unavailable must not delay a campaign. A crash after the post sends it again.
  *
- * @param url http or https; it may contain a secret, so that no message contains it
+ * @param url    http or https; it may contain a secret, so that no message contains it
+ * @param logger of the running activity by default
  */
 export const webhookNotifier =
-  (url: string) =>
+  (url: string, logger: Pick<Logger, 'warn'> = log) =>
   async (campaign: string, notification: CampaignNotification): Promise<void> => {
     const message: Message = { campaign, ...notification, text: notificationText(campaign, notification) };
     try {
@@ -25,9 +27,9 @@ export const webhookNotifier =
         signal: AbortSignal.timeout(timeoutMs),
       });
       await response.body?.cancel();
-      if (!response.ok) log.warn(`the webhook answered ${response.status}`, { campaign });
+      if (!response.ok) logger.warn(`the webhook answered ${response.status}`, { campaign });
     } catch (error) {
-      log.warn(`the webhook is unavailable: ${error instanceof Error ? error.name : 'unknown error'}`, { campaign });
+      logger.warn(`the webhook is unavailable: ${error instanceof Error ? error.name : 'unknown error'}`, { campaign });
     }
   };
 

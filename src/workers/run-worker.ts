@@ -17,6 +17,7 @@ import { failpointVariables } from '../failpoints/failpoint-variables';
 import { serviceFailures } from './service-failures';
 import { detectStaleDatabase } from './stale-database';
 import { createDependencies, type WorkerDependencies } from './create-dependencies';
+import { watchCampaigns } from './watch-campaigns';
 import { workerLogger } from './worker-log';
 import { makeCurrent, versionedWorkers, type Deployment } from './workflow-builds';
 
@@ -65,11 +66,21 @@ export async function runWorker(config: Config, role: WorkerRole, environments?:
     const polled = [...new Set(queues.map(({ taskQueue }) => taskQueue))];
     writeReadyFile(config.home, `worker-${role}`, polled);
     process.stdout.write(`worker ${role} is ready, polling ${polled.join(', ')}\n`);
-    await running;
+    await whileWatching(config, role, running);
   } finally {
     await connection.close();
     await dependencies.close();
   }
+}
+
+/** The store workers notify the operators of campaigns that Temporal does not continue. */
+async function whileWatching(config: Config, role: WorkerRole, running: Promise<unknown>): Promise<void> {
+  const stop = new AbortController();
+  const { logger } = Runtime.instance();
+  const watching =
+    role === 'store' && config.notifyUrl ? watchCampaigns(config, config.notifyUrl, logger, stop.signal) : null;
+  await running.finally(() => stop.abort());
+  await watching;
 }
 
 /** The code that injects faults is loaded only when a variable requests it. */

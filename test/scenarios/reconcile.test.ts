@@ -117,6 +117,7 @@ describe('a Temporal server that has lost its data', () => {
       iteration: 1,
       epoch: 2,
       unusable,
+      abandoned: 0,
     });
     expect(
       outcomes('held')
@@ -128,7 +129,7 @@ describe('a Temporal server that has lost its data', () => {
 
   test('an ended campaign is not restarted, and a paused one stays paused', async () => {
     expect(await reconcile('calm')).toEqual([
-      { name: 'calm', outcome: 'ended', iteration: null, epoch: null, unusable: 0 },
+      { name: 'calm', outcome: 'ended', iteration: null, epoch: null, unusable: 0, abandoned: 0 },
     ]);
     expect(await stack.json('start', stack.specFile(tiny('calm')))).toMatchObject({ outcome: 'ended' });
     expect(await status('held')).toMatchObject({ status: 'paused' });
@@ -168,7 +169,14 @@ describe('a database that was restored from an older backup', () => {
     const parked = await until(async () => (await status('held')).progress.parked, 500);
     expect(parked).toMatch(/^the database is older than the campaign: .*`coevolve reconcile held`$/);
     expect(await reconcile('held')).toEqual([
-      { name: 'held', outcome: 'started', iteration: 0, epoch: expect.any(Number), unusable: 0 },
+      {
+        name: 'held',
+        outcome: 'started',
+        iteration: 0,
+        epoch: expect.any(Number),
+        unusable: 0,
+        abandoned: expect.any(Number),
+      },
     ]);
     expect(await reconcile('held')).toMatchObject([{ outcome: 'running' }]);
     await stack.json('resume', 'held'); // the backup was taken while the campaign was paused

@@ -12,8 +12,17 @@ import { queues, stateOf, type Script } from './scripted-activities';
 
 export type CommandName = CampaignCommandName;
 
-/** `from`: the first iteration, default 0. `abortedBy`: operator who aborted the campaign before this start. */
-export type Plan = { recipe: RecipeName; iterations: number; from?: number; abortedBy?: string };
+/**
+ * `from`: the first iteration, default 0. `abortedBy`: operator who aborted the campaign before this start. `campaignId`: of its
+ * row, if there is one.
+ */
+export type Plan = {
+  recipe: RecipeName;
+  iterations: number;
+  from?: number;
+  abortedBy?: string;
+  campaignId?: number;
+};
 export type Handle = WorkflowHandle<typeof campaign>;
 
 export type ScriptedCampaigns = {

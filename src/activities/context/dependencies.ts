@@ -39,9 +39,9 @@ export type Dependencies = {
   notify?: ((campaign: string, notification: CampaignNotification) => Promise<void>) | undefined;
 };
 
-/** A campaign has parked, continues by itself, or has ended. */
+/** A campaign has parked, continues by itself, has ended, or is not continued by Temporal. */
 export type CampaignNotification = {
-  status: CampaignStatus;
+  status: CampaignStatus | 'lost' | 'failing';
   /** True if it parked until an operator approves its tasks or its policy. */
   waitsForApproval: boolean;
   /** Code of the reason why it parked (docs/parked.md). Is null otherwise. */

@@ -41,9 +41,10 @@ async function reconcile(
   printResult(json, results, () => results.map((result) => campaignWorkflowId(result.name)).join('\n'));
 }
 
-function outcomeText({ outcome, name, iteration, epoch, unusable }: Reconciled): string {
-  if (outcome === 'running') return 'is running and was not changed';
-  if (outcome === 'ended') return 'has ended';
+function outcomeText({ outcome, name, iteration, epoch, unusable, abandoned }: Reconciled): string {
+  const left = abandoned > 0 ? `; ${abandoned} workflows that nothing waited for were ended` : '';
+  if (outcome === 'running') return `is running and was not changed${left}`;
+  if (outcome === 'ended') return `has ended${left}`;
   const again = unusable > 0 ? `, plays ${unusable} attempts again` : '';
-  return `continues from iteration ${iteration} in epoch ${epoch}${again}; follow it with \`coevolve status ${name} --watch\``;
+  return `continues from iteration ${iteration} in epoch ${epoch}${again}${left}; follow it with \`coevolve status ${name} --watch\``;
 }

@@ -28,8 +28,8 @@ export function addList(program: Command): void {
     );
 }
 
-const needsAttention = ({ problem, waitsFor, hasPausedWork }: ListedCampaign): boolean =>
-  problem !== null || waitsFor !== null || hasPausedWork;
+const needsAttention = ({ problem, waitsFor, held }: ListedCampaign): boolean =>
+  problem !== null || waitsFor !== null || held.length > 0;
 
 const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
   terminalTable(campaigns, [
@@ -49,7 +49,7 @@ const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
 const secondsSince = (time: Date): number => Math.max(0, (Date.now() - time.getTime()) / 1000);
 
 /** Says why a campaign waits, with the next command. */
-function waitText({ name, status, problem, hasPausedWork, parkedCode, ...wait }: ListedCampaign): string[] {
+function waitText({ name, status, problem, held, parkedCode, ...wait }: ListedCampaign): string[] {
   const { waitsFor, waitsSince } = wait;
   const since = waitsSince ? ` since ${dateTime(waitsSince.toISOString())}` : '';
   const by = parkedCode ? ` by ${parkedCode}` : '';
@@ -59,7 +59,9 @@ function waitText({ name, status, problem, hasPausedWork, parkedCode, ...wait }:
   if (waitsFor !== null && status === 'parked')
     return [`${name} is parked${since}${by}: ${firstLine(waitsFor)}; ${ending ?? details}`];
   if (waitsFor !== null) return [`${name} is ${firstLine(waitsFor)}; ${asCalled(`\`coevolve resume ${name}\``)}`];
-  return hasPausedWork ? [`${name} waits for an activity that was paused in Temporal; ${details}`] : [];
+  const failing = held.find(({ kind }) => kind === 'failing');
+  if (failing) return [`${name} makes no progress: ${failing.what}; ${asCalled(failing.next)}`];
+  return held.length > 0 ? [`${name} waits for an activity that was paused in Temporal; ${details}`] : [];
 }
 
 const firstLine = (reason: string): string => {

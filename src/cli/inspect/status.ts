@@ -53,6 +53,7 @@ function statusText({
   waitsFor,
   waitsSince,
   pausedWork,
+  failingWork,
   abortedBy,
   progress,
   iterations,
@@ -69,13 +70,14 @@ function statusText({
   nondeterminism,
   ...origin
 }: CampaignDetails): string {
-  const isEnd = status !== 'lost' && hasEnded(status);
-  const unfinished = status === 'parked' ? 'parked' : isEnd || status === 'lost' ? 'not finished' : 'running';
+  const isEnd = status !== 'lost' && status !== 'failing' && hasEnded(status);
+  const unfinished =
+    status === 'parked' ? 'parked' : isEnd || status === 'lost' || status === 'failing' ? 'not finished' : 'running';
   const secondsOf = ({ startedAt, finishedAt }: PhaseRow): string | null =>
     finishedAt && decimal((finishedAt.getTime() - startedAt.getTime()) / 1000, 1);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
-    ...[...(problem ? [problem] : []), ...pausedWork].flatMap(({ what, next }) => [
+    ...[...(problem ? [problem] : []), ...pausedWork, ...failingWork].flatMap(({ what, next }) => [
       `needs attention: ${what}`,
       asCalled(next),
     ]),

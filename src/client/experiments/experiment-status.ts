@@ -12,7 +12,7 @@ import { isExperimentOpen, notRunning } from './experiment-run';
 export type ShownCell = CellName & {
   campaign: string;
   /** `waiting`: not begun; `parked`, `paused` and `lost`: its campaign needs an operator. */
-  status: 'waiting' | 'running' | 'parked' | 'paused' | 'lost' | 'finished' | 'missing';
+  status: 'waiting' | 'running' | 'parked' | 'paused' | 'lost' | 'failing' | 'finished' | 'missing';
   exploratory: boolean;
   /** Why it is missing, or what its campaign needs, with the next command. */
   reason: string | null;

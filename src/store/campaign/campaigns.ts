@@ -124,13 +124,14 @@ export const campaignStore = (pool: Pool) => ({
       where id = ${id}::integer and (finished_at is null or ${status} in ('finished', 'stopped', 'aborted'))`);
   },
 
-  /** Appends an event with its actor to the log; an event with a key is stored once. */
-  async recordEvent(id: number, event: CampaignEvent): Promise<void> {
-    await pool.query(sql`
+  /** Appends an event with its actor to the log; an event with a key is stored once. Returns whether it is new. */
+  async recordEvent(id: number, event: CampaignEvent): Promise<boolean> {
+    const { rowCount } = await pool.query(sql`
       insert into events (campaign_id, iteration, kind, actor, detail, key)
       values (${id}::integer, ${event.iteration ?? null}::smallint, ${event.kind}, ${event.actor},
         ${event.detail ?? {}}::jsonb, ${event.key ?? null})
       on conflict do nothing`);
+    return rowCount === 1;
   },
 });
 
