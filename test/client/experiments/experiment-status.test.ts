@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => database?.drop());
 
 /** A Temporal server that runs every workflow. */
-const temporal = scriptedTemporal(() => Promise.resolve({ status: { name: 'RUNNING' }, memo: {} }));
+const temporal = scriptedTemporal(() => Promise.resolve({ status: { name: 'RUNNING' }, memo: {}, raw: {} }));
 
 test('a cell whose campaign is parked is shown so, with the command that names the reason', async () => {
   const store = createStore(database.pool);
