@@ -17,7 +17,7 @@ const [declaredMs, timeoutMs] = [4_000, 20_000];
 /**
  * Fills in the defaults that the environment of a spec determines: numbers of tasks, positions of a policy from scratch and
  * tokens of an action. A spec whose name is stored gets the stored values instead, so that a second start joins the campaign.
- * Without a server the general defaults stay; the check of the spec then says that the server does not answer.
+ * Without a server the general defaults stay; the check of the spec then reports the missing server.
  */
 export async function chooseDefaults(config: Config, { spec, given }: GivenSpec): Promise<ChosenSpec> {
   const stored = await findStored(config, spec.name);

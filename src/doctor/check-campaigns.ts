@@ -1,4 +1,4 @@
-import { listAbandoned } from '../client/abandoned-workflows';
+import { listAbandoned } from '../client/reconcile/abandoned-workflows';
 import { withTemporalDeadline } from '../client/campaign-run';
 import { findTroubles } from '../client/held-work';
 import { withConnections, type Connections } from '../client/connections';

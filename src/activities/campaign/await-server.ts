@@ -3,7 +3,7 @@ import type { Dependencies } from '../context/dependencies';
 
 const timeoutMs = 10_000;
 
-/** Statuses with which a server, or a proxy before it, says that it cannot serve now. */
+/** Statuses of a server, or of a proxy before it, that cannot serve now. */
 const outageStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 
 /**

@@ -11,7 +11,7 @@ type Role = 'explorer' | 'reflector' | 'abstractor' | 'judge';
 const [shown, shownCharacters] = [3, 160];
 
 /**
- * Ends the work of a model that is of no use, after the failure of its newest answer is stored: a resumed phase asks it
+ * Ends the work of a model that is of no use, after the failure of its newest answer is stored: a resumed phase calls it
  * once more, and continues with the first usable answer.
  *
  * @throws DomainError `UselessAnswers` when none of the last `llm.uselessAnswers` answers could be used

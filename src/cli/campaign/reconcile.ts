@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { restartExperiments } from '../../client/experiments/start-experiment';
-import { reconcileAll, reconcileCampaign, type Reconciled } from '../../client/reconcile-campaign';
+import { reconcileAll, reconcileCampaign, type Reconciled } from '../../client/reconcile/reconcile-campaign';
 import { withConnections, type Connections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
 import { campaignWorkflowId } from '../../domain/campaign/ids';

@@ -48,7 +48,7 @@ const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
 
 const secondsSince = (time: Date): number => Math.max(0, (Date.now() - time.getTime()) / 1000);
 
-/** Says why a campaign waits, with the next command. */
+/** Formats the reason why a campaign waits, with the next command. */
 function waitText({ name, status, problem, held, parkedCode, ...wait }: ListedCampaign): string[] {
   const { waitsFor, waitsSince } = wait;
   const since = waitsSince ? ` since ${dateTime(waitsSince.toISOString())}` : '';

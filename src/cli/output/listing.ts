@@ -32,7 +32,7 @@ export function printPage<Row>(page: Page<Row>, what: string, columns: readonly 
   printMore(page, what);
 }
 
-/** Tells on stderr how many rows are not printed. */
+/** Prints on stderr the number of rows that are left out. */
 export function printMore({ rows, total }: Page<unknown>, what: string): void {
   if (total === 0) printMessage(`no ${what} match`);
   else if (rows.length < total)

@@ -4,14 +4,14 @@ import { roomyAction, roomyLength, type RowLength } from '../../domain/training/
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { SpecChange } from '../../specification/spec-layers';
 
-/** What an environment says about itself and what was measured on it; null: unknown. */
+/** Declared and measured properties of an environment; null: unknown. */
 export type EnvironmentFacts = {
   /** Tasks that suit a first campaign, as the environment declares them. */
   trainTasks: number | null;
   heldOutTasks: number | null;
   /** Tokens of its trajectories for the embedded policy, as it declares them. */
   maxPositions: number | null;
-  /** Tasks that exist, up to the number that was asked for. */
+  /** Number of existing tasks, at most the requested number. */
   availableTrain: number | null;
   availableHeldOut: number | null;
   rows: readonly RowLength[] | null;
@@ -60,7 +60,7 @@ export function environmentDefaults(given: unknown, spec: CampaignSpec, facts: E
 }
 
 /**
- * Returns the values of a stored campaign for keys that its author leaves out: a second start asks no environment, whose
+ * Returns the values of a stored campaign for keys that its author leaves out: a second start uses no environment, whose
  * tasks may have changed, and a campaign of an older release has the defaults of that release.
  */
 export const storedDefaults = (given: unknown, spec: CampaignSpec, stored: CampaignSpec): SpecChange[] =>

@@ -15,7 +15,7 @@ export type Remarks = { problems: string[]; warnings: string[] };
  *
  * @param rows      trajectories in the tokens of the spec's policy
  * @param limits.positions tokens that the policy can read; null if they are unknown
- * @param limits.context   tokens that the policy server was told to read at most; null if it decides
+ * @param limits.context   configured maximum of tokens of the policy server; null: its own
  */
 export function fitLengths(spec: CampaignSpec, rows: readonly RowLength[], limits: Limits): Remarks {
   const { positions, context } = limits;

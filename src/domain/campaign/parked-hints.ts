@@ -66,6 +66,6 @@ const resumeTexts = {
   no: '<command> alone parks again',
 } as const;
 
-/** Says what ends the wait of a parked phase without an operator; null where nothing does. */
+/** Describes how the wait of a parked phase ends without an operator; null if it does not. */
 export const selfEnding = ({ awaits }: { awaits?: string | null | undefined }): string | null =>
   awaits ? `It continues by itself when ${awaits} answers.` : null;

@@ -10,7 +10,7 @@ export type Health = {
   unavailable: Record<string, string>;
   /** The unavailable ones of the operator, whose file cannot be loaded. */
   broken: string[];
-  /** Environments of the operator whose file is newer than what the server has loaded. */
+  /** Environments of the operator whose file is newer than the loaded one. */
   changed: string[];
 };
 

@@ -1,17 +1,17 @@
 import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
-import { campaignWorkflowId, iterationWorkflowId } from '../domain/campaign/ids';
-import { parkedCode, repairedByReconcile } from '../domain/campaign/parked-reasons';
-import type { CampaignState } from '../domain/campaign/progress';
-import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
-import { rebuildState } from '../store/campaign/rebuild-state';
-import { policyVocabulary } from '../llm/policy-vocabulary';
-import { deleteUnusable, findUnusable, type Unusable } from '../store/trajectories/delete-unusable';
-import { removeStepBatch } from '../training/local/step-batch';
-import { statusQuery } from '../workflows/temporal/messages';
+import { campaignWorkflowId, iterationWorkflowId } from '../../domain/campaign/ids';
+import { parkedCode, repairedByReconcile } from '../../domain/campaign/parked-reasons';
+import type { CampaignState } from '../../domain/campaign/progress';
+import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';
+import { rebuildState } from '../../store/campaign/rebuild-state';
+import { policyVocabulary } from '../../llm/policy-vocabulary';
+import { deleteUnusable, findUnusable, type Unusable } from '../../store/trajectories/delete-unusable';
+import { removeStepBatch } from '../../training/local/step-batch';
+import { statusQuery } from '../../workflows/temporal/messages';
 import { endAbandoned, listAbandoned } from './abandoned-workflows';
-import { findRunProblem, problemError } from './campaign-run';
-import { operatorName, type Connections } from './connections';
-import { startWorkflow } from './start-campaign';
+import { findRunProblem, problemError } from '../campaign-run';
+import { operatorName, type Connections } from '../connections';
+import { startWorkflow } from '../start-campaign';
 
 export type Reconciled = {
   name: string;

@@ -1,9 +1,9 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { slidingWindow } from '../domain/concurrency';
-import { campaignOfWorkflow, campaignWorkflowId, iterationOfWorkflow } from '../domain/campaign/ids';
-import type { CampaignRow } from '../store/campaign/campaigns';
-import { concurrentDescriptions, describeRun, isOpen } from './campaign-run';
-import type { Connections } from './connections';
+import { slidingWindow } from '../../domain/concurrency';
+import { campaignOfWorkflow, campaignWorkflowId, iterationOfWorkflow } from '../../domain/campaign/ids';
+import type { CampaignRow } from '../../store/campaign/campaigns';
+import { concurrentDescriptions, describeRun, isOpen } from '../campaign-run';
+import type { Connections } from '../connections';
 
 /** Workflows that Temporal runs although no campaign waits for them: after a reset, or of a campaign that has ended. */
 export type Abandoned = {
@@ -43,7 +43,7 @@ export async function listAbandoned(connections: Connections, only?: string): Pr
 
 type Open = { campaign: string; ids: readonly string[]; row: Ended | undefined };
 
-/** The campaign is described after its workflows were listed: what it started since is not among them. */
+/** The campaign is described after its workflows were listed: workflows that it started since are not among them. */
 async function abandonedOf(connections: Connections, { campaign, ids, row }: Open): Promise<string[]> {
   const id = campaignWorkflowId(campaign);
   const run = await describeRun(connections, campaign);
@@ -59,7 +59,7 @@ async function abandonedOf(connections: Connections, { campaign, ids, row }: Ope
 
 /**
  * Terminates workflows of a campaign that nothing waits for, and returns how many were open. Their workers learn it from
- * their next heartbeat; the epoch rejects what they still write.
+ * their next heartbeat; the epoch rejects their later writes.
  */
 export async function endAbandoned(connections: Connections, workflowIds: readonly string[]): Promise<number> {
   const { workflow } = await connections.temporal();
