@@ -92,8 +92,7 @@ function installSeparately(name) {
 
 /** pip compiles on one core. Of the excluded packages few modules are used, which their first import compiles. */
 function compile(folder) {
-  const atImport =
-    '/(torch|transformers|sympy|scipy|networkx|pip|setuptools|openai|beartype|pygments|mpmath|faker|IPython|libcst)/';
+  const atImport = '/(torch|transformers|sympy|scipy|networkx|pip|setuptools|openai|beartype|mpmath)/';
   return run(pythonOf(folder), ['-m', 'compileall', '-q', '-j', '0', '-x', atImport, `${folder}/lib`]);
 }
 

@@ -2,12 +2,15 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coevolve_environments.plugins.appworld import mini
+from coevolve_environments.protocol import NotReady
 from conftest import (
     TOKEN,
     Client,
@@ -18,6 +21,7 @@ from conftest import (
     start_server,
     stop_server,
     text_of,
+    wait_until,
 )
 
 MINI = "appworld-mini"
@@ -325,3 +329,24 @@ def test_appworld_plays_data_in_the_published_layout(
 def test_missing_appworld_data_names_the_download_command(serve: Serve) -> None:
     health = serve("--state", "/nonexistent").http.get("/health").json()
     assert "coevolve env install appworld" in health["unavailable"]["appworld"]
+
+
+def test_a_world_that_is_not_built_in_30_s_is_built_on_while_requests_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, folder = threading.Event(), tmp_path / "world"
+
+    def build(_: Path, unfinished: Path) -> None:
+        may_end.wait()
+        (unfinished / "data").mkdir()
+
+    monkeypatch.setattr(mini, "_build", build)
+    monkeypatch.setattr(mini, "_WAIT_SECONDS", 0.01)
+    world = mini._World(Path("python"), folder)
+    for _ in range(2):
+        with pytest.raises(NotReady):
+            world.require()
+    may_end.set()
+    wait_until(folder.exists, "the world is not built")
+    world.require()
+    assert [child.name for child in tmp_path.iterdir()] == ["world"]

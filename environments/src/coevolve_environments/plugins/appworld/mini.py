@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
+from concurrent.futures import Future
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,10 +16,11 @@ import coevolve_environments
 from coevolve_environments.plugins.appworld import mini_evaluation, mini_notes, mini_world
 from coevolve_environments.plugins.appworld.dataset import Dataset
 from coevolve_environments.plugins.appworld.environment import AppWorld, find_appworld
-from coevolve_environments.protocol import Environment
+from coevolve_environments.protocol import Environment, NotReady
 from coevolve_environments.settings import Settings
 
-_BUILD_SECONDS = 95  # takes 6 s on a free core
+_BUILD_SECONDS = 900  # takes 6 s on a free core
+_WAIT_SECONDS = 30.0
 _BUILD = (
     "import sys; sys.path.append(sys.argv[1]);"  # last, so that the engine's own packages come first
     "from coevolve_environments.plugins.appworld.mini_world import build; build(sys.argv[2])"
@@ -28,9 +31,13 @@ def create(settings: Settings) -> Environment:
     """Reads pool, episodes_per_child, memory_mb and code_seconds."""
     python = find_appworld(settings)
     folder = settings.state / f"world-{_version()}"
-    return AppWorldMini(
-        settings, python, folder / "data", folder, lambda: _world(settings.name, python, folder)
-    )
+    world = _World(python, folder)
+
+    def dataset() -> Dataset:
+        world.require()
+        return Dataset(settings.name, folder / "data", folder / "gold")
+
+    return AppWorldMini(settings, python, folder / "data", folder, dataset)
 
 
 class AppWorldMini(AppWorld):
@@ -41,20 +48,54 @@ class AppWorldMini(AppWorld):
     )
 
 
-def _world(name: str, python: Path, folder: Path) -> Dataset:
-    """Builds the world if it is missing, in one rename, because several servers may share the folder."""
-    if not folder.exists():
-        unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=folder.parent))
-        unfinished.chmod(0o755)
+class _World:
+    """The folder of the world, which is built at first use while requests wait for it."""
+
+    def __init__(self, python: Path, folder: Path) -> None:
+        self._python = python
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._building: Future[None] | None = None
+
+    def require(self) -> None:
+        """
+        Raises:
+            NotReady: building takes more than 30 s, as on a busy machine; it goes on.
+        """
+        with self._lock:
+            if self._building is None and not self._folder.exists():
+                self._building = Future()
+                threading.Thread(target=self._build, args=(self._building,), daemon=True).start()
+            building = self._building
+        if building is None:
+            return
         try:
-            _build(python, unfinished)
-            unfinished.rename(folder)
-        except OSError:
-            if not folder.exists():  # otherwise another server has built it
-                raise
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-    return Dataset(name, folder / "data", folder / "gold")
+            building.result(_WAIT_SECONDS)
+        except TimeoutError:
+            raise NotReady(0, 1, "worlds") from None
+
+    def _build(self, building: Future[None]) -> None:
+        try:
+            _build_once(self._python, self._folder)
+        except Exception as error:  # the next request builds again
+            self._building = None
+            building.set_exception(error)
+        else:
+            building.set_result(None)
+
+
+def _build_once(python: Path, folder: Path) -> None:
+    """Builds the world in one rename, because several servers may share the folder."""
+    unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=folder.parent))
+    unfinished.chmod(0o755)
+    try:
+        _build(python, unfinished)
+        unfinished.rename(folder)
+    except OSError:
+        if not folder.exists():  # otherwise another server has built it
+            raise
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _build(python: Path, folder: Path) -> None:
