@@ -9,8 +9,8 @@ export function estimateText(expected: Estimate): string {
   const { attempts, tokens, updates, training, models, attemptSpeed } = expected;
 
   const lines = [
-    `about ${count(attempts)} attempts, ${count(tokens)} tokens,`,
-    `${count(updates)} training updates, ${timeText(expected)}`,
+    `about ${count(attempts)} attempts, ${count(tokens)} tokens, ${count(updates)} training updates`,
+    timeText(expected),
     ...(models
       ? [
           `about ${count(models.calls)} model calls, ${count(models.tokens)} tokens, ${dollars(models.usd, 2)}`,

@@ -26,8 +26,8 @@ export async function listEffort(pool: Pool, campaignId: number): Promise<Iterat
         and t.created_iteration = i.number and t.origin <> 'seed' and t.verdict = 'admitted') as admitted,
       (select count(*)::integer from trajectories j where j.campaign_id = i.campaign_id
         and j.iteration = i.number and j.purpose = 'train') as attempts,
-      (select count(*)::integer from rl_steps s join training_runs r on r.job_key = s.job_key
-        where r.campaign_id = i.campaign_id and r.iteration = i.number and s.policy_id is not null) as updates,
+      (select coalesce(sum(r.updates), 0)::integer from training_runs r
+        where r.campaign_id = i.campaign_id and r.iteration = i.number) as updates,
       (select coalesce(sum(r.tokens), 0)::float8 from training_runs r
         where r.campaign_id = i.campaign_id and r.iteration = i.number) as "trainedTokens",
       (select count(*)::integer from model_calls c where c.campaign_id = i.campaign_id
