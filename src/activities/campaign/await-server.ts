@@ -1,4 +1,5 @@
 import { databaseAddress } from '../../domain/campaign/outage';
+import { outboundFetch } from '../../requests/outbound-fetch';
 import type { Dependencies } from '../context/dependencies';
 
 const timeoutMs = 10_000;
@@ -16,7 +17,8 @@ export const awaitServer =
   ({ store }: Pick<Dependencies, 'store'>) =>
   async ({ campaignId, address }: { campaignId: number; address: string }): Promise<void> => {
     if (address === databaseAddress) return void (await store.campaigns.get(campaignId));
-    const response = await fetch(address, { redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) });
+    const ask = (send: typeof fetch) => send(address, { redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) });
+    const response = await ask(fetch).catch(() => ask(outboundFetch)); // a provider may lie behind the operator's proxy
     await response.body?.cancel();
     if (outageStatuses.has(response.status)) throw new Error(`${address} answered ${response.status}`);
   };
