@@ -9,7 +9,7 @@ import { webhookNotifier } from './notifier';
 import { messageOf } from '../errors/errors';
 
 /** With the half minute after which a workflow task counts as failing, operators know within a minute. */
-const everyMs = 15_000;
+const everyMs = 10_000;
 
 type Notify = NonNullable<Dependencies['notify']>;
 
@@ -25,8 +25,9 @@ export async function watchCampaigns(
 ): Promise<void> {
   const notify = webhookNotifier(notifyUrl, logger);
   await withConnections(async (connections) => {
+    const seen = new Set<string>();
     while (!signal.aborted) {
-      await notifyTroubles(connections, notify).catch((error: unknown) =>
+      await notifyTroubles(connections, notify, seen).catch((error: unknown) =>
         logger.warn('campaigns are not watched', { message: messageOf(error) }),
       );
       await sleep(everyMs, undefined, { signal }).catch(() => undefined);
@@ -34,12 +35,20 @@ export async function watchCampaigns(
   }, config);
 }
 
-/** Notifies of the troubles that are new, and stores each. */
-export async function notifyTroubles(connections: Connections, notify: Notify): Promise<void> {
+/**
+ * Notifies of the troubles that are new, and stores each. A trouble must have been there at the check before: a campaign that
+ * is just being started is not on the Temporal server for a moment.
+ *
+ * @param seen troubles of the check before; contains those of this check afterwards
+ */
+export async function notifyTroubles(connections: Connections, notify: Notify, seen: Set<string>): Promise<void> {
   const { campaigns } = connections.store;
   const rows = await campaigns.list();
   const troubles = await withTemporalDeadline(connections, () => findTroubles(connections, rows));
-  for (const { campaign, id, status, what, next, key } of troubles) {
+  const lasting = troubles.filter(({ id, key }) => seen.has(`${id} ${key}`));
+  seen.clear();
+  for (const { id, key } of troubles) seen.add(`${id} ${key}`);
+  for (const { campaign, id, status, what, next, key } of lasting) {
     const event = {
       kind: 'attention',
       actor: 'coevolve',
