@@ -15,7 +15,8 @@ export type ContentParts = Record<ContentPart, { rows: number; hash: string }>;
  * A row is hashed as canonical JSON (the text of jsonb, with sorted keys and exact numbers), a part as its rows' hashes
  * in sorted order, so the order of insertion does not matter. Times, seconds, tokens spent, generated ids, epochs, file
  * paths, ledger, events, faults, journal, progress and the origin of found policies and attempts are left out. So are the
- * names of the campaign and of the one that it matches, and `compute.reuse`, which decides only whether work is repeated.
+ * names of the campaign and of the one that it matches, `compute.reuse`, which decides only whether work is repeated, and
+ * bounds that only stop a campaign, so that its hash is that of release 0.1.0.
  */
 export async function contentHash(pool: Pick<Pool, 'query'>, campaignId: number): Promise<ContentHash> {
   const hashes = Object.entries(parts).map(
@@ -73,8 +74,14 @@ const valueText: Record<LargePart['columns'][string], (column: string) => string
   other: (column) => `to_jsonb(${column})::text`,
 };
 
+/** Keys that only stop a campaign or a job: what was done has the same rows without them. */
+const bounds = [
+  '{llm,uselessAnswers}',
+  ...['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'].map((method) => `{training,${method},maxLostActions}`),
+].map((path) => `#- '${path}'`);
+
 const parts = {
-  campaign: `select recipe, environment, seed, spec - 'name' #- '{compute,reuse}' || case
+  campaign: `select recipe, environment, seed, spec - 'name' #- '{compute,reuse}' ${bounds.join(' ')} || case
         when spec #>> '{synthesis,match}' is null then '{}'
         else jsonb_build_object('synthesis', spec -> 'synthesis' || '{"match": true}') end as spec
     from campaigns where id = $1::integer`,
@@ -169,7 +176,8 @@ const parts = {
     from preference_pairs where campaign_id = $1::integer`,
   droppedPairs: `select iteration, for_role, kind, reason, count from dropped_pairs where campaign_id = $1::integer`,
   trainingRuns: `select ${job('job_key')} as job, iteration, role, method, base_policy, reference_policy, dataset_sha256,
-      dataset_rows, settings, seed, status, policy_id, updates, truncation
+      dataset_rows, settings - 'max_lost_actions' as settings, seed, status, policy_id, updates,
+      truncation - 'actions' as truncation
     from training_runs where campaign_id = $1::integer`,
   rlSteps: `select ${job('x.job_key')} as job, x.step, x.dataset_sha256, x.dataset_rows, x.policy_id
     from ${ofRuns('rl_steps')}`,

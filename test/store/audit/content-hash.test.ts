@@ -51,6 +51,20 @@ test('whether a policy may be found instead of trained does not change the hash'
   expect(await hashWith(true)).toBe(await hashWith(false));
 });
 
+test('a bound that only stops a campaign or a job does not change the hash of release 0.1.0, but other settings do', async () => {
+  const spec = (training: object) => ({ training: { sft: { epochs: 2, ...training }, base: 3 }, llm: { models: {} } });
+  const withSpec = async (value: object, settings: object): Promise<string> => {
+    await client.query('update campaigns set spec = $1', [value]);
+    await client.query('update training_runs set settings = $1', [settings]);
+    return hash();
+  };
+  const before = await withSpec(spec({}), { epochs: 2 });
+  const bounded = { ...spec({ maxLostActions: 0.1 }), llm: { models: {}, uselessAnswers: 10 } };
+  expect(await withSpec(bounded, { epochs: 2, max_lost_actions: 0.1 })).toBe(before);
+  expect(await withSpec({ ...bounded, llm: null }, { epochs: 2 })).not.toBe(before);
+  expect(await withSpec(spec({}), { epochs: 3 })).not.toBe(before);
+});
+
 test('the name of the campaign that it matches does not change the hash, but that there is one does', async () => {
   const hashWith = async (match: string | null): Promise<string> => {
     await client.query(`update campaigns set spec = spec || $1::jsonb`, [{ synthesis: { aims: 'random', match } }]);
