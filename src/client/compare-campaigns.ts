@@ -3,6 +3,7 @@ import type { ForkOrigin } from '../domain/campaign/fork-origin';
 import { compareRewards, type PairedComparison, type RewardsByTask } from '../domain/evaluation/compare-rewards';
 import { groupBy } from '../domain/group-by';
 import { differencesOf } from '../input/differences';
+import { valueAt } from '../input/merge';
 import { listActiveRewards, listEffort, type ActiveRewards, type IterationEffort } from '../store/audit/compare';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { listMatches, type Match } from '../store/tasks/matches';
@@ -138,8 +139,7 @@ function matchedPairs(
 
 function differingKeys([first, ...others]: readonly unknown[]): Comparison['differences'] {
   const keys = new Set(others.flatMap((spec) => differencesOf(first, spec).map(({ key }) => key)));
-  return [...keys].sort().map((key) => ({ key, values: [first, ...others].map((spec) => valueAt(spec, key)) }));
+  return [...keys]
+    .sort()
+    .map((key) => ({ key, values: [first, ...others].map((spec) => valueAt(spec, key.split('.')) ?? null) }));
 }
-
-const valueAt = (spec: unknown, key: string): unknown =>
-  key.split('.').reduce<unknown>((section, part) => (section as Record<string, unknown> | null)?.[part], spec) ?? null;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { didYouMean, nearestName } from './did-you-mean';
+import { valueAt } from './merge';
 
 /** undefined for a path outside the schema. */
 type Schema = z.core.$ZodType | undefined;
@@ -46,13 +47,6 @@ function pathsTo(key: string, schema: Schema, prefix = ''): string[] {
 /** A key with control characters is shown as JSON: a line break could forge another problem. */
 const fieldName = (path: readonly PropertyKey[]): string =>
   path.map((key) => (/\p{Cc}/u.test(String(key)) ? JSON.stringify(key) : String(key))).join('.') || 'the whole file';
-
-const valueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
-    input,
-  );
 
 /** Returns a value as text of at most 80 characters. JSON cannot represent NaN and infinity, which YAML can. */
 export function shown(value: unknown): string {

@@ -7,6 +7,17 @@ export function merge(below: unknown, above: unknown): unknown {
   return merged;
 }
 
+/** Returns the value at a path of keys; undefined where a key is missing. */
+export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let found = value;
+  for (const key of path)
+    found =
+      typeof found === 'object' && found !== null && Object.hasOwn(found, key)
+        ? (found as Record<PropertyKey, unknown>)[key]
+        : undefined;
+  return found;
+}
+
 /** Returns whether a value is a mapping. */
 export const isSection = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isSection } from '../../input/merge';
+import { valueAt } from '../../input/merge';
 import { roomyAction, roomyLength, type RowLength } from '../../domain/training/row-lengths';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { SpecChange } from '../../specification/spec-layers';
@@ -69,9 +69,3 @@ export const storedDefaults = (given: unknown, spec: CampaignSpec, stored: Campa
     .map((path) => ({ path, value: valueAt(stored, path) }));
 
 const isGiven = (given: unknown, path: readonly string[]): boolean => valueAt(given, path) !== undefined;
-
-function valueAt(spec: unknown, path: readonly string[]): unknown {
-  let found = spec;
-  for (const key of path) found = isSection(found) && Object.hasOwn(found, key) ? found[key] : undefined;
-  return found;
-}

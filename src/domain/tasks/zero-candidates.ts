@@ -4,23 +4,28 @@ type Settings = {
   aims: string;
 };
 
-/** Numbers of a synthesis without candidates, see `src/store/tasks/synthesis-losses.ts`. */
-type Losses = {
+/** Rows of an iteration's synthesis, from which the cause of a missing candidate follows. */
+export type SynthesisLosses = {
   iteration: number;
+  /** Signals of the iteration, and their tasks that are in the pool. */
   signals: number;
   flagged: number;
+  /** Tasks of the iteration's scored training attempts that no signal flags. */
   unflagged: number;
+  /** Explored attempts; of them those whose reflection failed, and the first failure. */
   contexts: number;
   unreflected: number;
   reflection: string | null;
+  /** Reflected contexts without a turn of the explorer, and the reason of the first run. */
   unexplored: number;
   exploration: string | null;
+  /** Explored contexts whose abstraction failed, and the first failure. */
   unabstracted: number;
   abstraction: string | null;
 };
 
 /** Returns the cause for which an iteration's synthesis made no candidate, with the setting or the command that concerns it. */
-export function zeroCandidates(name: string, settings: Settings, losses: Losses): string {
+export function zeroCandidates(name: string, settings: Settings, losses: SynthesisLosses): string {
   return `no candidates in iteration ${losses.iteration}: ${
     causeWithoutSource(settings, losses) ??
     (settings.hasModels ? causeOfModels(name, losses) : causeOfGenerator(settings, losses))
@@ -28,7 +33,7 @@ export function zeroCandidates(name: string, settings: Settings, losses: Losses)
 }
 
 /** The first pool needs no signal; later iterations start from the tasks that signals flag. */
-function causeWithoutSource({ candidatesPerSignal, aims }: Settings, losses: Losses): string | null {
+function causeWithoutSource({ candidatesPerSignal, aims }: Settings, losses: SynthesisLosses): string | null {
   const { iteration, signals, flagged, unflagged } = losses;
   if (iteration === 0) return null;
   if (candidatesPerSignal === 0) return 'synthesis.candidatesPerSignal is 0';
@@ -39,12 +44,12 @@ function causeWithoutSource({ candidatesPerSignal, aims }: Settings, losses: Los
   return null;
 }
 
-const causeOfGenerator = ({ aims }: Settings, { iteration, flagged }: Losses): string =>
+const causeOfGenerator = ({ aims }: Settings, { iteration, flagged }: SynthesisLosses): string =>
   iteration === 0 || aims === 'random'
     ? "the environment's generator made no task"
     : `the environment's generator has no other variant of the ${flagged} flagged tasks`;
 
-function causeOfModels(name: string, losses: Losses): string {
+function causeOfModels(name: string, losses: SynthesisLosses): string {
   const { contexts, unreflected, unexplored, unabstracted } = losses;
   if (contexts === 0)
     return 'no attempt was chosen for exploration; synthesis.exploration.contextsPerSignal sets their number';

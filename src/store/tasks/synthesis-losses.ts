@@ -1,25 +1,6 @@
 import type { Pool } from 'pg';
+import type { SynthesisLosses } from '../../domain/tasks/zero-candidates';
 import { sql } from '../database/sql';
-
-/** Rows of an iteration's synthesis, from which the cause of a missing candidate follows. */
-export type SynthesisLosses = {
-  iteration: number;
-  /** Signals of the iteration, and their tasks that are in the pool. */
-  signals: number;
-  flagged: number;
-  /** Tasks of the iteration's scored training attempts that no signal flags. */
-  unflagged: number;
-  /** Explored attempts; of them those whose reflection failed, and the first failure. */
-  contexts: number;
-  unreflected: number;
-  reflection: string | null;
-  /** Reflected contexts without a turn of the explorer, and the reason of the first run. */
-  unexplored: number;
-  exploration: string | null;
-  /** Explored contexts whose abstraction failed, and the first failure. */
-  unabstracted: number;
-  abstraction: string | null;
-};
 
 /** Returns the losses of an iteration's synthesis. */
 export async function getSynthesisLosses(pool: Pool, campaignId: number, iteration: number): Promise<SynthesisLosses> {
