@@ -10,6 +10,7 @@ import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campai
 import type { PhaseRow } from '../store/campaign/iterations';
 import { findWait, listOverviews, type CampaignOverview } from '../store/campaign/overviews';
 import { rebuildState } from '../store/campaign/rebuild-state';
+import { listEnrichments, type EnrichmentRow } from '../store/trajectories/enrichments';
 import { getSynthesisLosses } from '../store/tasks/synthesis-losses';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
@@ -43,6 +44,8 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     scenarios: ScenarioCompletion[];
     /** Scores on the evaluation sets. No choice reads those on test. */
     setScores: SetScore[];
+    /** The enrichment by each signal in the newest iteration with validated candidates. */
+    enrichments: EnrichmentRow[];
     /** Why syntheses made no candidate, one line for each. */
     emptySyntheses: string[];
     /** Level of intervals. */
@@ -115,9 +118,22 @@ export async function readCampaignDetails(connections: Connections, name: string
     losses: await store.trainingRuns.listLosses(id),
     scenarios: await store.evaluations.listScenarios(id),
     setScores: await store.evaluations.listSetScores(id),
+    enrichments: await newestEnrichments(connections, id, phases),
     emptySyntheses: await explainEmptySyntheses(connections, row, phases),
     confidence: (row.spec as Partial<CampaignSpec> | null)?.evaluation?.confidence ?? 0.95,
   };
+}
+
+async function newestEnrichments(
+  { pool }: Connections,
+  campaignId: number,
+  phases: readonly PhaseRow[],
+): Promise<EnrichmentRow[]> {
+  const validated = phases.findLast(({ phase, finishedAt }) => phase === 'validate' && finishedAt !== null);
+  if (!validated || validated.iteration === 0) return [];
+  return (await listEnrichments(pool, campaignId, validated.iteration)).filter(
+    ({ iteration }) => iteration === validated.iteration,
+  );
 }
 
 async function explainEmptySyntheses(

@@ -54,6 +54,7 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
       unchanged: num(row!['unchanged']),
       permutations: num(row!['permutations']),
     })),
+    enrichments: [], // its attempts have no groups
     taskGroups: expectedTaskGroups(rows),
     stages: [],
     limitCuts: [],

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 Json = dict[str, Any]
 Split = Literal["train", "held-out"]
-Relation = Literal["neighbour", "rarer", "easier", "harder", "random"]
+Relation = Literal["neighbour", "easier", "harder", "random"]
 
 Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
@@ -22,7 +22,7 @@ StopReason = Literal["completed", "turn-limit", "world-ended"]
 RefusalReason = Literal["not-executable", "empty-result", "ambiguous-result", "bad-format"]
 
 SPLITS: tuple[Split, ...] = ("train", "held-out")
-RELATIONS: tuple[Relation, ...] = ("neighbour", "rarer", "easier", "harder", "random")
+RELATIONS: tuple[Relation, ...] = ("neighbour", "easier", "harder", "random")
 
 
 class BadRequest(Exception):

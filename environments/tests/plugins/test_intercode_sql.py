@@ -4,7 +4,6 @@ import hashlib
 import itertools
 import json
 import re
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -283,15 +282,6 @@ def mean_clauses(tasks: list[Any]) -> float:
     return sum(map(clauses, tasks)) / len(tasks)
 
 
-def test_rarer_variants_have_patterns_that_few_parents_have(server: Client) -> None:
-    parents = draw(server, "train", 60, seed=7)
-    counts = Counter(parent["features"]["pattern"] for parent in parents)
-    typical = sorted(counts[name] for name in counts)[len(counts) // 2]
-    variants = relate(server, parents, "rarer", 60)
-    assert len(variants) > 40
-    assert all(counts[variant["features"]["pattern"]] <= typical for variant in variants)
-
-
 def test_random_variants_have_no_parent_and_come_from_both_splits(server: Client) -> None:
     variants = relate(server, [], "random", 200)
     assert {variant["parent"] for variant in variants} == {None}
@@ -312,7 +302,7 @@ def test_every_process_and_hash_seed_returns_the_same_tasks_observations_and_rew
 def transcript(client: Client) -> str:
     """Returns a hash of tasks, variants and replies."""
     tasks = draw(client, "held-out", 120, seed=8)
-    replies: list[Any] = [tasks, relate(client, tasks[:20], "rarer", 40)]
+    replies: list[Any] = [tasks, relate(client, tasks[:20], "easier", 40)]
     with client.session() as session:
         for task, other in itertools.pairwise(tasks):
             replies.append(session.reset(task=task["definition"]))

@@ -98,7 +98,7 @@ def test_an_empty_pattern_leaves_its_share_to_the_others(server: Client) -> None
     assert len({task["content_key"] for task in tasks}) == len(tasks)
 
 
-@pytest.mark.parametrize("relation", ["neighbour", "easier", "harder", "rarer"])
+@pytest.mark.parametrize("relation", ["neighbour", "easier", "harder"])
 def test_weights_of_proposals_change_no_other_relation(server: Client, relation: str) -> None:
     parents = [task["definition"] for task in draw(server, "train", 20)]
     options = {"databases": FOUR, "max_difficulty": 4}

@@ -11,6 +11,7 @@ import type { Store } from '../../store';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { Dependencies } from '../context/dependencies';
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
+import { practiceOf } from '../../domain/signals/rare-practice';
 
 /** Task whose environment is explored, or the parent of variants. */
 export type SourceTask = {
@@ -43,6 +44,28 @@ export async function sourceTasks(
   if (spec.synthesis.aims !== 'shuffled')
     return flagged.map(({ task, signal }) => ({ task, signal, trajectoryId: signal.trajectoryId }));
   return unflaggedTasks(await playedTasks(deps, key), flagged, seed);
+}
+
+/**
+ * Returns the parents of an aim's variants: its source tasks, and for `rare` in the place of a flagged task without the
+ * rare pattern a played one whose solution has more of it.
+ */
+export async function variantParents(
+  deps: Dependencies,
+  key: IterationKey,
+  spec: CampaignSpec,
+  aim: SynthesisAim,
+): Promise<SourceTask[]> {
+  const sources = await sourceTasks(deps, key, spec, aim);
+  if (aim !== 'rare' || spec.synthesis.aims === 'shuffled') return sources;
+  const random = createRandom(deriveSeed(iterationSeed(spec, key.iteration, 'synthesize', aim), 'practice'));
+  const played = (await playedTasks(deps, key)).map(({ task }) => task);
+  const practice = practiceOf(played, spec.signals.rare.pattern);
+  return sources.map((source) => {
+    const tasks = practice(String(source.signal?.detail['pattern'] ?? ''));
+    const isPractice = tasks.length === 0 || tasks.some(({ id }) => id === source.task.id);
+    return isPractice ? source : { ...source, task: tasks[random.integer(tasks.length)]! };
+  });
 }
 
 /** Returns the number of candidates and contexts of an aim in an iteration. */

@@ -1,5 +1,4 @@
 import { DomainError } from '../../domain/errors';
-import { shareOf } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { deriveSeed } from '../../domain/random/seed-tree';
@@ -10,20 +9,25 @@ import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask } from '../../store/tasks/tasks';
 import { drawInActivity } from '../plan/draw-in-activity';
 import { refillSizeOf } from './refill-size';
-import { seedTasks, sourceTasks, type SourceTask } from './source-tasks';
+import { seedTasks, variantParents, type SourceTask } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
- * Relation of new tasks to their parent by aim, after Fig. 10 of arXiv:2604.15840: `forgetting` repeats the operation
- * with other parameters; `boundary` makes it slightly easier and harder; `rare` uses uncommon patterns; `random` draws
- * any task, for the first pool and the control.
+ * Relations of new tasks to their parent by aim, and the share of the candidates that each has at most, after Fig. 10 of
+ * arXiv:2604.15840: `forgetting` repeats the operation with other parameters; `boundary` also makes it slightly easier and
+ * harder; `rare` varies the parameters of the rare action, whose parent `variantParents` finds; `random` draws any task,
+ * for the first pool and the control. The last relation fills the rest, also where a parent has no easier task.
  */
-const relationsOf: Record<SynthesisAim, readonly VariantRelation[]> = {
-  forgetting: ['neighbour'],
-  boundary: ['easier', 'harder'],
-  rare: ['rarer'],
-  random: ['random'],
+const relationsOf: Record<SynthesisAim, readonly (readonly [relation: VariantRelation, share: number])[]> = {
+  forgetting: [['neighbour', 1]],
+  boundary: [
+    ['easier', 0.25],
+    ['harder', 0.25],
+    ['neighbour', 1],
+  ],
+  rare: [['neighbour', 1]],
+  random: [['random', 1]],
 };
 
 /** Max parents per request that the environment server accepts. */
@@ -52,10 +56,9 @@ async function candidatesFor(
   if (parents.length === 0 || wanted === 0) return [];
   await requireGenerator(deps, spec);
 
-  const relations = relationsOf[aim];
   const candidates: NewTask[] = [];
-  for (const [index, relation] of relations.entries()) {
-    const count = shareOf(wanted, relations.length, index);
+  for (const [relation, share] of relationsOf[aim]) {
+    const count = Math.min(Math.floor(wanted * share), wanted - candidates.length);
     if (count === 0) continue;
     const definitions = parents.map(({ task }) => task.definition);
     const request = { parents: definitions, relation, count, seed: deriveSeed(seed, relation), options, form };
@@ -70,14 +73,14 @@ async function candidatesFor(
   return candidates;
 }
 
-/** Returns the source tasks; for `random` the seed tasks, which the generator does not draw again. */
+/** Returns the parents of variants; for `random` the seed tasks, which the generator does not draw again. */
 async function parentsFor(
   deps: Dependencies,
   key: IterationKey,
   spec: CampaignSpec,
   aim: SynthesisAim,
 ): Promise<Pick<SourceTask, 'task' | 'signal'>[]> {
-  if (aim !== 'random') return sourceTasks(deps, key, spec, aim);
+  if (aim !== 'random') return variantParents(deps, key, spec, aim);
   return (await seedTasks(deps, key)).map((task) => ({ task, signal: null }));
 }
 

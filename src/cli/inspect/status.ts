@@ -16,7 +16,7 @@ import { followOutput } from '../output/follow-output';
 import { dateTime, decimal, rounded, shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
-import { jobText, lossText, resultText, rolloutText, trainingText } from '../output/running-text';
+import { enrichmentText, jobText, lossText, resultText, rolloutText, trainingText } from '../output/running-text';
 import { number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
@@ -66,6 +66,7 @@ function statusText({
   scenarios,
   setScores,
   confidence,
+  enrichments,
   emptySyntheses,
   nondeterminism,
   ...origin
@@ -95,6 +96,7 @@ function statusText({
       text('result', ({ result }) => (result ? resultText(result) : unfinished)),
     ]),
     ...emptySyntheses.map(asCalled),
+    ...enrichments.map(enrichmentText),
     ...rollouts.map(rolloutText),
     ...jobs.map(jobText),
     ...scoreLines(scores),

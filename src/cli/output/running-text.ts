@@ -2,9 +2,10 @@ import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt
 import { progressLine, jobProgress } from '../../domain/training/job-progress';
 import type { TrainingCost } from '../../store/spending/ledger';
 import type { ChosenDefault } from '../../client/fit/environment-defaults';
+import type { EnrichmentRow } from '../../store/trajectories/enrichments';
 import type { TrainingLoss } from '../../store/training/training-runs';
 import type { RunningJob } from '../../store/training/training-progress';
-import { count, counted, dollars, duration, percent, rounded } from '../../domain/formats';
+import { count, counted, decimal, dollars, duration, percent, rounded } from '../../domain/formats';
 
 /** Formats a running rollout as one line. */
 export const rolloutText = (rollout: AttemptProgress): string =>
@@ -34,6 +35,11 @@ export function lossText({ iteration, role, method, rowsCut, examplesDropped, ..
     `${counted(rowsCut, 'row')} cut, ${counted(examplesDropped, 'example')} dropped`
   );
 }
+
+/** Formats the enrichment of a signal as one line. */
+export const enrichmentText = ({ iteration, kind, parents, candidates, admitted }: EnrichmentRow): string =>
+  `enrichment of ${kind} in iteration ${iteration}: parents ${decimal(parents.ratio)}, candidates ` +
+  `${decimal(candidates.ratio)}, admitted ${decimal(admitted.ratio)} (1: as much of what it flags as in the played tasks)`;
 
 /** Formats the counts of a finished phase as one line. */
 export const resultText = (result: Record<string, unknown>): string =>

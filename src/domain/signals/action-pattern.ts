@@ -33,6 +33,9 @@ function sequence(names: readonly string[]): string {
   return names.join(' > ');
 }
 
+/** Returns the action names of a pattern of any extractor. */
+export const namesOfPattern = (pattern: string): string[] => pattern.split(/ [>|] /);
+
 /**
  * Returns the name of an action, without its arguments:
  *

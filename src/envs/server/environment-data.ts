@@ -63,7 +63,7 @@ export type TaskRecord = z.infer<typeof taskRecord>;
 export type Capabilities = z.infer<typeof capabilities>;
 /** Task composed of a query and actions with its grader, or the reason for a rejection. */
 export type Composition = z.infer<typeof composition>;
-export type VariantRelation = 'neighbour' | 'rarer' | 'easier' | 'harder' | 'random';
+export type VariantRelation = 'neighbour' | 'easier' | 'harder' | 'random';
 
 export type TaskRequest = {
   split: TaskSplit;

@@ -6,14 +6,19 @@ import { number, table, text } from '../../tables/table';
 import { barChart } from '../charts/bar-chart';
 import { lead, note } from '../page/blocks';
 import { panels } from '../page/section';
+import { listEnrichments, type EnrichmentRow } from '../../store/trajectories/enrichments';
 import { absence, defineSection, iterationsOf, total } from './campaign-data';
 
 /** Feedback signals by iteration and kind. */
 export const signalsSection = defineSection({
   id: 'signals',
   title: 'Feedback signals',
-  queries: { signals: listSignalGroups, rates: listSignalRates },
-  body({ campaign, signals, rates }) {
+  queries: {
+    signals: listSignalGroups,
+    rates: listSignalRates,
+    enrichments: (client, id) => listEnrichments(client, id),
+  },
+  body({ campaign, signals, rates, enrichments }) {
     if (signals.length === 0) return absence(campaign, 'detect', 'No feedback signal was found');
     const iterations = iterationsOf(signals);
     const find = (iteration: number, kind: string) => signals.find((s) => s.iteration === iteration && s.kind === kind);
@@ -54,9 +59,28 @@ export const signalsSection = defineSection({
           flagged === 0 ? nothing : percent(Math.max(0, 1 - unchanged / flagged)),
         ),
       ]),
+      ...(enrichments.length === 0 ? [] : enrichmentBlocks(enrichments)),
     ];
   },
 });
+
+/** How much of what each signal marks is in the steps from its flags to the pool. */
+const enrichmentBlocks = (enrichments: readonly EnrichmentRow[]) => [
+  note(
+    'Enrichment: the share of flagged tasks in the clusters of a step, over that in the clusters of the played tasks. At 1 ' +
+      'a step has as much of what the signal flags as a blind draw; below 1 it leads away from it. The flag of a task ' +
+      'does not count for its own descendants. A cluster is a pattern of the generator, or for composed tasks a set of action names.',
+  ),
+  table('Enrichment by step', enrichments, [
+    text('iteration', (row) => row.iteration),
+    text('signal', (row) => row.kind),
+    number('flagged tasks', (row) => row.flagged),
+    ...(['parents', 'candidates', 'admitted'] as const).flatMap((step) => [
+      number<EnrichmentRow>(step, (row) => row[step].tasks),
+      number<EnrichmentRow>('enrichment', (row) => decimal(row[step].ratio)),
+    ]),
+  ]),
+];
 
 export type SignalGroup = { iteration: number; kind: string; signals: number; tasks: number };
 

@@ -1,7 +1,6 @@
 """Random and ordered draws of tasks that several environments share."""
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -20,10 +19,11 @@ def interleave(streams: Sequence[Sequence[Item]]) -> Iterator[Item]:
         yield from (stream[index] for stream in streams if index < len(stream))
 
 
-def rarest_third(names: Sequence[Item], counted: Iterable[Item]) -> list[Item]:
-    """Returns the third of the names that occur least among the counted ones, equally rare ones in order."""
-    counts = Counter(counted)
-    return sorted(names, key=lambda name: counts[name])[: max(1, len(names) // 3)]
+def in_random_order(items: Iterable[Item], salt: str) -> list[Item]:
+    """Returns the items in random order: items of equal rank are never taken in the order of a list."""
+    drawn = list(items)
+    random.Random(salt).shuffle(drawn)
+    return drawn
 
 
 def spread_over(

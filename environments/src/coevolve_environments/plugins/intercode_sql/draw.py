@@ -3,13 +3,12 @@
 import random
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
-from coevolve_environments.plugins.draws import rarest_third
 from coevolve_environments.plugins.intercode_sql.options import MAX_DIFFICULTY, Options, Quotas, Weights
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
-from coevolve_environments.plugins.intercode_sql.select_text import count_clauses
+from coevolve_environments.plugins.intercode_sql.select_text import clauses, count_clauses
 from coevolve_environments.plugins.intercode_sql.space import Draft, Space
 from coevolve_environments.plugins.intercode_sql.task_record import split_of
 from coevolve_environments.protocol import Relation, Split
@@ -109,18 +108,19 @@ def draw_variants(
     """Draws at most `count` distinct tasks in total, spread evenly over the parents, and no parent.
 
     neighbour  same pattern and database, other parameters; the same table first
-    rarer      same database, a pattern of the rarest third among the given parents
     easier     same database, difficulty one lower
     harder     same database, more clauses than the parent, of the next difficulty first; it may exceed the
                difficulty of the options, so that tasks become harder with every generation
     random     any task that the options allow, without parent; by the weights `mix.proposal`
+
+    Of a difficulty, the patterns with the parent's clauses come first.
     """
     rng = random.Random(f"{seed}/{relation}")
     taken = {parent.key for parent in parents}
     if relation == "random":
         drafts = _proposals(space, rng, options, frozenset(taken))
         return list(_take(((draft, None) for draft in drafts), count, taken))
-    candidates = _relation(space, parents, relation, rng, options)
+    candidates = _relation(space, relation, rng, options)
     streams = {index: candidates(parent) for index, parent in enumerate(parents)}
     return list(_take(_round_robin(streams, space, taken), count, taken))
 
@@ -158,34 +158,20 @@ def _round_robin(
 
 
 def _relation(
-    space: Space, parents: Sequence[Parent], relation: Relation, rng: random.Random, options: Options
+    space: Space, relation: Relation, rng: random.Random, options: Options
 ) -> Callable[[Parent], Iterator[Draft]]:
-    allowed = allowed_patterns(options)
     if relation == "neighbour":
         return lambda parent: _neighbours(space, parent, rng)
-    if relation == "rarer":
-        rare = rarest_third(allowed, (parent.pattern for parent in parents))
-        return lambda parent: _of_patterns(
-            space, parent, [p for p in rare if p != parent.pattern], rng, options
-        )
     if relation == "harder":
         return lambda parent: _harder(space, parent, rng, options)
-    return lambda parent: _of_patterns(
-        space,
-        parent,
-        [name for name in allowed if PATTERNS[name].difficulty == parent.difficulty - 1],
-        rng,
-        options,
-    )
+    return lambda parent: _of_difficulty(space, parent, parent.difficulty - 1, rng, options)
 
 
 def _harder(space: Space, parent: Parent, rng: random.Random, options: Options) -> Iterator[Draft]:
     unlimited = replace(options, max_difficulty=MAX_DIFFICULTY)
-    clauses = count_clauses(parent.sql)
     for difficulty in range(parent.difficulty + 1, MAX_DIFFICULTY + 1):
-        patterns = [name for name in allowed_patterns(unlimited) if PATTERNS[name].difficulty == difficulty]
-        for draft in _of_patterns(space, parent, patterns, rng, unlimited):
-            if count_clauses(draft.sql) > clauses:
+        for draft in _of_difficulty(space, parent, difficulty, rng, unlimited):
+            if count_clauses(draft.sql) > count_clauses(parent.sql):
                 yield draft
 
 
@@ -197,9 +183,20 @@ def _neighbours(space: Space, parent: Parent, rng: random.Random) -> Iterator[Dr
     yield from sorted(drafts, key=lambda draft: draft.table not in named)
 
 
-def _of_patterns(
-    space: Space, parent: Parent, patterns: list[str], rng: random.Random, options: Options
+def _of_difficulty(
+    space: Space, parent: Parent, difficulty: int, rng: random.Random, options: Options
 ) -> Iterator[Draft]:
-    if patterns:
-        narrowed = replace(options, databases=(parent.database,), patterns=tuple(patterns))
+    """Yields drafts of the parent's database; equally near patterns are mixed in random order."""
+
+    def distance(pattern: str) -> int:
+        own, other = clauses(parent.sql), clauses(space.cell(parent.database, pattern)[0].sql)
+        return sum(abs(own[name] - other[name]) for name in own.keys() | other.keys())
+
+    patterns = [
+        name
+        for name in allowed_patterns(options)
+        if PATTERNS[name].difficulty == difficulty and space.cell(parent.database, name)
+    ]
+    for _, near in groupby(sorted(patterns, key=distance), key=distance):
+        narrowed = replace(options, databases=(parent.database,), patterns=tuple(near))
         yield from draw_any(space, rng, narrowed)

@@ -1,6 +1,7 @@
 """The clauses of the SELECTs in a query's text, without a full parser."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(
@@ -18,9 +19,15 @@ _BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
 
 
 def count_clauses(sql: str) -> int:
-    """Counts joins, conditions, groupings, orders, limits, set operations and subqueries."""
+    return clauses(sql).total()
+
+
+def clauses(sql: str) -> Counter[str]:
+    """Returns the numbers of joins, conditions, groupings, orders, limits, set operations and subqueries."""
     text = _QUOTED.sub("''", sql)
-    return len(_CLAUSE.findall(text)) - len(_BETWEEN.findall(text))
+    found = Counter("".join(clause.lower().split()) for clause in _CLAUSE.findall(text))
+    found["and"] -= len(_BETWEEN.findall(text))
+    return found
 
 
 @dataclass

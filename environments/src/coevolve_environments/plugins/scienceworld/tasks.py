@@ -1,11 +1,11 @@
 """Tasks of variations, and the order of variations in a draw or a relation."""
 
-import random
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import chain
 from typing import NamedTuple
 
-from coevolve_environments.plugins.draws import interleave, rarest_third, spread_over, unique_offers
+from coevolve_environments.plugins.draws import in_random_order, interleave, spread_over, unique_offers
 from coevolve_environments.plugins.scienceworld.options import Options, read_simplifications
 from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS, TYPES
 from coevolve_environments.plugins.validation import Fold, integer_in_range, require_fields
@@ -117,29 +117,32 @@ def relatives(
     """Yields distinct train variations that are no parents, spread evenly over the parents.
 
     neighbour       same type
-    easier, harder  types whose typical gold path has a difficulty one lower or higher
-    rarer           the third of the types with the fewest parents
+    easier, harder  types whose typical gold path has a difficulty one lower or higher, those of the parent's
+                    topic first
     random          any type, without parent
     """
     if relation == "random":
-        offers = ((variation, None) for variation in draw("train", seed, options))
-        return unique_offers(offers, parents)
+        drawn = _mixed(options.types, f"{seed}/train", options)
+        return unique_offers(((variation, None) for variation in drawn), parents)
 
     def of_parent(index: int, parent: Variation) -> Iterator[Variation]:
-        names, salt = _types(parent, parents, relation, options), f"{seed}/{relation}/{index}"
-        return interleave([_shuffled(name, ("train",), salt, options) for name in names])
+        salt = f"{seed}/{relation}/{index}"
+        names = _types(parent, relation, options)
+        alike = [name for name in names if TYPES[name].topic == TYPES[parent.type].topic]
+        others = [name for name in names if name not in alike]
+        return chain(_mixed(alike, salt, options), _mixed(others, salt, options))
 
     return spread_over(parents, of_parent)
 
 
-def _types(
-    parent: Variation, parents: Sequence[Variation], relation: Relation, options: Options
-) -> list[str]:
+def _mixed(types: Iterable[str], salt: str, options: Options) -> Iterator[Variation]:
+    """Yields the train variations of types in turn; the seed decides which type begins."""
+    return interleave([_shuffled(name, ("train",), salt, options) for name in in_random_order(types, salt)])
+
+
+def _types(parent: Variation, relation: Relation, options: Options) -> list[str]:
     if relation == "neighbour":
         return [parent.type]
-    if relation == "rarer":
-        rare = rarest_third(options.types, (variation.type for variation in parents))
-        return [name for name in rare if name != parent.type]
     wanted = _difficulty(parent.type) + (1 if relation == "harder" else -1)
     return [name for name in options.types if _difficulty(name) == wanted]
 
@@ -150,5 +153,4 @@ def _difficulty(type: str) -> int:
 
 def _shuffled(type: str, folds: Iterable[Fold], salt: str, options: Options) -> list[Variation]:
     numbers = [number for fold in folds for number in TYPES[type].variations(fold)[: options.first]]
-    random.Random(f"{salt}/{type}").shuffle(numbers)
-    return [Variation(type, number) for number in numbers]
+    return [Variation(type, number) for number in in_random_order(numbers, f"{salt}/{type}")]

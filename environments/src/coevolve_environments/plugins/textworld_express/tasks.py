@@ -1,11 +1,10 @@
 """Tasks of games with parameters and a seed, and the order of games in a draw or a relation."""
 
-import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from coevolve_environments.plugins.draws import interleave, rarest_third, spread_over, unique_offers
+from coevolve_environments.plugins.draws import in_random_order, interleave, spread_over, unique_offers
 from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, SEEDS, fold_of
 from coevolve_environments.plugins.textworld_express.options import DEFAULT_STEPS, Options, read_parameters
 from coevolve_environments.plugins.validation import Fold, integer_in_range, require_fields
@@ -114,39 +113,37 @@ def relatives(
 
     neighbour       same game and parameters, another seed
     easier, harder  same game, size parameter one lower or higher; none for games without one
-    rarer           the third of the games with the fewest parents
     random          any game, without parent
     """
     if relation == "random":
-        return unique_offers(((generated, None) for generated in draw("train", seed, options)), parents)
+        salt = f"{seed}/train"
+        games = in_random_order(options.games, salt)
+        worlds = [_shuffled(name, options.parameters[name], ("train",), salt) for name in games]
+        return unique_offers(((generated, None) for generated in interleave(worlds)), parents)
 
-    def of_parent(index: int, parent: GeneratedGame) -> Iterator[GeneratedGame]:
-        worlds, salt = _worlds(parent, parents, relation, options), f"{seed}/{relation}/{index}"
-        return interleave([_shuffled(name, parameters, ("train",), salt) for name, parameters in worlds])
+    def of_parent(index: int, parent: GeneratedGame) -> list[GeneratedGame]:
+        parameters = _parameters(parent, relation)
+        salt = f"{seed}/{relation}/{index}"
+        return [] if parameters is None else _shuffled(parent.game, parameters, ("train",), salt)
 
     return spread_over(parents, of_parent)
 
 
-def _worlds(
-    parent: GeneratedGame, parents: Sequence[GeneratedGame], relation: Relation, options: Options
-) -> list[tuple[str, Mapping[str, int]]]:
-    if relation == "rarer":
-        rare = rarest_third(options.games, (other.game for other in parents))
-        return [(name, options.parameters[name]) for name in rare if name != parent.game]
+def _parameters(parent: GeneratedGame, relation: Relation) -> Mapping[str, int] | None:
+    """Returns the parameters of a variant; None if no game has the relation."""
     parameters = read_parameters(parent.game, parent.parameters)
     if relation == "neighbour":
-        return [(parent.game, parameters)]
+        return parameters
     game = GAMES[parent.game]
     if game.size is None:
-        return []
+        return None
     size = parameters[game.size] + (1 if relation == "harder" else -1)
-    return [(game.name, {**parameters, game.size: size})] if 1 <= size <= game.max_size else []
+    return {**parameters, game.size: size} if 1 <= size <= game.max_size else None
 
 
 def _shuffled(
     game: str, parameters: Mapping[str, int], folds: Iterable[Fold], salt: str
 ) -> list[GeneratedGame]:
     seeds = [seed for fold in folds for seed in SEEDS[fold]]
-    random.Random(f"{salt}/{game}").shuffle(seeds)
     text = format_parameters(parameters)
-    return [GeneratedGame(game, text, seed) for seed in seeds]
+    return [GeneratedGame(game, text, seed) for seed in in_random_order(seeds, f"{salt}/{game}")]

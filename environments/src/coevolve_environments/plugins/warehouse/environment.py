@@ -78,7 +78,6 @@ class Warehouse(Environment):
         """Draws train tasks: orders as long as the parent's with as many sub-goals, for each parent in turn.
 
         neighbour  the parent's items, in another order or moved otherwise, as many of them moved
-        rarer      any items, with the number of moved ones that is rarest among the parents
         easier     any items, one moved item fewer
         harder     any items, one moved item more
         random     any order that the options allow, without parent
@@ -183,15 +182,10 @@ def _sizes(options: Mapping[str, Any]) -> tuple[int, int]:
 def _moved_in_variants(orders: Sequence[Order], relation: Relation) -> list[int | None]:
     """Returns for each order how many items of a variant are moved; None if no variant has the relation."""
     numbers = [len(set(order.items) & set(order.moved)) for order in orders]
-    steps: dict[Relation, int] = {"neighbour": 0, "easier": -1, "harder": 1}
-    if relation in steps:
-        changed = [number + steps[relation] for number in numbers]
-    else:
-        rarest = sorted(range(MOVED + 1), key=numbers.count)
-        changed = [next(number for number in rarest if number != own) for own in numbers]
+    step = {"neighbour": 0, "easier": -1, "harder": 1}[relation]
     return [
-        number if 0 <= number <= min(MOVED, len(order.items)) else None
-        for number, order in zip(changed, orders, strict=True)
+        number + step if 0 <= number + step <= min(MOVED, len(order.items)) else None
+        for number, order in zip(numbers, orders, strict=True)
     ]
 
 
