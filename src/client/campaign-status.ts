@@ -11,7 +11,6 @@ import type { PhaseRow } from '../store/campaign/iterations';
 import { findWait, listOverviews, type CampaignOverview } from '../store/campaign/overviews';
 import { rebuildState } from '../store/campaign/rebuild-state';
 import { listEnrichments, type EnrichmentRow } from '../store/trajectories/enrichments';
-import { getSynthesisLosses } from '../store/tasks/synthesis-losses';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
 import type { SetScore } from '../store/training/set-scores';
@@ -137,7 +136,7 @@ async function newestEnrichments(
 }
 
 async function explainEmptySyntheses(
-  { pool }: Connections,
+  { store }: Connections,
   { id, name, spec }: CampaignRow,
   phases: readonly PhaseRow[],
 ): Promise<string[]> {
@@ -146,7 +145,7 @@ async function explainEmptySyntheses(
   const { llm, synthesis } = readStoredSpec(spec);
   const settings = { hasModels: llm !== null, ...synthesis };
   return Promise.all(
-    empty.map(async ({ iteration }) => zeroCandidates(name, settings, await getSynthesisLosses(pool, id, iteration))),
+    empty.map(async ({ iteration }) => zeroCandidates(name, settings, await store.synthesisLosses.get(id, iteration))),
   );
 }
 

@@ -30,6 +30,7 @@ import { providerStore } from './spending/providers';
 import { attemptGroupStore } from './trajectories/attempt-groups';
 import { attemptCountStore } from './trajectories/attempt-counts';
 import { rolloutStore } from './trajectories/rollouts';
+import { synthesisLossStore } from './tasks/synthesis-losses';
 import { taskStore } from './tasks/tasks';
 import { trainingProgressStore } from './training/training-progress';
 import { trainingRunStore } from './training/training-runs';
@@ -40,6 +41,7 @@ import { trajectoryStore } from './trajectories/trajectories';
 export const createStore = (pool: Pool) => ({
   campaigns: campaignStore(pool),
   iterations: iterationStore(pool),
+  synthesisLosses: synthesisLossStore(pool),
   tasks: taskStore(pool),
   pools: poolStore(pool),
   admission: admissionStore(pool),

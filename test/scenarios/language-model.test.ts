@@ -7,7 +7,7 @@ import { readState } from '../../src/stack/stack-state';
 import type { TaskLineage } from '../../src/store/tasks/task-lineage';
 import type { TaskRow } from '../../src/store/tasks/tasks';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
-import { judgedSqlExplorer } from '../support/models/sql-explorer';
+import { judgedSqlExplorer, requestKind } from '../support/models/sql-explorer';
 import { startScriptedModel, type Rule, type ScriptedModel } from '../support/models/scripted-model';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
 import { describeOfAll } from '../support/lane';
@@ -59,6 +59,8 @@ const keyQuoting: Rule = (request) =>
     : judgedSqlExplorer(() => stack.pool)(request);
 
 let model: ScriptedModel;
+/** Says `ok`, whatever it is asked. */
+let idle: ScriptedModel;
 let stack: TestStack;
 let keys: string;
 let runs: RecordedRun[];
@@ -69,8 +71,10 @@ beforeAll(async () => {
   keys = mkdtempSync(path.join(tmpdir(), 'coevolve-keys-'));
   writeFileSync(path.join(keys, 'scripted'), `${canary}\n`);
   model = await startScriptedModel(keyQuoting);
+  idle = await startScriptedModel(() => 'ok');
   stack = await bringUpStack('language-model', {
     scripted: { url: model.url, keyFile: path.join(keys, 'scripted') },
+    idle: { url: idle.url },
   });
   await stack.json('start', stack.specFile(spec));
   for (const iteration of [0, 1]) await approveAllButOne(iteration);
@@ -80,6 +84,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack?.remove();
   await model?.stop();
+  await idle?.stop();
   rmSync(keys, { recursive: true, force: true });
 });
 
@@ -287,6 +292,31 @@ describe('the API key of the provider', () => {
       expect(files.filter((file) => file.includes(part)).length).toBeGreaterThan(0);
     expect(files.filter((file) => contentOf(file).includes(canary))).toEqual([]);
   });
+});
+
+test('a model that says `ok` to everything parks the first synthesis after few calls, and is quoted', async () => {
+  const models = {
+    explorer: { provider: 'idle', model: 'small', price },
+    judge: { provider: 'idle', model: 'small', price },
+  };
+  const synthesis = {
+    ...spec.synthesis,
+    initialTasks: 24,
+    exploration: { ...spec.synthesis.exploration, contextsPerSignal: 8 },
+  };
+  const useless = { ...spec, name: 'useless', synthesis, llm: { models, uselessAnswers: 3 } };
+  await stack.json('start', stack.specFile(useless));
+  const reason = await until(async () => {
+    const { status, progress } = await stack.status('useless');
+    return status === 'parked' && progress.parked;
+  }, 200);
+  expect(reason).toMatch('the last 3 answers of the abstractor (small of idle) could not be used');
+  expect(reason.match(/^"ok": .+$/gm)).toHaveLength(3);
+  expect(idle.log.map(requestKind)).not.toContain('other'); // no judge was calibrated: there is no candidate
+  const listed = await stack.cli('list', '--attention');
+  expect(listed.stdout).toMatch(/useless .*parked/);
+  await stack.json('abort', 'useless');
+  await stack.waitForEnd('useless');
 });
 
 const filesIn = (folder: string): string[] =>

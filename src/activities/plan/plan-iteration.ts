@@ -5,6 +5,7 @@ import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { drawableTasks, drawsSeeds, type DrawableTasks } from './draw-tasks';
+import { zeroCandidates } from '../../domain/tasks/zero-candidates';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
@@ -21,14 +22,23 @@ export const planIteration =
     if (key.iteration === 0) await tasks.plan(key, 'expert', await pools.listReferences(key.campaignId));
     else {
       const drawable = await drawableTasks(deps, key, spec);
-      if (drawable.size === 0) throw emptyPool(name, await pools.countAdmitted(key.campaignId, drawsSeeds(spec)));
+      if (drawable.size === 0) throw await emptyPool(deps, key, { name, spec });
       await planTraining(deps, key, spec, drawable);
     }
     await tasks.plan(key, 'evaluation', await pools.listEvaluated(key.campaignId, 'dev'));
   };
 
-function emptyPool(name: string, retired: number): DomainError {
-  const cause = retired === 0 ? 'no train task was admitted' : `all ${retired} have retired`;
+async function emptyPool(
+  { store }: Dependencies,
+  { campaignId }: IterationKey,
+  { name, spec }: { name: string; spec: CampaignSpec },
+): Promise<DomainError> {
+  const retired = await store.pools.countAdmitted(campaignId, drawsSeeds(spec));
+  // Nothing was ever admitted, so the first pool is empty
+  const losses = await store.synthesisLosses.get(campaignId, 0);
+  const settings = { hasModels: spec.llm !== null, ...spec.synthesis };
+  const found = losses.candidates === 0 ? ` (${zeroCandidates(name, settings, losses)})` : '';
+  const cause = retired === 0 ? `no train task was admitted${found}` : `all ${retired} have retired`;
   return new DomainError(
     'EmptyPool',
     `no task is left to play: ${cause}; see \`coevolve tasks ${name} --verdicts\`, and end the campaign with \`coevolve stop ${name}\``,

@@ -7,6 +7,7 @@ type Settings = {
 /** Rows of an iteration's synthesis, from which the cause of a missing candidate follows. */
 export type SynthesisLosses = {
   iteration: number;
+  candidates: number;
   /** Signals of the iteration, and their tasks that are in the pool. */
   signals: number;
   flagged: number;

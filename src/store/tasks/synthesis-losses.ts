@@ -2,9 +2,10 @@ import type { Pool } from 'pg';
 import type { SynthesisLosses } from '../../domain/tasks/zero-candidates';
 import { sql } from '../database/sql';
 
-/** Returns the losses of an iteration's synthesis. */
-export async function getSynthesisLosses(pool: Pool, campaignId: number, iteration: number): Promise<SynthesisLosses> {
-  const { rows } = await pool.query<SynthesisLosses>(sql`
+export const synthesisLossStore = (pool: Pool) => ({
+  /** Returns the losses of an iteration's synthesis. */
+  async get(campaignId: number, iteration: number): Promise<SynthesisLosses> {
+    const { rows } = await pool.query<SynthesisLosses>(sql`
     with flagged as (
       select distinct task_id from feedback_signals
       where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint
@@ -18,6 +19,8 @@ export async function getSynthesisLosses(pool: Pool, campaignId: number, iterati
       where c.campaign_id = ${campaignId}::integer and c.iteration = ${iteration}::smallint
     )
     select ${iteration}::integer as iteration,
+      (select count(*)::integer from tasks where campaign_id = ${campaignId}::integer
+        and created_iteration = ${iteration}::smallint and origin <> 'seed') as candidates,
       (select count(*)::integer from feedback_signals
         where campaign_id = ${campaignId}::integer and iteration = ${iteration}::smallint) as signals,
       (select count(*)::integer from flagged f join tasks k on k.campaign_id = ${campaignId}::integer
@@ -34,5 +37,6 @@ export async function getSynthesisLosses(pool: Pool, campaignId: number, iterati
       (count(*) filter (where lost is not null))::integer as unabstracted,
       min((lost ->> 'type') || ': ' || (lost ->> 'detail')) as abstraction
     from contexts`);
-  return rows[0]!;
-}
+    return rows[0]!;
+  },
+});

@@ -159,7 +159,9 @@ describe('a recipe with RL steps', () => {
     const campaign = await campaignWithPool({ recipe: 'coevolve', rollouts }, { seeds: 9 });
     await expect(plan(campaign)).rejects.toMatchObject({
       code: 'EmptyPool',
-      message: expect.stringContaining(`no train task was admitted; see \`coevolve tasks ${campaign.name}`),
+      message:
+        "no task is left to play: no train task was admitted (no candidates in iteration 0: the environment's generator made no task); " +
+        `see \`coevolve tasks ${campaign.name} --verdicts\`, and end the campaign with \`coevolve stop ${campaign.name}\``,
     });
   });
 });

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { enrichmentOf, type PlayedTask, type RegionTask } from '../../../src/domain/signals/enrichment';
 import { mean } from '../../../src/domain/evaluation/statistics';
 import { createRandom } from '../../../src/domain/random/seeded-random';

@@ -1,7 +1,16 @@
 import { zeroCandidates } from '../../../src/domain/tasks/zero-candidates';
 
 const settings = { hasModels: true, candidatesPerSignal: 4, aims: 'signals' };
-const none = { signals: 3, flagged: 2, unflagged: 1, contexts: 4, unreflected: 0, unexplored: 0, unabstracted: 0 };
+const none = {
+  candidates: 0,
+  signals: 3,
+  flagged: 2,
+  unflagged: 1,
+  contexts: 4,
+  unreflected: 0,
+  unexplored: 0,
+  unabstracted: 0,
+};
 const losses = { iteration: 2, ...none, reflection: null, exploration: null, abstraction: null };
 const malformed = 'malformed: found no JSON object, expected one';
 

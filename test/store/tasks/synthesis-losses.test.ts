@@ -1,4 +1,3 @@
-import { getSynthesisLosses } from '../../../src/store/tasks/synthesis-losses';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { fullCampaign } from '../support/campaign-rows';
 
@@ -11,7 +10,8 @@ afterAll(() => database.drop());
 test('the losses of a synthesis are counted by stage, with the first failure of each', async () => {
   const { pool } = database;
   const { campaignId, store, key } = await fullCampaign(pool);
-  expect(await getSynthesisLosses(pool, campaignId, 1)).toMatchObject({
+  expect(await store.synthesisLosses.get(campaignId, 1)).toMatchObject({
+    candidates: 1,
     signals: 1,
     flagged: 1,
     unflagged: 0,
@@ -27,7 +27,7 @@ test('the losses of a synthesis are counted by stage, with the first failure of 
   const run = { round: 0, seed: 1, outcome: 'refused', fault: 'no', opening: [], reward: null, turns: [] } as const;
   await store.exploration.saveRun(key, { contextId: '1/random/1', ...run, opening: [], turns: [] });
   await pool.query(`update abstractions set failure = '{"type": "cut-off", "detail": "long"}'`);
-  expect(await getSynthesisLosses(pool, campaignId, 1)).toMatchObject({
+  expect(await store.synthesisLosses.get(campaignId, 1)).toMatchObject({
     contexts: 3,
     unreflected: 1,
     reflection: 'malformed: found no JSON object',
@@ -36,5 +36,5 @@ test('the losses of a synthesis are counted by stage, with the first failure of 
     unabstracted: 1,
     abstraction: 'cut-off: long',
   });
-  expect(await getSynthesisLosses(pool, campaignId, 0)).toMatchObject({ signals: 0, contexts: 0, reflection: null });
+  expect(await store.synthesisLosses.get(campaignId, 0)).toMatchObject({ signals: 0, contexts: 0, reflection: null });
 });
