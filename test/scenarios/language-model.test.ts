@@ -59,7 +59,7 @@ const keyQuoting: Rule = (request) =>
     : judgedSqlExplorer(() => stack.pool)(request);
 
 let model: ScriptedModel;
-/** Says `ok`, whatever it is asked. */
+/** Answers `ok` to everything. */
 let idle: ScriptedModel;
 let stack: TestStack;
 let keys: string;
