@@ -111,6 +111,10 @@ describe('a campaign whose rollout worker was killed in an iteration', () => {
     );
     expect(planned.map(({ planned: n, pool }) => n - pool)).toEqual([0, 0]);
     expect(planned[0]).toMatchObject({ planned: spec.environment.trainTasks });
+    await expectNone(
+      `select from trajectories a join trajectories b using (iteration, purpose, task_id, attempt, seed)
+       where a.purpose = 'train' and a.policy_id <> b.policy_id`, // with equal seeds, two agents fail alike
+    );
   });
 
   test('stores no reward for a fault and no fault for a scored attempt', async () => {

@@ -43,8 +43,10 @@ export const collectRollouts = (deps: Dependencies) => {
     const playable = tasks.filter(({ referenceActions }) => batch.policyId !== null || referenceActions.length > 0);
     const { from, to } = attemptRange(spec, batch);
     const contentKey = await contentKeys(deps, spec, campaign.nondeterminism);
+    const { policyId } = batch;
+    const role = policyId === null ? null : (await store.policies.get(batch.campaignId, policyId)).role;
     const planned = playable.flatMap((task) =>
-      Array.from({ length: to - from }, (_, n) => toAttempt(batch, task, from + n, contentKey)),
+      Array.from({ length: to - from }, (_, n) => toAttempt({ ...batch, role }, task, from + n, contentKey)),
     );
 
     const ids = planned.map(({ attempt }) => trajectoryId(attempt));
@@ -91,12 +93,12 @@ function withLease(
 }
 
 function toAttempt(
-  batch: RolloutBatch,
+  batch: RolloutBatch & Pick<PlannedAttempt, 'role'>,
   task: TaskRow,
   attempt: number,
   contentKey: ContentKeys,
 ): Omit<PlannedAttempt, 'journal'> {
-  const { campaignId, epoch, iteration, purpose, policyId } = batch;
+  const { campaignId, epoch, iteration, purpose, policyId, role } = batch;
   const key: AttemptKey = { iteration, purpose, policyId, taskId: task.id, attempt };
-  return { campaignId, epoch, task, attempt: key, contentKey: contentKey({ task, attempt: key }) };
+  return { campaignId, epoch, task, attempt: key, role, contentKey: contentKey({ task, attempt: key, role }) };
 }

@@ -2,6 +2,7 @@ import type { AttemptKey } from '../../domain/campaign/ids';
 import type { Range } from '../../domain/concurrency';
 import type { Outcome, Purpose } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
+import type { PolicyRole } from '../../store/training/policies';
 import type { TaskRow } from '../../store/tasks/tasks';
 import type { AttemptJournal } from './attempt-journal';
 
@@ -20,6 +21,8 @@ export type PlannedAttempt = {
   epoch: number;
   task: TaskRow;
   attempt: AttemptKey;
+  /** Role of the policy; null without a policy. */
+  role: PolicyRole | null;
   /** Hash of everything that determines the attempt. Is null for an attempt that is not shared (reuse-attempts.ts). */
   contentKey: string | null;
   /** Turns of an interrupted rollout; null if the environment cannot replay them. */

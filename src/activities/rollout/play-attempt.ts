@@ -43,7 +43,7 @@ export async function playAttempt(
   planned: PlannedAttempt,
   callbacks: RolloutCallbacks,
 ): Promise<void> {
-  const seed = attemptSeed(spec, planned.attempt);
+  const seed = attemptSeed(spec, planned);
   const played = await playUntilEnd(deps, spec, planned, { ...callbacks, seed });
   const { episode } = played;
   const { outcome, fault, reward } =

@@ -10,7 +10,7 @@ import type { PlannedAttempt } from './planned-attempt';
 import { attemptSeed, temperatureOf } from './sampling';
 
 /** Returns the hash of everything that determines an attempt: equal keys have equal rows. Null means that it is not shared. */
-export type ContentKeys = (planned: Pick<PlannedAttempt, 'task' | 'attempt'>) => string | null;
+export type ContentKeys = (planned: Pick<PlannedAttempt, 'task' | 'attempt' | 'role'>) => string | null;
 
 /**
  * Returns the content keys of a campaign's attempts. They are null without `compute.reuse`, where a repetition may differ,
@@ -25,9 +25,9 @@ export async function contentKeys(
   if (version === null) return () => null;
   const { rollouts, environment } = spec;
   const settings = { maxTokens: rollouts.maxTokens, maxTurns: environment.maxTurns, reading: readingOf(spec) };
-  return ({ task, attempt }) => {
+  return ({ task, attempt, role }) => {
     if (attempt.policyId === null || isGradedByJudge({ task, attempt })) return null;
-    const sampling = { seed: attemptSeed(spec, attempt), temperature: temperatureOf(spec, attempt.purpose) };
+    const sampling = { seed: attemptSeed(spec, { attempt, role }), temperature: temperatureOf(spec, attempt.purpose) };
     const played = { environment: task.environment, definition: task.definition, policyId: attempt.policyId };
     return sha256(canonicalJson({ id: trajectoryId(attempt), ...played, ...settings, ...sampling, version }));
   };
