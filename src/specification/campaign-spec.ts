@@ -104,7 +104,9 @@ export const campaignSpecSchema = z
           .optional()
           .describe('Experts whose replay scores 0: `keep` trains on them, too; without this key they are left out.'),
       })
-      .describe('Environment to play: one of `coevolve env list`, with its options and numbers of tasks.'),
+      .describe(
+        'Environment to play: one of `coevolve env list`, with its options (docs/environments.md) and numbers of tasks.',
+      ),
     recipe: choice(recipeNames as [(typeof recipeNames)[number], ...(typeof recipeNames)[number][]]).describe(
       'Training method: agents, phases and jobs of an iteration.',
     ),

@@ -1,8 +1,9 @@
 import { stringify } from 'yaml';
 import { isSection } from '../input/merge';
-import { isReinforcement, recipes, type RecipeName } from '../domain/campaign/recipe';
+import { isReinforcement, recipes, synthesizes, type RecipeName } from '../domain/campaign/recipe';
 import { campaignSpecSchema } from './campaign-spec';
 import { resolveSpec } from './read-spec';
+import { editorSchema, type JsonSchema } from './spec-schema';
 import { withChange, type SpecChange } from './spec-layers';
 import { usedSettings } from './used-settings';
 
@@ -22,13 +23,16 @@ export type NewSpec = {
  */
 export function newSpecText(request: NewSpec, heading: readonly string[]): string {
   const given = keysOf(request);
-  const { name, seed, environment, recipe, ...others } = usedSettings(resolveSpec(given, 'the new spec'));
+  const resolved = resolveSpec(given, 'the new spec');
+  const { name, seed, environment, recipe, ...others } = usedSettings(resolved);
   const required = { name, seed, environment, recipe };
-  const sections = Object.entries({ ...required, ...others }).map(
-    ([key, settings]) => `${explained(key)}${sectionText(key, settings, given[key])}`,
+  const { properties } = editorSchema(campaignSpecSchema, { defaults: false });
+  const sections = Object.entries({ ...required, ...others }).map(([key, settings]) =>
+    topText({ key, settings, given: given[key], schema: properties?.[key] as JsonSchema }),
   );
   const comment = heading.map((line) => `# ${line}\n`).join('');
-  return `${comment}${sections.join('')}`;
+  const models = synthesizes(resolved) ? modelSections : '';
+  return `${comment}${sections.join('')}${models}`;
 }
 
 /** Sizes and rates that suit the embedded policy; the defaults of reinforcement learning come from the paper. */
@@ -45,20 +49,50 @@ function usualKeys(name: string, recipe: RecipeName, environment: string): Recor
   return { ...required, rollouts, training: { [method]: { learningRate: 3e-4 } } };
 }
 
-const explained = (key: string): string => {
-  const { description } = (campaignSpecSchema.shape as Record<string, { description?: string | undefined }>)[key]!;
-  return description && key !== 'name' && key !== 'seed' ? `\n# -- ${description}\n` : '';
-};
+/** Example of the sections that a campaign without language models does not have. */
+const modelSections = `
+# -- Language models that explore, write tasks and judge them; without this section the environment's generator writes tasks.
+# llm:
+#   models: # reflector, abstractor and judge default to the explorer's model
+#     explorer:
+#       provider: somewhere # a name in the file of COEVOLVE_LLM_PROVIDERS
+#       model: large-1 # the provider's name of the model
+#       price: { inputPerMillion: 0.4, outputPerMillion: 1.6 } # US dollars; 0 for a server of your own
 
-/** Formats given values as they are and the others as comments; a comment keeps the indentation of its key. */
-function sectionText(key: string, settings: unknown, given: unknown, indent = ''): string {
-  if (!isSection(given)) {
-    const text = stringify({ [key]: settings }).trimEnd();
-    const mark = given === undefined ? '# ' : '';
-    return text.replaceAll(/^/gm, `${indent}${mark}`) + '\n';
+# -- Limits on the spending; at a limit the campaign parks until \`coevolve budget raise\`.
+# budget:
+#   llmTokens: 1000000 # tokens of language models
+#   usd: 4 # US dollars for language models and GPUs
+`;
+
+/** Formats a top-level setting below its description; name and seed need none. */
+const topText = ({ schema: { description, ...schema }, ...setting }: Setting & { schema: JsonSchema }): string =>
+  (setting.key === 'name' || setting.key === 'seed' ? '' : `\n# -- ${description}\n`) +
+  sectionText({ ...setting, schema });
+
+type Setting = { key: string; settings: unknown; given: unknown; schema: JsonSchema | undefined; start?: string };
+
+/**
+ * Formats given values as they are and the others as comments, each beside its explanation. A comment keeps the
+ * indentation of its key, and `start` is the beginning of each line of the section around it.
+ */
+function sectionText({ key, settings, given, schema, start = '' }: Setting): string {
+  const own = given === undefined && !start.includes('#') ? `${start}# ` : start;
+  const note = schema?.description ? ` # ${schema.description}` : '';
+  if (!isSection(settings) || !schema?.properties) {
+    const [first, ...others] = stringify({ [key]: settings }, { lineWidth: 0 })
+      .trimEnd()
+      .split('\n');
+    return [`${first}${note}`, ...others].map((line) => `${own}${line}\n`).join('');
   }
-  const inner = Object.entries(settings as Record<string, unknown>).map(([name, value]) =>
-    sectionText(name, value, given[name], `${indent}  `),
+  const inner = Object.entries(settings).map(([name, value]) =>
+    sectionText({
+      key: name,
+      settings: value,
+      given: isSection(given) ? given[name] : undefined,
+      schema: schema.properties![name] as JsonSchema,
+      start: `${own}  `,
+    }),
   );
-  return `${indent}${key}:\n${inner.join('')}`;
+  return `${own}${key}:${note}\n${inner.join('')}`;
 }

@@ -19,8 +19,8 @@ export function specJsonSchema(): JsonSchema {
   };
 }
 
-/** Returns the JSON Schema of a file as its author writes it, where descriptions end with ranges and defaults. */
-export function editorSchema(of: z.ZodType): JsonSchema {
+/** Returns the JSON Schema of a file as its author writes it, where descriptions end with ranges and, if asked, defaults. */
+export function editorSchema(of: z.ZodType, { defaults = true } = {}): JsonSchema {
   const schema = z.toJSONSchema(of, {
     io: 'input',
     override({ jsonSchema }) {
@@ -30,7 +30,7 @@ export function editorSchema(of: z.ZodType): JsonSchema {
       delete jsonSchema.propertyNames; // a YAML file with other than text as keys is rejected before
     },
   });
-  addRanges(schema);
+  addRanges(schema, defaults ? [rangeOf, defaultOf] : [rangeOf]);
   return schema;
 }
 
@@ -40,12 +40,17 @@ const extendsKey: JsonSchema = {
   anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
 };
 
-function addRanges({ properties = {}, anyOf = [], additionalProperties }: JsonSchema): void {
-  for (const part of anyOf) addRanges(part);
-  if (typeof additionalProperties === 'object') addRanges(additionalProperties); // sections by a name, such as arms
+type Fact = (schema: JsonSchema) => string;
+
+function addRanges({ properties = {}, anyOf = [], additionalProperties }: JsonSchema, of: readonly Fact[]): void {
+  for (const part of anyOf) addRanges(part, of);
+  if (typeof additionalProperties === 'object') addRanges(additionalProperties, of); // sections by a name, such as arms
   for (const property of Object.values(properties) as JsonSchema[]) {
-    addRanges(property);
-    const facts = [rangeOf(property), defaultOf(property)].filter(Boolean).join('; ');
+    addRanges(property, of);
+    const facts = of
+      .map((fact) => fact(property))
+      .filter(Boolean)
+      .join('; ');
     if (property.description && facts) property.description += ` ${facts.charAt(0).toUpperCase()}${facts.slice(1)}.`;
   }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { campaignWorkflowId } from '../../src/domain/campaign/ids';
+import { completedWords } from '../support/completed-words';
 import { describeOfAll, testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';
 import { attempts, tasks, tiny, type Spec } from './small-campaigns';
@@ -72,6 +73,8 @@ describe('operator commands', () => {
     expect(await contents()).toEqual(before);
     const waitsFor = expect.stringMatching(/^paused by .+: lunch$/);
     expect(await stack.json('list', '--attention')).toMatchObject([{ name: 'held', status: 'paused', waitsFor }]);
+    expect(await completedWords(stack.config, ['status', 'he'])).toEqual(['held']);
+    expect(await completedWords(stack.config, ['init', 'a.yaml', '--environment', 'bf'])).toEqual(['bfcl']);
     expect(await stack.json('status', 'campaign/held')).toMatchObject({ status: 'paused', waitsFor });
     expect(await stack.json('resume', '--all')).toEqual([]); // a paused campaign stays paused
   });

@@ -32,9 +32,7 @@ export function addInit(program: Command): void {
       const heading = [
         ...schemaLine(config, file),
         `${recipes[recipe].summary}.`,
-        asCalled(
-          `Check it with \`coevolve start ${file} --dry-run\`. Comments hold defaults; docs/spec.md explains every key.`,
-        ),
+        `Check it with \`coevolve start ${file} --dry-run\`. Comments hold defaults; docs/spec.md explains every key.`,
       ];
       const request = { name, recipe, environment };
       const plain = newSpecText(request, heading);
@@ -43,7 +41,7 @@ export function addInit(program: Command): void {
       const chosen = await askEnvironment(config, { spec, given: required });
       const reasons = chosen.map((one) => chosenLine(environment, one));
       const text = newSpecText({ ...request, changes: chosen }, [...heading, ...reasons]);
-      await writeFile(file, text, { flag: 'wx' }).catch((error: unknown) => {
+      await writeFile(file, asCalled(text), { flag: 'wx' }).catch((error: unknown) => {
         throw new UsageError(
           `${file}: ${codeOf(error) === 'EEXIST' ? 'exists already; choose another file' : String(error)}`,
         );
