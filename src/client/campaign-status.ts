@@ -56,6 +56,8 @@ export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> &
   Pick<CampaignDetails, 'status' | 'problem'> & {
     /** An activity was paused in Temporal itself; `status` names it. */
     hasPausedWork: boolean;
+    /** It only scores a stored policy (`coevolve evaluate`). */
+    isEvaluation: boolean;
     /** What holds the campaign in Temporal, with the next command. */
     held: HeldWork[];
     /** Why the campaign is parked (docs/parked.md). Is null while it is not, and after release 0.1.0 has parked it. */
@@ -79,13 +81,15 @@ export async function listCampaigns(connections: Connections): Promise<CampaignL
   } catch (error) {
     unchecked = messageOf(error);
   }
-  const campaigns = rows.flatMap(({ spec: _spec, ...row }) => {
+  const campaigns = rows.flatMap(({ spec, ...row }) => {
     const overview = overviews.get(row.id);
     if (!overview) return []; // deleted meanwhile
     const problem = problems.get(row.name) ?? null;
     const work = held.get(row.name) ?? [];
     const hasPausedWork = work.some(({ kind }) => kind === 'paused');
-    return [{ ...row, ...overview, status: problem?.status ?? row.status, problem, hasPausedWork, held: work }];
+    const isEvaluation = (spec as Partial<CampaignSpec> | null)?.policy?.source === 'stored';
+    const status = problem?.status ?? row.status;
+    return [{ ...row, ...overview, status, problem, hasPausedWork, isEvaluation, held: work }];
   });
   return { campaigns, unchecked };
 }

@@ -13,7 +13,9 @@ export function describeIssue(issue: z.core.$ZodIssue, schema: Schema, input: un
   }
   const found = valueAt(input, issue.path);
   const expected = expectation(issue, schemaAt(schema, issue.path));
-  return [`${fieldName(issue.path)}: found ${shown(found)}, expected ${expected}${otherValue(issue, found)}`];
+  return [
+    `${fieldName(issue.path)}: found ${shownAt(issue.path, found)}, expected ${expected}${otherValue(issue, found)}`,
+  ];
 }
 
 function unknownKey(key: string, siblings: readonly string[], schema: Schema): string {
@@ -47,6 +49,10 @@ function pathsTo(key: string, schema: Schema, prefix = ''): string[] {
 /** A key with control characters is shown as JSON: a line break could forge another problem. */
 const fieldName = (path: readonly PropertyKey[]): string =>
   path.map((key) => (/\p{Cc}/u.test(String(key)) ? JSON.stringify(key) : String(key))).join('.') || 'the whole file';
+
+/** The whole file is never printed. */
+const shownAt = (path: readonly PropertyKey[], value: unknown): string =>
+  path.length === 0 && Array.isArray(value) ? 'a list' : shown(value);
 
 /** Returns a value as text of at most 80 characters. JSON cannot represent NaN and infinity, which YAML can. */
 export function shown(value: unknown): string {

@@ -20,7 +20,7 @@ export function parseYaml(text: string): ParsedYaml | { problems: string[] } {
   const lines = new LineCounter();
   const document = parseDocument(text, { stringKeys: true, prettyErrors: true, lineCounter: lines });
   const mistakes: YAMLError[] = [...document.errors, ...document.warnings]; // an unknown tag is only a warning
-  if (mistakes.length > 0) return { problems: mistakes.map((mistake) => yamlProblem(mistake, text)) };
+  if (mistakes.length > 0) return { problems: causesOf(mistakes, text, lines) };
   try {
     const value = document.toJS() as unknown;
     const parsed = { value, positionOf: (path: readonly string[]) => positionIn(document, lines, path) };
@@ -100,6 +100,20 @@ function positionIn(document: Document, lines: LineCounter, path: readonly strin
 function positionAt(offset: number, lines: LineCounter): string {
   const { line, col } = lines.linePos(offset);
   return `line ${line}, column ${col}`;
+}
+
+/** A blank that is no indentation, and none after a key or a dash, although it looks like one. */
+const oddBlank = /(?:^|[:-]) *([\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000])/gmu;
+
+/** Returns the problems without those that follow from a tab or an odd blank. */
+function causesOf(mistakes: readonly YAMLError[], text: string, lines: LineCounter): string[] {
+  const blanks = [...text.matchAll(oddBlank)].map(({ 0: match, 1: blank, index }) => {
+    const code = blank!.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
+    return `${positionAt(index + match.length - 1, lines)}: found the blank U+${code}, expected ordinary spaces`;
+  });
+  if (blanks.length > 0) return blanks;
+  const tabs = mistakes.filter(({ code }) => code === 'TAB_AS_INDENT');
+  return (tabs.length > 0 ? tabs : mistakes).map((mistake) => yamlProblem(mistake, text));
 }
 
 function yamlProblem({ code, message, linePos, pos }: YAMLError, text: string): string {

@@ -46,7 +46,7 @@ export type ServiceDescription = {
 
 export const policyServer = (url: string): ServiceDescription => ({
   address: url,
-  name: url,
+  name: `the policy server ${url}`,
   unavailable: `no policy server answers at ${url}; start one with \`coevolve up\``,
   isCharged: false,
   keepCause: true,

@@ -68,7 +68,7 @@ export const policyClient = ({ url, token, vocabularyOf }: PolicyServer, timeout
       if (answer.model !== undefined && answer.model !== request.policyId)
         throw wrongPolicy(url, request.policyId, answer.model);
       const problem = await findProblem(request.policyId, answer);
-      if (problem !== undefined) throw new ModelError('unavailable', `${url} returned ${problem}`);
+      if (problem !== undefined) throw new ModelError('unavailable', `the policy server ${url} returned ${problem}`);
       return toAction(answer);
     },
 
@@ -179,7 +179,7 @@ function requireProbed(url: string, policyId: string, answer: Completion, proble
   if (tokenIds.length === 1 && problem === undefined) return;
   const [ids, values] = [tokenIds, logprobsOf(answer)].map((list) => list.slice(0, 20).map(String).join(', '));
   const found = `token ids [${ids}] with log-probabilities [${values}]${problem ? `: ${problem}` : ''}`;
-  const message = `${url} serves policy ${policyId} without the fields that training needs: a request for one token returned ${found}`;
+  const message = `the policy server ${url} serves policy ${policyId} without the fields that training needs: a request for one token returned ${found}`;
   throw new ModelError('rejected', message);
 }
 
@@ -208,15 +208,15 @@ const toPermanent = (error: unknown): unknown =>
 
 /** A server that serves few policies at a time may unload one for another client's before the probe. */
 const unloadedAgain = (url: string, policyId: string, cause: ModelError): ModelError =>
-  new ModelError('unavailable', `${url} unloaded policy ${policyId} right after its load`, { cause });
+  new ModelError('unavailable', `the policy server ${url} unloaded policy ${policyId} right after its load`, { cause });
 
 const wrongPolicy = (url: string, expected: string, found: string): ModelError =>
-  new ModelError('rejected', `${url} answered as ${found}, expected policy ${expected}`);
+  new ModelError('rejected', `the policy server ${url} answered as ${found}, expected policy ${expected}`);
 
 /** Not retryable: a server with another dialect returns no token ids, and training needs them. */
 const notTheDialect = (url: string, cause: z.ZodError): ModelError => {
   const fields = cause.issues.map(({ path }) => path.join('.') || 'the body').join(', ');
-  const message = `${url} did not answer in vLLM's dialect of the OpenAI protocol: missing or wrong: ${fields}`;
+  const message = `the policy server ${url} did not answer in vLLM's dialect of the OpenAI protocol: missing or wrong: ${fields}; does another program answer there?`;
   return new ModelError('rejected', message, { cause });
 };
 

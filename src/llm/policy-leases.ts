@@ -62,10 +62,10 @@ export const policyLeases = ({ url, token }: PolicyEndpoint) => {
     /** Frees devices of the server for a training job; returns the reason if attempts use them. A stopped server has none. */
     async release(devices: readonly number[]): Promise<string | null> {
       const response = await post('/v1/devices/release', { devices }, { send: fetchRelease }).catch(failureOf);
-      if (typeof response === 'string') return `${url}: ${response}`;
+      if (typeof response === 'string') return `the policy server ${url}: ${response}`;
       if (!response || response.ok || response.status === 404) return null;
       const { error } = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
-      return error?.message ?? `${url}, which returned status ${response.status}`;
+      return error?.message ?? `the policy server ${url}, which returned status ${response.status}`;
     },
 
     /** Returns the count of base models that the server holds at once; null for other servers. */
@@ -103,7 +103,7 @@ async function take(post: Post, url: string, request: LeaseRequest, lease: Abort
     if (signal.aborted) throw signal.reason;
     if (lease.signal.aborted) return; // it accepts connections and says nothing: the limits of the attempts end them
     if (error instanceof ModelError) throw error;
-    throw new ModelError('unavailable', `${url}/v1/turns: ${messageOf(error)}`, { cause: error });
+    throw new ModelError('unavailable', `the policy server ${url}: /v1/turns: ${messageOf(error)}`, { cause: error });
   } finally {
     silence.end();
   }

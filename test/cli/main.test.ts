@@ -79,7 +79,7 @@ test.each([
 
 test('a usage mistake names the help of its own command', async () => {
   expect((await cli('budget', 'raise', 'x', '--dollars', '3')).stderr).toContain('`npx coevolve budget raise --help`');
-  expect((await cli('export', 'x')).stderr).toContain('`npx coevolve export --help`');
+  expect((await cli('export')).stderr).toContain('`npx coevolve export --help`');
   expect((await cli('lst')).stderr).toContain('`npx coevolve --help`');
 });
 

@@ -18,8 +18,8 @@ export function addDelete(program: Command): void {
         );
       return withConnections(async (connections) => {
         await deleteCampaign(connections, name);
-        printMessage('`coevolve gc` lists the artifacts without rows');
         printResult(json, { deleted: name }, () => `deleted ${name}`);
+        printMessage('`coevolve gc` lists the artifacts without rows');
       });
     });
 }

@@ -36,8 +36,12 @@ function trainingLines({ phases, assumptions, ...total }: TrainingEstimate): str
     text('training', (row) => row.name),
     number('tokens', (row) => row.tokens, count),
     number('job time', (row) => time(row.seconds)),
-    number('GPU time', (row) => time(row.gpuSeconds)),
-    number('cost', ({ usd }) => (usd === null ? 'unknown' : dollars(usd, 2))),
+    ...(total.gpuSeconds === 0 && total.usd === 0
+      ? [] // no GPU, and nothing with a price
+      : [
+          number<Named>('GPU time', (row) => time(row.gpuSeconds)),
+          number<Named>('cost', ({ usd }) => (usd === null ? 'unknown' : dollars(usd, 2))),
+        ]),
   ]);
   return [...shown.split('\n'), `assumed: ${assumptions}`];
 }

@@ -89,7 +89,12 @@ function optionsOf(changes: readonly string[]): Record<string, unknown> {
 
 /** Waits until the evaluation has ended and returns its scores. */
 async function scoresOf(connections: Connections, { name }: CampaignSpec, set: string | null): Promise<SetScore[]> {
-  const status = await followCampaign(connections, name, { ...followOutput(name), check: runCheck(connections, name) });
+  const { onPhase, ...output } = followOutput(name);
+  const status = await followCampaign(connections, name, {
+    ...output,
+    onPhase: (phase) => (phase.phase === 'evaluate' ? onPhase(phase) : undefined), // the others only prepare it
+    check: runCheck(connections, name),
+  });
   const { id } = await connections.store.campaigns.getByName(name);
   const all = await connections.store.evaluations.listSetScores(id);
   const scores = set === null ? all : all.filter(({ evaluationSet }) => evaluationSet === set);

@@ -6,7 +6,7 @@ import { exportDataset, exportFormats, type ExportFormat } from '../../training/
 import { printMessage, printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
 
-type Options = { format: ExportFormat; output: string; role: AgentRole; iteration?: string; json?: boolean };
+type Options = { format: ExportFormat; output?: string; role: AgentRole; iteration?: string; json?: boolean };
 
 /** `coevolve export <campaign>`: writes the datasets of its training runs in TRL's formats. */
 export function addExport(program: Command): void {
@@ -16,9 +16,9 @@ export function addExport(program: Command): void {
     .addOption(
       new Option('--format <format>', 'demonstrations (trl-sft) or preference pairs (trl-dpo)')
         .choices(exportFormats)
-        .makeOptionMandatory(),
+        .default('trl-sft'),
     )
-    .requiredOption('--output <file>', 'output file; an existing file is replaced')
+    .option('--output <file>', 'output file; an existing file is replaced (default: <campaign>.<format>.jsonl)')
     .addOption(new Option('--role <role>', 'agent role').choices(agentRoles).default('target'))
     .option('--iteration <number>', 'only this iteration (default: all)')
     .option('--json', 'print the result as JSON')
@@ -28,7 +28,7 @@ export function addExport(program: Command): void {
           campaign,
           format,
           role,
-          output: resolve(output),
+          output: resolve(output ?? `${campaign}.${format}.jsonl`),
           iteration: iterationFrom(iteration),
         });
         if (format === 'trl-dpo')

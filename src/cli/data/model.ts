@@ -37,9 +37,8 @@ export function addModel(program: Command): void {
       printMessage(`importing ${source} as ${modelName}`);
       const imported = await importModel(config, artifacts, source, { name: modelName, ...options });
       for (const note of imported.notes ?? []) printMessage(note);
-      printMessage(`imported; a spec starts from it with \`policy: { source: imported, model: ${imported.name} }\`,`);
-      printMessage('as examples/smollm2.yaml does: `coevolve start examples/smollm2.yaml`');
       printResult(json, imported, () => modelTable([imported]));
+      printMessage(`a spec starts from it with \`policy: { source: imported, model: ${imported.name} }\``);
     });
   model
     .command('list')

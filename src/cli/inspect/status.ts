@@ -13,7 +13,7 @@ import type { PhaseRow } from '../../store/campaign/iterations';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
 import { asCalled } from '../output/called-name';
 import { followOutput } from '../output/follow-output';
-import { dateTime, decimal, rounded, shortHash } from '../../domain/formats';
+import { dateTime, duration, rounded, shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
 import { enrichmentText, jobText, lossText, resultText, rolloutText, trainingText } from '../output/running-text';
@@ -74,8 +74,8 @@ function statusText({
   const isEnd = status !== 'lost' && status !== 'failing' && hasEnded(status);
   const unfinished =
     status === 'parked' ? 'parked' : isEnd || status === 'lost' || status === 'failing' ? 'not finished' : 'running';
-  const secondsOf = ({ startedAt, finishedAt }: PhaseRow): string | null =>
-    finishedAt && decimal((finishedAt.getTime() - startedAt.getTime()) / 1000, 1);
+  const timeOf = ({ startedAt, finishedAt }: PhaseRow): string | null =>
+    finishedAt && duration((finishedAt.getTime() - startedAt.getTime()) / 1000);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
     ...[...(problem ? [problem] : []), ...pausedWork, ...failingWork].flatMap(({ what, next }) => [
@@ -92,14 +92,14 @@ function statusText({
     ...nondeterminismText(nondeterminism),
     terminalTable(phases, [
       ...properties('iteration', 'phase'),
-      number('seconds', secondsOf),
+      number('time', timeOf),
       text('result', ({ result }) => (result ? resultText(result) : unfinished)),
     ]),
     ...emptySyntheses.map(asCalled),
     ...enrichments.map(enrichmentText),
     ...rollouts.map(rolloutText),
     ...jobs.map(jobText),
-    ...scoreLines(scores),
+    ...(setScores.some(({ evaluationSet }) => evaluationSet === 'dev') ? scoreLines(scores) : []), // an evaluation has no dev
     ...setScoresText(setScores, confidence),
     ...scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),

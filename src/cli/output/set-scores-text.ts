@@ -9,8 +9,10 @@ import { terminalTable } from '../../tables/terminal-table';
 export function setScoresText(scores: readonly SetScore[], confidence: number): string[] {
   const whole = scores.filter(({ feature }) => feature === null);
   if (whole.length === 0) return [];
+  const table = terminalTable(whole, [...setColumns, ...numbers(confidence)]);
+  if (!whole.some(({ evaluationSet }) => evaluationSet === 'dev')) return [table]; // an evaluation, which promotes nothing
   return [
-    terminalTable(whole, [...setColumns, ...numbers(confidence)]),
+    table,
     whole.some(({ evaluationSet }) => evaluationSet !== 'dev')
       ? 'The promotion gate reads dev; no choice reads the other sets.'
       : 'The promotion gate reads dev; there is no score on a test set.',

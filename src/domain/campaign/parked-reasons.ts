@@ -33,8 +33,8 @@ export const parkedReasons = {
   'ModelError.rejected': {
     cause: 'a policy server or a provider of models rejects a request',
     next:
-      'key (401, 403), payment (402) or url: correct it; model (404): add it there; setting: a fork with the `--set` that ' +
-      'the reason names',
+      'policy server: `coevolve doctor`, and `coevolve up` if another program answers at its address; provider: correct key (401, 403), ' +
+      'payment (402) or url, add the model (404); setting: a fork with the `--set` that the reason names',
   },
   'ModelError.refused': {
     cause: 'a content filter of the provider stopped a prompt',

@@ -109,7 +109,7 @@ describe('a limit', () => {
     await expect(c.store.modelCalls.reserve(modelCall(c.key, 'c'), estimate)).rejects.toMatchObject({
       name: 'DomainError',
       code: 'BudgetReached',
-      message: `the budget of language models is reached: 200 of 250 tokens are committed, and the next call may take 100 tokens ($0.0100); continue with \`coevolve budget raise ${c.name} --tokens 250\``,
+      message: `the budget of language models is reached: 200 of 250 tokens are committed, and the next call may take 100 tokens ($0.0100); continue with \`coevolve budget raise ${c.name} --tokens 250\`; in iteration 1 of 12 this spending suggests at least 3,600 tokens for the whole campaign`,
     });
   });
 
@@ -118,7 +118,9 @@ describe('a limit', () => {
     await c.store.modelCalls.reserve(modelCall(c.key, 'a'), estimate);
     await c.store.modelCalls.settle(modelCall(c.key, 'a'), 1, settlement({ usd: 0.009 }));
     await expect(c.store.modelCalls.reserve(modelCall(c.key, 'b'), estimate)).rejects.toMatchObject({
-      message: expect.stringMatching(/reached: \$0\.00900 of \$0\.0150 are committed, .* --usd 0\.0150`$/),
+      message: expect.stringMatching(
+        /reached: \$0\.00900 of \$0\.0150 are committed, .* --usd 0\.0150`; .* \$0\.228 for the whole/,
+      ),
     });
   });
 
