@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { codeOf, StackError } from '../errors/errors';
 import { ensureSecret, secretFile } from '../process/home';
+import { namelessPrograms } from './nameless-postgres';
 import { findPostgres } from './postgres-binaries';
 import { locatePostgres, type PostgresLocation } from './postgres-location';
 import { portOf, type Service, type Stack } from './service-definition';
@@ -81,11 +82,8 @@ const passwordOf = ({ config }: Stack): string => ensureSecret(config.home, 'pos
 const environmentOf = (home: string) => ({ PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', COEVOLVE_STACK: home });
 
 /** Creates the cluster in a staging folder and renames it, so that an interrupted one is never used. */
-async function createCluster(
-  { directory, native, user }: PostgresLocation,
-  data: string,
-  password: string,
-): Promise<void> {
+async function createCluster(location: PostgresLocation, data: string, password: string): Promise<void> {
+  const { directory, native, user } = location;
   for (const name of readdirSync(directory))
     if (name.startsWith('staged-')) rmSync(path.join(directory, name), { recursive: true, force: true });
   const staged = path.join(directory, `staged-${process.pid}`);
@@ -93,23 +91,43 @@ async function createCluster(
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user) chownSync(passwordFile, user.uid, user.gid);
   const options = ['--username=coevolve', `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
-  const child = spawn(
-    path.join(native, 'bin', 'initdb'),
-    ['-D', staged, ...options, '--encoding=UTF8', '--locale=C', '--data-checksums'],
-    { cwd: directory, env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }, ...user },
-  );
+  const args = ['-D', staged, ...options, '--encoding=UTF8', '--locale=C', '--data-checksums'];
+  const copies = path.join(directory, `staged-programs-${process.pid}`);
+  try {
+    let { code, output } = await runInitdb(location, args);
+    if (code !== 0 && lacksName.test(output)) {
+      const nameless = namelessPrograms(native, copies);
+      if (nameless) ({ code, output } = await runInitdb({ ...location, native: nameless }, args));
+    }
+    const next = lacksName.test(output)
+      ? 'give this user id a name in /etc/passwd, or set DATABASE_URL to a Postgres server'
+      : 'coevolve doctor';
+    if (code !== 0) throw new StackError(`initdb failed with code ${code}:\n${output.trim()}`, next);
+  } finally {
+    rmSync(passwordFile, { force: true });
+    rmSync(copies, { recursive: true, force: true });
+  }
+  renameSync(staged, data);
+}
+
+const lacksName = /user does not exist|could not look up effective user ID/;
+
+async function runInitdb(
+  { directory, native, user }: PostgresLocation,
+  args: readonly string[],
+): Promise<{ code: number | null; output: string }> {
+  const child = spawn(path.join(native, 'bin', 'initdb'), args, {
+    cwd: directory,
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+    ...user,
+  });
   let output = '';
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (output += text));
   const code = await new Promise<number | null>((resolve, reject) =>
     child.once('close', resolve).once('error', reject),
   );
-  rmSync(passwordFile, { force: true });
-  const next = /user does not exist/.test(output)
-    ? 'give this user id a name in /etc/passwd, or set DATABASE_URL to a Postgres server'
-    : 'coevolve doctor';
-  if (code !== 0) throw new StackError(`initdb failed with code ${code}:\n${output.trim()}`, next);
-  renameSync(staged, data);
+  return { code, output };
 }
 
 async function withClient<T>(stack: Stack, database: string, run: (client: Client) => Promise<T>): Promise<T> {

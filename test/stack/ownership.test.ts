@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
@@ -110,15 +110,22 @@ const nobody = { uid: 65534, gid: 65534 };
 /** False in a clone below a closed folder, such as root's home. */
 const nobodyCanRead = asRoot && spawnSync('test', ['-r', upProgram], nobody).status === 0;
 
-(nobodyCanRead ? test : test.skip)('the stack works under a normal user', async () => {
+/** Containers run under ids that no list of users has. */
+const nameless = { uid: 54_321, gid: 54_321 };
+
+(nobodyCanRead ? test : test.skip).each([
+  { subject: 'a normal user', user: nobody },
+  { subject: 'a user id without a name', user: nameless },
+])('the stack works under $subject', async ({ user }) => {
   const config = temporaryHome();
   mkdirSync(config.artifacts);
-  chownSync(config.home, nobody.uid, nobody.gid);
+  chownSync(config.home, user.uid, user.gid);
 
-  const output = await outputOf(upInSeparateProcess(config, ['postgres', 'temporal'], nobody));
+  const output = await outputOf(upInSeparateProcess(config, ['postgres', 'temporal'], user));
   expect(output).toMatch(/postgres: ready/);
   const running = stackStatus(config).filter(({ state }) => state === 'running');
-  expect(running.map(({ pid }) => statSync(`/proc/${pid}`).uid)).toEqual([65534, 65534]);
+  expect(running.map(({ pid }) => statSync(`/proc/${pid}`).uid)).toEqual([user.uid, user.uid]);
+  expect(readdirSync(path.join(config.home, 'postgres'))).toEqual(['data']); // no staged programs
   await removeHome(config);
 });
 
