@@ -74,9 +74,8 @@ function trend(title: string, groups: readonly RoleAttempts[], roles: readonly s
   return pointsChart({
     title,
     iterations,
-    scale: scaleAround([0, ...measured.map(({ value }) => 1.15 * value), 0.1]),
+    scale: scaleAround([0, ...measured.map(({ value }) => Math.min(1, 1.15 * value)), 0.1]),
     format: rate,
-    axisFormat: (value) => decimal(value),
     height: 164,
     series: roles.map((role) => ({
       name: agentName(role),

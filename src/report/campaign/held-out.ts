@@ -88,7 +88,6 @@ function candidateChart(
     iterations,
     scale: scaleAround([...candidates, ...incumbents].flatMap(extent)),
     format: rate,
-    axisFormat: (value) => decimal(value),
     series: [
       { name: 'incumbent', colour: 'var(--incumbent)', points: incumbents, shift: -0.16 },
       { name: 'candidate', colour: 'var(--target)', points: candidates, line: true, labelled: true },
@@ -117,7 +116,7 @@ function differenceCharts(ofTarget: readonly Evaluation[]): Chart[] {
       iterations,
       scale: scaleAround([-reach, reach]),
       format: signed,
-      axisFormat: (value) => (value === 0 ? '0' : signed(value).slice(0, -1)),
+      axisFormat: (value) => (value === 0 ? '0' : signed(value)),
       zeroLine: true,
       series: [{ name: 'difference', colour: 'var(--target)', points, labelled: true }],
     }),

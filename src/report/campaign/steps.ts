@@ -56,7 +56,6 @@ function chartOf(title: string, steps: readonly ReportStep[], measure: (step: Re
     series: [{ name: title, colour: 'var(--target)', points, line: true, labelled: true }],
     scale: scaleAround([0, ...points.map(({ value }) => value)]),
     format: rate,
-    axisFormat: (value) => String(Number(value.toFixed(4))),
   });
 }
 

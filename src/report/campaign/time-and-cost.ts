@@ -126,7 +126,7 @@ const costTable = (costs: Rows['attemptCosts']) =>
   ]);
 
 const ledgerTable = (ledger: Rows['ledger']) =>
-  table('Ledger', ledger, [
+  table('Ledger; seconds of attempts and jobs that ran at the same time are summed', ledger, [
     text('entry', ({ entry }) => entryNames[entry] ?? entry),
     ...properties('unit', 'entries'),
     number('amount', ({ unit, amount }) =>

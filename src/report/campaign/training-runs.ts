@@ -20,7 +20,9 @@ export const trainingRunsSection = defineSection({
     return table('Jobs in the order of submission', trainingRuns, [
       text('job', ({ jobKey }) => (jobKey.startsWith(prefix) ? jobKey.slice(prefix.length) : jobKey)),
       text('method', (run) => run.method),
-      text('status', ({ status, failure }) => (failure === null ? status : `${status} ${JSON.stringify(failure)}`)),
+      text('status', ({ status, failure }) =>
+        failure === null ? status : `${status}: ${failure.message} (${failure.type})`,
+      ),
       code('from', (run) => run.basePolicy && shortHash(run.basePolicy)),
       code('policy', (run) => run.policyId && shortHash(run.policyId)),
       ...optional(
@@ -82,7 +84,7 @@ export type TrainingRun = {
   usd: number;
   basePolicy: string | null;
   policyId: string | null;
-  failure: unknown;
+  failure: { type: string; message: string } | null;
 };
 
 /** Lists training jobs in the order of iterations and submission. */

@@ -15,7 +15,7 @@ export function lineChart({ title, lines, format }: LineChart): Chart {
     description: lines.map((line) => lineInWords(line, format)).join('; '),
     height: 164,
     left: 48,
-    x: { scale: { low: 0, high: maxUpdate, step: maxUpdate }, format: String },
+    x: { scale: { low: 0, high: maxUpdate, step: maxUpdate }, format: String, name: 'update' },
     y: { scale: scaleAround(points.map(([, y]) => y)), format },
     marks: lines.map((line): Mark => {
       const [first, ...others] = line.points;

@@ -29,7 +29,8 @@ export type PointsChart = {
   series: readonly PointSeries[];
   scale: Scale;
   format: (value: number) => string;
-  axisFormat: (value: number) => string;
+  /** Labels of the y axis; default: with the digits of its step. */
+  axisFormat?: (value: number) => string;
   zeroLine?: boolean;
   height?: number;
 };
@@ -44,10 +45,12 @@ export function pointsChart({ title, iterations, series, scale, format, axisForm
     left: 42,
     right: 34,
     x: { slots: iterations.map(String) },
-    y: { scale, format: axisFormat },
+    y: { scale, format: axisFormat ?? ((value) => value.toFixed(digitsOf(scale.step))) },
     marks: [...(own.zeroLine ? [zero] : []), ...series.flatMap((points) => draw(points, format))],
   });
 }
+
+const digitsOf = (step: number): number => (String(step).split('.')[1] ?? '').length;
 
 function seriesInWords(
   { name, points }: PointSeries,

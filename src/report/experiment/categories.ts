@@ -12,7 +12,7 @@ import type { ExperimentReport } from './report';
 /** Below this number of tasks a mean of a category is grey. */
 const enoughTasks = 30;
 
-/** Means by category of tasks (figure 5): descriptive. */
+/** Means by category of tasks (figure 4): descriptive. */
 export const categoriesSection: Section<ExperimentReport> = {
   id: 'categories',
   title: 'Categories of tasks',
@@ -38,7 +38,7 @@ export const categoriesSection: Section<ExperimentReport> = {
   },
 };
 
-/** Figure 5: rows are categories, so that many of them fit a phone; columns are arms. */
+/** Figure 4: rows are categories, so that many of them fit a phone; columns are arms. */
 function heatMap(feature: string, means: readonly CategoryMean[]): Chart {
   const arms = [...new Set(means.map(({ arm }) => arm))];
   const values = [...new Set(means.map(({ value }) => value))];
@@ -53,7 +53,7 @@ function heatMap(feature: string, means: readonly CategoryMean[]): Chart {
   });
   const size = new Map(means.map(({ value, tasks }) => [value, tasks]));
   return marksChart({
-    title: `Figure 5. Success by ${feature} and arm, in points`,
+    title: `Figure 4. Success by ${feature} and arm, in points`,
     description: means.map(({ arm, value, tasks, mean }) => `${arm} ${value}: ${points(mean)} (n ${tasks})`).join(', '),
     x: { slots: arms },
     y: { slots: values.map((value) => `${shortened(value)} (${size.get(value) ?? 0})`) },

@@ -10,9 +10,9 @@ import { box, type Mark, marksChart, segment } from '../charts/marks-chart';
 import { lead, note } from '../page/blocks';
 import { type Block, panels, type Section } from '../page/section';
 import type { ExperimentReport } from './report';
-import { intervalName, verdictSentence } from './verdict-sentence';
+import { inPoints, intervalName, verdictSentence } from './verdict-sentence';
 
-/** Tests of every contrast, and the forest plot (figure 2). */
+/** Tests of every contrast, and the forest plot (figure 1). */
 export const contrastsSection: Section<ExperimentReport> = {
   id: 'contrasts',
   title: 'Contrasts',
@@ -21,7 +21,8 @@ export const contrastsSection: Section<ExperimentReport> = {
     note(
       `Points. CI: ${intervalName(experiment)}. Secondary p are corrected by Holm; the primary p is not. The sign-flip p ` +
         'stands beside the t test and is never chosen instead. TOST: two one-sided tests of equivalence within ' +
-        `${points(experiment.analysis.margin)} points.`,
+        `${points(experiment.analysis.margin)} points. A significant difference decides the verdict, better or worse, also where ` +
+        'it is smaller than this margin; only without one may the arms be equivalent.',
     ),
     contrastsTable(analysis, 'reports'),
     panels([forest(experiment, analysis.contrasts)], 340),
@@ -29,7 +30,7 @@ export const contrastsSection: Section<ExperimentReport> = {
       ${analysis.contrasts.map(
         (result) =>
           html`<li>
-            ${verdictSentence(record, analysis, result)}${result.reasons.map((r) => html`<br /><span class="note">${r}</span>`)}
+            ${verdictSentence(record, analysis, result)}${result.reasons.map((r) => html`<br /><span class="note">${inPoints(r)}</span>`)}
           </li>`,
       )}
     </ul>`,
@@ -56,7 +57,7 @@ function columnOf({ label, format, explanation, secondaryOnly, ...column }: Cont
   return { ...number<ContrastResult>(label, (result) => (isEmpty(result) ? null : value(result)), shown), explanation };
 }
 
-/** Figure 2: differences with both intervals; the band is the margin of equivalence. */
+/** Figure 1: differences with both intervals; the band is the margin of equivalence. */
 export function forest({ analysis }: Experiment, contrasts: readonly ContrastResult[]): Chart {
   const { margin } = analysis;
   const ends = contrasts.flatMap(({ low, high, difference }) => [low ?? difference ?? 0, high ?? difference ?? 0]);
@@ -65,7 +66,7 @@ export function forest({ analysis }: Experiment, contrasts: readonly ContrastRes
   const band = box([-100 * margin, -0.5], [100 * margin, last], { colour: 'var(--neutral)', opacity: 0.18 });
   const zero = segment([0, -0.5], [0, last], { colour: 'var(--muted)', width: 1, dashed: true });
   return marksChart({
-    title: 'Figure 2. Differences of the contrasts, in points',
+    title: 'Figure 1. Differences of the contrasts, in points',
     description: contrasts
       .map(
         ({ contrast, difference, low, high }) =>

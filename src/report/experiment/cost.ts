@@ -12,7 +12,7 @@ import { armEfforts } from './arm-efforts';
 import { amount, measureAxis, measureNames } from './measures';
 import type { ExperimentReport } from './report';
 
-/** Nominal and paid effort, success against cost (figure 4) and effort against its rules (figure 6). */
+/** Nominal and paid effort, success against cost (figure 8) and effort against its rules (figure 9). */
 export const costSection: Section<ExperimentReport> = {
   id: 'effort',
   title: 'Effort',
@@ -31,7 +31,7 @@ export const costSection: Section<ExperimentReport> = {
   },
 };
 
-/** Figure 4 has dollars where any were spent, otherwise wall time. */
+/** Figure 8 has dollars where any were spent, otherwise wall time. */
 function paretoCharts({ analysis }: ExperimentReport, efforts: ReadonlyMap<string, Effort>): Chart[] {
   const spent = [...efforts.values()].some(({ usd }) => (usd?.nominal ?? 0) > 0);
   const measure: EffortMeasure = spent ? 'usd' : 'wallSeconds';
@@ -44,7 +44,7 @@ function paretoCharts({ analysis }: ExperimentReport, efforts: ReadonlyMap<strin
 
 type Priced = { arm: string; mean: number; cost: number };
 
-/** Figure 4: arms that no other one beats in both success and cost are filled and joined. */
+/** Figure 8: arms that no other one beats in both success and cost are filled and joined. */
 function pareto(arms: readonly Priced[], measure: EffortMeasure): Chart {
   const front = arms
     .filter(({ mean, cost }) => !arms.some((o) => o.mean >= mean && o.cost <= cost && (o.mean > mean || o.cost < cost)))
@@ -52,7 +52,7 @@ function pareto(arms: readonly Priced[], measure: EffortMeasure): Chart {
   const axis = measureAxis(measure, arms.map(({ cost }) => cost)); // oxfmt-ignore
   const middle = 'scale' in axis ? axis.scale.high / 2 : 0;
   return marksChart({
-    title: `Figure 4. Success against nominal ${measureNames[measure]} of a cell`,
+    title: `Figure 8. Success against nominal ${measureNames[measure]} of a cell`,
     description: arms.map(({ arm, mean, cost }) => `${arm}: ${points(mean)} at ${amount(measure, cost)}`).join(', '),
     x: axis,
     y: { scale: scaleAround(arms.map(({ mean }) => 100 * mean)), format: String },
@@ -73,7 +73,7 @@ function pareto(arms: readonly Priced[], measure: EffortMeasure): Chart {
 
 type Rules = ExperimentReport['analysis']['effort'];
 
-/** Figure 6: largest difference over the seeds, as a bar; the allowed one, as a line. */
+/** Figure 9: largest difference over the seeds, as a bar; the allowed one, as a line. */
 function ruleBars(rules: Rules): Chart {
   const scale = scaleAround([0, ...rules.flatMap(({ found, allowed }) => [100 * found, 100 * allowed])]);
   const rows = rules.flatMap(({ contrast, measure, found, allowed, holds }, row): Mark[] => {
@@ -85,7 +85,7 @@ function ruleBars(rules: Rules): Chart {
     ];
   });
   return marksChart({
-    title: 'Figure 6. Effort against its rules, in % of the larger arm',
+    title: 'Figure 9. Effort against its rules, in % of the larger arm',
     description: rules
       .map(
         ({ contrast, measure, found, allowed }) =>
@@ -101,7 +101,10 @@ function ruleBars(rules: Rules): Chart {
 }
 
 function effortTable(efforts: readonly (readonly [arm: string, effort: Effort])[]) {
-  const measures = effortMeasures.filter((measure) => efforts.some(([, effort]) => measure in effort));
+  // a measure of which no arm spent anything would widen the table beyond the page
+  const measures = effortMeasures.filter((measure) =>
+    efforts.some(([, effort]) => (effort[measure]?.nominal ?? 0) > 0),
+  );
   return table('Mean effort of a cell by arm, nominal and paid', efforts, [
     text('arm', ([arm]) => arm),
     ...measures.flatMap((measure) => {

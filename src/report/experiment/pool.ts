@@ -9,7 +9,7 @@ import { note } from '../page/blocks';
 import { panels, type Section } from '../page/section';
 import type { ExperimentReport } from './report';
 
-/** Composition of the task pools by category and iteration (figure 7). */
+/** Composition of the task pools by category and iteration (figure 5). */
 export const poolSection: Section<ExperimentReport> = {
   id: 'pool',
   title: 'Task pools',
@@ -35,7 +35,7 @@ export const poolSection: Section<ExperimentReport> = {
 
 const shades = ['var(--incumbent)', 'var(--target)', 'var(--failure)', 'var(--positive)', 'var(--hard)', 'var(--rare)'];
 
-/** Figure 7: a row per category, a bar per iteration: share of the iteration's tasks. */
+/** Figure 5: a row per category, a bar per iteration: share of the iteration's tasks. */
 function composition({ arm, counts, categories, iterations }: ArmPool): Chart {
   const share = (iteration: number, category: string): number => {
     const all = counts.filter((each) => each.iteration === iteration);
@@ -52,7 +52,7 @@ function composition({ arm, counts, categories, iterations }: ArmPool): Chart {
     }),
   );
   return marksChart({
-    title: `Figure 7. ${arm}: share of categories, in %`,
+    title: `Figure 5. ${arm}: share of categories, in %`,
     description: counts
       .map(({ iteration, category }) => `iteration ${iteration} ${category}: ${decimal(share(iteration, category), 1)}`)
       .join(', '),

@@ -7,7 +7,7 @@ import { key, note } from '../page/blocks';
 import { panels, type Section } from '../page/section';
 import type { ExperimentReport } from './report';
 
-/** Power of the primary contrast at its observed deviation (figure 9). */
+/** Power of the primary contrast at its observed deviation (figure 7). */
 export const powerSection: Section<ExperimentReport> = {
   id: 'power',
   title: 'Power',
@@ -46,7 +46,7 @@ export const powerSection: Section<ExperimentReport> = {
 
 const colours = ['var(--target)', 'var(--positive)', 'var(--failure)', 'var(--hard)'];
 
-/** Figure 9. */
+/** Figure 7. */
 function powerChart(power: ExperimentReport['analysis']['power'], sizes: readonly number[]): Chart {
   const largest = Math.max(...power.map(({ difference }) => difference));
   const scale = scaleAround([0, 100 * largest]);
@@ -56,7 +56,7 @@ function powerChart(power: ExperimentReport['analysis']['power'], sizes: readonl
     return { kind: 'line', points: line, colour: colours[i % colours.length]! };
   });
   return marksChart({
-    title: 'Figure 9. Power of the primary contrast',
+    title: 'Figure 7. Power of the primary contrast',
     description: sizes.map((seeds) => `${seeds} seeds: ${described(power, seeds)}`).join('; '),
     x: { scale, format: String, name: 'true difference in points' },
     y: { scale: { low: 0, high: 1, step: 0.2 }, format: (value) => decimal(value, 1) },

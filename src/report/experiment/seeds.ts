@@ -8,7 +8,7 @@ import { panels, type Section } from '../page/section';
 import { withinRange } from './arms';
 import type { ExperimentReport } from './report';
 
-/** Value of each seed, joined across arms (figure 1). */
+/** Value of each seed, joined across arms (figure 2). */
 export const seedsSection: Section<ExperimentReport> = {
   id: 'seeds',
   title: 'Seeds',
@@ -34,7 +34,7 @@ const seedsOf = (arms: Arms): number[] =>
 const valueAt = (values: Values, seed: number): number | null =>
   values.find((each) => each.seed === seed)?.value ?? null;
 
-/** Figure 1: dots of seeds, joined across arms; mean and interval of each arm at its right. */
+/** Figure 2: dots of seeds, joined across arms; mean and interval of each arm at its right. */
 function strip(arms: Arms): Chart {
   const all = arms.flatMap(({ values, low, high }) => [...values.map(({ value }) => value), low, high]);
   const scale = scaleAround(all.filter((value) => value !== null).map((value) => 100 * value));
@@ -46,7 +46,7 @@ function strip(arms: Arms): Chart {
     return { kind: 'line', points: found, colour: 'var(--incumbent)', width: 1, opacity: 0.6 };
   });
   return marksChart({
-    title: 'Figure 1. Seeds, in points',
+    title: 'Figure 2. Seeds, in points',
     description: arms
       .map(({ arm, mean, low, high }) => `${arm}: mean ${points(mean)} (${interval(low, high, signedPoints)})`)
       .join('; '),

@@ -7,7 +7,7 @@ import { note } from '../page/blocks';
 import { panels, type Section } from '../page/section';
 import type { ExperimentReport } from './report';
 
-/** Tasks that one arm alone solved, by contrast and seed (figure 8). */
+/** Tasks that one arm alone solved, by contrast and seed (figure 6). */
 export const tasksSection: Section<ExperimentReport> = {
   id: 'tasks',
   title: 'Tasks won and lost',
@@ -38,7 +38,7 @@ export const tasksSection: Section<ExperimentReport> = {
 
 type Counts = ExperimentReport['analysis']['wonAndLost'];
 
-/** Figure 8: won tasks to the right, lost ones to the left. */
+/** Figure 6: won tasks to the right, lost ones to the left. */
 function seedBars(contrast: string, all: Counts): Chart {
   const rows = all.filter((row) => row.contrast === contrast);
   const largest = Math.max(1, ...all.flatMap(({ won, lost }) => [won, lost]));
@@ -47,7 +47,7 @@ function seedBars(contrast: string, all: Counts): Chart {
     { kind: 'text', at: [end, row], text: String(Math.abs(end)), side: end < 0 ? 'left' : 'right' },
   ];
   return marksChart({
-    title: `Figure 8. ${contrast}: tasks lost and won, by seed`,
+    title: `Figure 6. ${contrast}: tasks lost and won, by seed`,
     description: rows.map(({ seed, won, lost }) => `seed ${seed}: ${won} won, ${lost} lost`).join(', '),
     x: { scale: scaleAround([-1.25 * largest, 1.25 * largest]), format: (value) => String(Math.abs(value)) },
     y: { slots: rows.map(({ seed }) => `seed ${seed}`) },

@@ -18,16 +18,24 @@ function finding(experiment: Experiment, analysis: AnalysisOutput, result: Contr
   const { plus, minus, verdict, difference, low, high, seeds, reasons } = result;
   const { margin } = experiment.analysis;
   const name = `${plus} against ${minus}: ${verdict}`;
-  if (verdict === 'invalid' || difference === null) return [name, ...reasons.slice(0, 1)].join(', ');
+  if (verdict === 'invalid' || difference === null) return [name, ...reasons.slice(0, 1).map(inPoints)].join(', ');
   const tasks = taskCount(analysis, result);
   const bounds = low === null ? [] : [`${intervalName(experiment)} ${interval(low, high, signedPoints)}`];
   const size = [counted(seeds, 'seed'), counted(tasks, 'task')];
   return [
     [name, `${signedPoints(difference)} points`, ...bounds, ...size].join(', '),
+    ...(low === null ? reasons.slice(0, 1).map(inPoints) : []),
     ...(result.detectable === null ? [] : [`detectable ${points(result.detectable)}`]),
     `equivalence within ${Number((100 * margin).toFixed(2))} ${isWithin(result, margin) ? '' : 'not '}shown`,
   ].join('; ');
 }
+
+/** Returns a reason of a verdict with its differences and margins in points, the unit of the page. */
+export const inPoints = (reason: string): string =>
+  reason.replace(
+    /(margin of|within|difference is) (-?[\d.]+(?:e-\d+)?)(?=$| \(p| at every)/g,
+    (_, before: string, share: string) => `${before} ${Number((100 * Number(share)).toPrecision(4))} points`,
+  );
 
 /** A difference can be significant, which decides its verdict, and be shown to lie within the margin. */
 const isWithin = ({ verdict, low90, high90 }: ContrastResult, margin: number): boolean =>
