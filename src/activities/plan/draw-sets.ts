@@ -5,7 +5,7 @@ import type { TaskRecord, TaskRequest } from '../../envs/server/environment-data
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { evaluationDraws, type EvaluationDraw } from '../../specification/evaluation-settings';
 import type { Dependencies } from '../context/dependencies';
-import { drawHeldOut } from './draw-held-out';
+import { drawHeldOut, type HeldOutDraw } from './draw-held-out';
 
 type DrawnSet = { set: string; records: TaskRecord[] };
 
@@ -48,12 +48,14 @@ async function drawOthers(
 ): Promise<TaskRecord[]> {
   const { name, form } = spec.environment;
   const request: TaskRequest = { split: 'held-out', count, seed: deriveSeed(spec.seed, 'tasks'), options, form };
-  const draw = async (more: number): Promise<TaskRecord[]> => {
-    const records = await drawHeldOut(deps, name, { ...request, count: count + more }, train);
-    return records.filter(({ content_key: content }) => !taken.has(content)).slice(0, count);
+  const draw = async (more: number): Promise<HeldOutDraw> => {
+    const { records, twins } = await drawHeldOut(deps, name, { ...request, count: count + more }, train);
+    return { records: records.filter(({ content_key: content }) => !taken.has(content)).slice(0, count), twins };
   };
-  let records = await draw(0);
-  if (records.length < count && taken.size > 0) records = await draw(taken.size);
-  requireTasks(key, `${name} has for ${sets.map((set) => set.name).join(' and ')}`, records, count);
+  let drawn = await draw(0);
+  if (drawn.records.length < count && taken.size > 0) drawn = await draw(taken.size);
+  const { records, twins } = drawn;
+  const without = twins.length > 0 ? `, without ${twins.length} that begin exactly as a train task (${twins[0]}),` : '';
+  requireTasks(key, `${name} has for ${sets.map((set) => set.name).join(' and ')}${without}`, records, count);
   return records;
 }

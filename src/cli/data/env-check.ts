@@ -10,7 +10,7 @@ import { isOutdated } from '../../stack';
 import { printMessage, printOver, printResult } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import { currentConfig, givenConfig } from '../../client/connections';
-import { duration } from '../../domain/formats';
+import { duration, rounded } from '../../domain/formats';
 import { text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
@@ -87,7 +87,8 @@ function progress(): (check: string, done: number, all: number) => void {
 }
 
 function reportText(report: CheckReport): string {
-  const { environment, tasks, gold, wrong, deterministic, concurrency, leaked, constant, openings, verdict } = report;
+  const { environment, tasks, gold, wrong, floor, deterministic, concurrency, leaked, constant, openings, verdict } =
+    report;
   const rows = [
     ['gold', gold ? share(gold) : 'none', 'reward 1'],
     ['wrong', share(wrong.nonsense), 'nonsense scores below 1'],
@@ -103,6 +104,13 @@ function reportText(report: CheckReport): string {
     ],
   ];
   const twins = openings.pairs.slice(0, 5).map(({ heldOut, train }) => `${heldOut} begins as ${train}`);
+  const paid =
+    floor && floor.highest > 0
+      ? [
+          `warning: nonsense scores ${rounded(floor.mean)} on average, and ${rounded(floor.highest)} in ${floor.taskId}: ` +
+            'a policy gets this for doing nothing (docs/new-environment.md)',
+        ]
+      : [];
   const failures = [gold, wrong.nonsense, deterministic, concurrency].flatMap((count) => count?.examples ?? []);
   return [
     `${environment}: ${tasks} tasks`,
@@ -114,6 +122,7 @@ function reportText(report: CheckReport): string {
     ]),
     ...(failures.length + twins.length > 0 ? ['', ...failures, ...twins] : []),
     '',
+    ...paid,
     verdictTexts[verdict],
   ].join('\n');
 }

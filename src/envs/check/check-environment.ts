@@ -34,6 +34,8 @@ export type CheckReport = {
   gold: Count | null;
   /** Wrong actions with a reward below 1: nonsense, and actions of another task or without their end. */
   wrong: { nonsense: Count; broken: Count };
+  /** What nonsense scores: a policy gets it for doing nothing, and pairs and advantages count it. Null if all ended in faults. */
+  floor: { mean: number; highest: number; taskId: string } | null;
   /** Equal results of two sequential passes, compared as strictly as the environment's replay capability. */
   deterministic: Count & { promise: Capabilities['replay'] };
   leaked: Leak;
@@ -93,6 +95,7 @@ export async function checkEnvironment(
     tasks: tasks.length,
     gold: hasReferences ? countGood(sequential, isSolved) : null,
     wrong: { nonsense: countGood(nonsense, isUnsolved), broken: countGood(corrupted, isUnsolved) },
+    floor: floorOf(nonsense),
     deterministic: { promise: replay, ...countGood(repeated, isEqualTo(sequential, replay)) },
     concurrency: { sessions: maxSessions, ...countGood(concurrent, isEqualTo(sequential, replay)) },
     constant: bestConstant(constants.answers, constant),
@@ -140,6 +143,14 @@ function countGood(played: readonly PlayedEpisode[], isGood: Criterion): Count {
     good: played.length - bad.length,
     examples: bad.slice(0, maxExamples).map(({ taskId, reward, fault }) => `${taskId}: ${fault ?? `reward ${reward}`}`),
   };
+}
+
+function floorOf(nonsense: readonly PlayedEpisode[]): CheckReport['floor'] {
+  const scored = nonsense.flatMap(({ taskId, reward }) => (reward === null ? [] : [{ taskId, reward }]));
+  const [highest] = scored.toSorted((a, b) => b.reward - a.reward);
+  if (!highest) return null;
+  const mean = scored.reduce((sum, { reward }) => sum + reward, 0) / scored.length;
+  return { mean, highest: highest.reward, taskId: highest.taskId };
 }
 
 /**

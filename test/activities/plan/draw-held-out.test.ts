@@ -30,7 +30,7 @@ async function draw(openingOf: (seed: number) => string) {
     };
     return Promise.resolve({ reset, close: () => openSessions-- } as unknown as EnvironmentSession);
   };
-  const drawn = await inActivity(() =>
+  const { records: drawn } = await inActivity(() =>
     drawHeldOut({ environmentData: data, openEnvironment }, 'other', { ...request, split: 'held-out' }, train),
   );
   expect(openSessions).toBe(0);
@@ -54,6 +54,32 @@ test.each([
   const { drawn } = await draw(openingOf);
   const { drawn: others } = await draw((seed) => `another room ${seed}`);
   expect(drawn).toEqual(others);
+});
+
+test('listed held-out tasks that begin as a train task are left out and named', async () => {
+  const listed = (split: string, index: number) => ({
+    task_id: `${split}-${index}`,
+    definition: { reset: { split, index } },
+  });
+  const tasks = (split: string, count: number) => Array.from({ length: count }, (_, n) => listed(split, n));
+  const environmentData = {
+    tasks: ({}, { count }: { count: number }) => Promise.resolve(tasks('test', Math.min(count, 12))),
+    capacity: () => Promise.resolve(4),
+  };
+  const openEnvironment = () =>
+    Promise.resolve({
+      reset: ({ task }: { task: { reset: { split: string; index: number } } }) =>
+        Promise.resolve({
+          messages: [{ content: `${task.reset.index < 6 ? '' : task.reset.split} ${task.reset.index}` }],
+        }),
+      close: () => undefined,
+    });
+  const { records, twins } = await inActivity(() =>
+    drawHeldOut({ environmentData, openEnvironment } as never, 'other', request as never, tasks('train', 10) as never),
+  );
+  expect(records.map(({ task_id: id }) => id)).toEqual(['test-6', 'test-7', 'test-8', 'test-9', 'test-10', 'test-11']);
+  expect(twins).toHaveLength(6);
+  expect(twins[0]).toBe('test-0 begins as train-0');
 });
 
 test('too few distinct worlds give a draw with fewer tasks', async () => {

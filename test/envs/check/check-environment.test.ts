@@ -97,13 +97,16 @@ const sound = { gold: 20, nonsense: 20, deterministic: 20, concurrency: 20 };
 
 test.each([
   { flaw: 'none', good: sound },
+  { flaw: 'idle', good: sound, highest: 0.25 }, // a policy that does nothing is paid
   { flaw: 'gold', good: { ...sound, gold: 0 } },
   { flaw: 'forgiving', good: { ...sound, nonsense: 0 } },
   { flaw: 'random', good: { ...sound, deterministic: 0, concurrency: 0 } },
   { flaw: 'fault', good: { ...sound, gold: 0, nonsense: 0 } },
   { flaw: 'opening', good: { ...sound, gold: 0, nonsense: 0 } },
-])('the checks detect an environment with the flaw "$flaw"', async ({ flaw, good }) => {
-  const { verdict, gold, wrong, deterministic, concurrency, leaked } = await check('flawed', { options: { flaw } });
+])('the checks detect an environment with the flaw "$flaw"', async ({ flaw, good, highest }) => {
+  const { verdict, gold, wrong, floor, deterministic, concurrency, leaked } = await check('flawed', {
+    options: { flaw },
+  });
   const found = {
     gold: gold!.good,
     nonsense: wrong.nonsense.good,
@@ -112,7 +115,8 @@ test.each([
   };
   expect(found).toEqual(good);
   expect(leaked).toMatchObject({ killed: 10, sessions: 0 });
-  expect(verdict).toBe(flaw === 'none' ? 'passed' : 'failed');
+  expect(verdict).toBe(good === sound ? 'passed' : 'failed');
+  if (good === sound) expect(floor).toMatchObject({ highest: highest ?? 0 });
 });
 
 test('the concurrency check detects sessions that affect each other', async () => {

@@ -75,7 +75,8 @@ class Door:
         self._actions.append(content) if actions is not self._actions else None
         done = len(self._actions) == len(ACTIONS)
         won = done and (actions == ACTIONS or self._flaw == "forgiving")
-        return Observation([{"role": "user", "content": self._smell()}], 0, done=done, reward=float(won))
+        reward = 0.25 if self._flaw == "idle" and not won else float(won)
+        return Observation([{"role": "user", "content": self._smell()}], 0, done=done, reward=reward)
 
     def close(self) -> None:
         return None
