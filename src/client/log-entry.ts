@@ -81,16 +81,26 @@ function iterationOf(workflowId: unknown): number | null {
   return iteration === undefined ? null : Number(iteration);
 }
 
-/** The message of a worker with its activity and the first line of the error. */
+/** The message of a worker with its activity and the reason of the error. */
 function workerMessage(
   message: unknown,
   error: unknown,
   { activityType, workflowId }: Record<string, unknown>,
 ): string {
   const work = [activityType, workflowId].filter((part) => typeof part === 'string').join(' of ');
-  const [reason] = typeof error === 'string' ? error.split('\n', 1) : [];
+  const reason = typeof error === 'string' ? reasonOf(error) : undefined;
   return [work, String(message), reason].filter(Boolean).join(': ');
 }
+
+/** The first line of an inspected error, with its innermost cause: the outer ones only say that an activity failed. */
+function reasonOf(error: string): string {
+  const [first = ''] = error.split('\n', 1);
+  const cause = [...error.matchAll(/^\s*\[cause\]: (.+)$/gm)].at(-1)?.[1];
+  return [first, ...(cause === undefined ? [] : [cause])].map(bare).join('; cause: ');
+}
+
+/** Without the brackets of an error that has no stack, and its properties. */
+const bare = (line: string): string => line.replace(/^\[(.*)\](?: \{.*)?$/, '$1').replace(/ \{$/, '');
 
 /** An event of a trainer: an update as one line of progress, another one with its fields. */
 function eventText(event: string, fields: Record<string, unknown>): string {

@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync,
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readCampaignLogs, type LogFilter } from '../../src/client/campaign-logs';
+import { entryOf } from '../../src/client/log-entry';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { findMissingLogs } from '../../src/client/missing-logs';
 import type { Connections } from '../../src/client/connections';
@@ -92,6 +93,17 @@ test('a log that grows, is renamed or ends within a line is returned once and in
   write('logs/worker-llm.log', third!);
   expect(await read({}, files, true)).toEqual([of(2), of(3)]);
   expect(await read({}, files, true)).toEqual([]);
+});
+
+test('an error of a log is shown with its innermost cause, without brackets and braces', () => {
+  const withoutStack = (message: string, cause?: Error): Error =>
+    Object.assign(new Error(message, { cause }), { stack: `Error: ${message}`, activityId: '3' });
+  const error = withoutStack('Activity task failed', withoutStack('Child failed', withoutStack('heartbeat timeout')));
+  const line = workerLine(1, 'Workflow failed', 'campaign/tidy/iteration/1', { error });
+  const entry = entryOf(line, { file: 'x', name: 'worker-store', iteration: null, job: null }, { name: 'tidy', id: 1 });
+  expect(entry?.entry.text).toBe(
+    'campaign/tidy/iteration/1: Workflow failed: Error: Activity task failed; cause: Error: heartbeat timeout',
+  );
 });
 
 test('a worker logs one line of JSON with the campaign, its error with the cause and no task token', () => {

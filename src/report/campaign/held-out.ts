@@ -9,7 +9,6 @@ import { panels } from '../page/section';
 import {
   count,
   counted,
-  decimal,
   interval,
   pValue,
   percent,

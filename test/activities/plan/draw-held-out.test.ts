@@ -63,7 +63,7 @@ test('listed held-out tasks that begin as a train task are left out and named', 
   });
   const tasks = (split: string, count: number) => Array.from({ length: count }, (_, n) => listed(split, n));
   const environmentData = {
-    tasks: ({}, { count }: { count: number }) => Promise.resolve(tasks('test', Math.min(count, 12))),
+    tasks: (_name: string, { count }: { count: number }) => Promise.resolve(tasks('test', Math.min(count, 12))),
     capacity: () => Promise.resolve(4),
   };
   const openEnvironment = () =>
