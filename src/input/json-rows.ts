@@ -22,11 +22,14 @@ export function jsonRows(text: string): unknown[] {
   return Array.isArray(whole.value) ? whole.value : [whole.value];
 }
 
-/** Only a text that may lose something is checked for it. */
-function parseExact(text: string): { value: unknown } | { problem: string } {
+/**
+ * Parses JSON of a person or a policy so that nothing is lost; returns the problem of a text that is not JSON or that would
+ * lose something. Only a text that may is checked for it.
+ */
+export function parseExact(text: string): { value: unknown } | { problem: string } {
   try {
     const value: unknown = JSON.parse(text);
-    if (/\d{16}/.test(text) || keysIn(value) !== keysOf(text)) requireLossless(text);
+    if (/\d{16}|\de\+?\d{3}/i.test(text) || keysIn(value) !== keysOf(text)) requireLossless(text);
     return { value };
   } catch (error) {
     return { problem: messageOf(error) };

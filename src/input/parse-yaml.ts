@@ -75,6 +75,7 @@ function* findStrange(value: unknown, path: readonly string[], above: readonly u
   const found = `${path.join('.') || 'the whole file'}: found`;
   if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
     yield `${found} ${JSON.stringify(value).slice(0, 80)}, expected a text without NUL and without half characters`;
+  if (typeof value === 'number' && !Number.isFinite(value)) yield `${found} ${value}, expected a number that is finite`; // JSON: null
   if (typeof value !== 'object' || value === null) return;
   if (above.includes(value)) yield `${found} an alias of a section around it, expected values`;
   else if (path.length === maxDepth)

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, type Command } from 'commander';
-import { z } from 'zod';
 import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import type { ConstantAnswer } from '../../envs/check/constant-answers';
 import { createEnvironments, type Environments } from '../../envs/environments';
 import { DomainError } from '../../domain/errors';
 import { isOutdated } from '../../stack';
+import { jsonObject } from '../arguments/json-object';
 import { printMessage, printOver, printResult } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import { currentConfig, givenConfig } from '../../client/connections';
@@ -154,11 +154,3 @@ function integer(input: string): number {
 const maxTasks = 20_000; // per request of the server
 
 const countOrAll = (input: string): number => (input === 'all' ? maxTasks : integer(input));
-
-function jsonObject(input: string): Record<string, unknown> {
-  try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(input));
-  } catch {
-    throw new InvalidArgumentError('expected a JSON object such as {"source":"wheel"}');
-  }
-}

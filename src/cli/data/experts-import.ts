@@ -8,12 +8,13 @@ import { currentConfig } from '../../client/connections';
 import { conversationFormats } from '../../envs/experts/read-conversations';
 import { rounded } from '../../domain/formats';
 import { printMessage, printOver, printResult } from '../output/output';
-import { expertsTable, optionsOf } from './experts-table';
+import { expertsTable } from './experts-table';
 import { integerIn } from '../arguments/integer';
+import { jsonObject } from '../arguments/json-object';
 import { number, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
-type Flags = Omit<ConversationImport, 'options'> & { options: string; json?: true };
+type Flags = ConversationImport & { json?: true };
 
 /** `coevolve experts import <file>`: replays recorded conversations and stores the successful ones as experts. */
 export function addExpertsImport(experts: Command): void {
@@ -31,11 +32,10 @@ export function addExpertsImport(experts: Command): void {
     .option('--above <reward>', 'lower bound of the reward, exclusive; ETO uses 0.7', unit, 0.7)
     .option('--count <tasks>', 'train tasks to draw and match', integerIn(1, 20_000), 20_000)
     .option('--seed <number>', 'seed of the draw', integerIn(0, 2 ** 31 - 1), 1)
-    .option('--options <json>', 'environment options, as in the spec', '{}')
+    .option('--options <json>', 'environment options, as in the spec', jsonObject, {})
     .option('--no-replay', 'do not replay: keep the rewards of the file')
     .option('--json', 'print the result as JSON')
-    .action(async (file: string, { json, options, ...flags }: Flags) => {
-      const request = { ...flags, options: optionsOf(options) };
+    .action(async (file: string, { json, ...request }: Flags) => {
       const imported = await importConversations(currentConfig(), file, request, showProgress);
       printResult(json, imported, () => importText(imported));
       if (imported.imported === 0) process.exitCode = 1;

@@ -1,5 +1,3 @@
-import { UsageError } from '../../errors/errors';
-import { z } from 'zod';
 import type { TrajectoryStatistics } from '../../envs/experts/measure-experts';
 import { count, decimal } from '../../domain/formats';
 import { number, properties, text } from '../../tables/table';
@@ -17,16 +15,3 @@ export const expertsTable = (measures: readonly TrajectoryStatistics[]): string 
     number('reward mean', (row) => row.rewardMean ?? 'unknown'),
     number('successes', (row) => row.successes),
   ]);
-
-/**
- * Parses the options of an environment.
- *
- * @throws UsageError when the text is not a JSON object
- */
-export function optionsOf(input: string): Record<string, unknown> {
-  try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(input));
-  } catch {
-    throw new UsageError(`--options: found ${input}, expected a JSON object such as {"source":"wheel"}`);
-  }
-}

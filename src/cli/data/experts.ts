@@ -12,12 +12,13 @@ import type { Progress } from '../../envs/contract/environment-error';
 import { measureExperts } from '../../envs/experts/measure-experts';
 import { actionForms } from '../../domain/rollout/action-form';
 import { addExpertsImport } from './experts-import';
-import { expertsTable, optionsOf } from './experts-table';
+import { expertsTable } from './experts-table';
 import { integerIn } from '../arguments/integer';
+import { jsonObject } from '../arguments/json-object';
 import { printMessage, printOver, printResult } from '../output/output';
 import { currentConfig } from '../../client/connections';
 
-type Flags = Omit<ReferenceRequest, 'options'> & { options: string; json?: true };
+type Flags = ReferenceRequest & { json?: true };
 
 /** `coevolve experts show|export|import` */
 export function addExperts(program: Command): void {
@@ -53,20 +54,19 @@ function withDraw(command: Command): Command {
     .addOption(new Option('--split <split>', 'split of the tasks').choices(['train', 'held-out']).default('train'))
     .option('--count <tasks>', 'maximum number of tasks', integerIn(1, 20_000), 100)
     .option('--seed <number>', 'seed of the draw', integerIn(0, 2 ** 31 - 1), 1)
-    .option('--options <json>', 'environment options, as in a spec', '{}')
+    .option('--options <json>', 'environment options, as in a spec', jsonObject, {})
     .addOption(
       new Option('--form <form>', 'bare actions, or "Action: ..." lines').choices(actionForms).default('plain'),
     );
 }
 
-async function play(environment: string, { options, ...flags }: Omit<Flags, 'json'>): Promise<ReferenceTrajectory[]> {
+async function play(environment: string, request: ReferenceRequest): Promise<ReferenceTrajectory[]> {
   const { environment: server } = currentConfig();
   const url = required(server.url, 'environment server', 'COEVOLVE_ENVIRONMENT_URL');
-  const request = { ...flags, options: optionsOf(options) };
   const onProgress = (done: number, drawn?: Progress): void =>
     printOver(drawn ? `${drawn.ready}/${drawn.count} tasks drawn` : `${done} played`);
   const played = await playReferenceActions({ url, token: server.token }, environment, request, { onProgress });
   if (process.stderr.isTTY) printMessage('');
-  if (played.length === 0) throw new UsageError(`${environment} has no ${flags.split} tasks for these options`);
+  if (played.length === 0) throw new UsageError(`${environment} has no ${request.split} tasks for these options`);
   return played;
 }

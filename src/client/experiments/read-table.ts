@@ -6,7 +6,8 @@ import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { z } from 'zod';
 import { describeIssue } from '../../input/describe-issue';
 import { UsageError } from '../../errors/errors';
-import { parseJson } from '../../input/parse-json';
+import { parseExact } from '../../input/json-rows';
+import { strangeValues } from '../../input/parse-yaml';
 import type { ExperimentRecord } from '../../domain/experiment/record';
 import { experimentHash } from '../../specification/experiment/same-experiment';
 import { cellLine, experimentLine, scoreLine } from './table-lines';
@@ -33,7 +34,7 @@ export async function readTable(file: string): Promise<ExperimentRecord> {
   for await (const text of linesOf(file)) {
     const at = `${file}:${++number}`;
     if (number > maxLines) throw new UsageError(`${at}: found more lines, expected at most ${maxLines}`);
-    const value = parseJson(text);
+    const value = exactly(text, at);
     if (frozen === undefined) frozen = withoutKind(read(experimentLine, value, at));
     else if (isKind(value, 'cell')) cells.push(withoutKind(read(cellLine, value, at)));
     else scores.push(withoutKind(read(scoreLine, value, at)));
@@ -49,11 +50,26 @@ async function* linesOf(file: string): AsyncGenerator<string> {
     // The reader below gets an error of either stream.
     const unpack = unpackers.get(path.extname(file));
     const input = unpack ? pipeline(bytes, unpack(), () => undefined) : bytes;
-    for await (const line of createInterface({ input, crlfDelay: Infinity })) if (line.trim() !== '') yield line;
+    let isFirst = true;
+    for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+      if (line.trim() !== '') yield isFirst ? line.replace(/^\uFEFF/, '') : line; // the mark of an editor
+      isFirst = false;
+    }
   } catch (error) {
     throw new UsageError(`${file}: cannot be read (${error instanceof Error ? error.message : String(error)})`);
   }
 }
+
+/** @throws UsageError for a line that is not JSON, or of which the database would store something else */
+function exactly(text: string, at: string): unknown {
+  const row = parseExact(text);
+  const strange = 'value' in row && mayBeStrange.test(text) ? strangeValues(row.value) : [];
+  if ('problem' in row || strange.length > 0)
+    throw new UsageError(`${at}: ${'problem' in row ? row.problem : strange.join('; ')}`);
+  return row.value;
+}
+
+const mayBeStrange = /\\u(?:0000|d[89a-f])/i;
 
 const isKind = (value: unknown, kind: string): boolean =>
   value instanceof Object && 'kind' in value && value.kind === kind;

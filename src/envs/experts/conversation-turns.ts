@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { parseExact } from '../../input/json-rows';
 import { parseJson } from '../../input/parse-json';
-import { writtenCall } from '../../input/written-call';
+import { tagged, writtenCall } from '../../input/written-call';
 
 /** A message of a conversation. `isTrained` is false if a field of the file leaves it out of the loss. */
 export type ConversationTurn = { isAnswer: boolean; text: string; isTrained: boolean };
@@ -45,5 +46,6 @@ export const message = z
 /** Returns a call as a policy writes it, or the text if it is none. */
 function callOf(value: string): string {
   const { data } = call.safeParse(parseJson(value));
-  return data ? writtenCall(data.name, data.arguments) : value;
+  if (!data) return value;
+  return 'problem' in parseExact(value) ? tagged(value.trim()) : writtenCall(data.name, data.arguments);
 }

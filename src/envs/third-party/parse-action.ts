@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DomainError } from '../../domain/errors';
 import { callServer } from '../server/call-server';
 import type { ThirdPartyServer } from './read-servers';
+import { parseExact } from '../../input/json-rows';
 import { parseJson } from '../../input/parse-json';
 import { kindOf, kindOfValue, type FieldKind, type FieldSchema } from './field-kind';
 
@@ -56,24 +57,33 @@ function onlyField(fields: ReadonlyMap<string, Field>): string | undefined {
   return found?.[0]![0];
 }
 
-/** The text itself, or its value for a field of another kind. The server rejects a text that is no number or boolean. */
+/** The text itself, or its value for a field of another kind. The server rejects a text that is no exact number or boolean. */
 function inField(field: string, kind: FieldKind): ParseAction {
   if (kind === 'string' || kind === 'any') return (text) => ({ action: { [field]: text } });
   if (kind === 'array' || kind === 'object')
     return (text) => {
       const value = parseJson(unwrapped(text));
-      return kindOfValue(value) === kind ? { action: { [field]: value } } : { problem: `expected one JSON ${kind}` };
+      if (kindOfValue(value) !== kind) return { problem: `expected one JSON ${kind}` };
+      return lossOf(unwrapped(text)) ?? { action: { [field]: value } };
     };
   return (text) => {
     const value = parseJson(text.trim());
+    if (typeof value === 'number' && lossOf(text.trim())) return { action: { [field]: text } };
     return { action: { [field]: typeof value === 'number' || typeof value === 'boolean' ? value : text } };
   };
 }
 
 const wholeAction: ParseAction = (text) => {
   const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(unwrapped(text)));
-  return parsed.success ? { action: parsed.data } : { problem: 'expected one JSON object' };
+  if (!parsed.success) return { problem: 'expected one JSON object' };
+  return lossOf(unwrapped(text)) ?? { action: parsed.data };
 };
+
+/** The problem of an action that would reach the server changed: a rounded number, or one of two values of a key. */
+function lossOf(json: string): { problem: string } | undefined {
+  const exact = parseExact(json);
+  return 'problem' in exact ? { problem: exact.problem } : undefined;
+}
 
 /** JSON is the whole text, or stands in its only code fence or tag; of two nothing is guessed. */
 function unwrapped(text: string): string {

@@ -6,17 +6,7 @@ import { type Point, pointsChart } from '../charts/points-chart';
 import { key, lead, note } from '../page/blocks';
 import { excludedColumn } from '../score-columns';
 import { panels } from '../page/section';
-import {
-  count,
-  counted,
-  interval,
-  pValue,
-  percent,
-  rate,
-  share,
-  shortHash,
-  signed,
-} from '../../domain/formats';
+import { count, counted, interval, pValue, percent, rate, share, shortHash, signed } from '../../domain/formats';
 import { defineSection, type Evaluation, type HeldOutScore, iterationsOf } from './campaign-data';
 
 /** Every candidate on dev, beside the incumbent of its iteration. */
