@@ -1,5 +1,7 @@
 import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { optionalTsToDate } from '@temporalio/common/lib/time';
 import { slidingWindow } from '../domain/concurrency';
+import { groupBy } from '../domain/group-by';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { concurrentDescriptions, findRunProblems, type RunProblem } from './campaign-run';
@@ -15,6 +17,12 @@ export type HeldWork = {
   workflowId: string;
   /** Is null when the workflow itself is held. */
   activityId: string | null;
+  /** Name of the held activity and of its workflow. */
+  part: string;
+  /** Operator and reason of a pause, as the end of a sentence; otherwise empty. */
+  by: string;
+  /** Time of a pause; null of other work. */
+  since: Date | null;
 };
 
 /** Maximum number of workflows of a campaign that are described; one iteration rarely has more than ten open ones. */
@@ -76,25 +84,62 @@ async function failingWorkOf(
   description: WorkflowExecutionDescription,
 ): Promise<HeldWork[]> {
   const { workflowId } = description;
-  const what = await failingTask(connections, description);
-  if (what === null) return [];
+  const cause = await failingTask(connections, description);
+  if (cause === null) return [];
+  const part = `workflow ${workflowId}`;
+  const what = `${part}: ${cause}`;
   const next = afterFailingTask(name);
-  return [{ kind: 'failing', what: `workflow ${workflowId}: ${what}`, next, workflowId, activityId: null }];
+  return [{ kind: 'failing', what, next, workflowId, activityId: null, part, by: '', since: null }];
 }
+
+type PauseInfo = { identity?: string | null; reason?: string | null };
 
 function pausedWorkOf(name: string, { workflowId, status, raw }: WorkflowExecutionDescription): HeldWork[] {
   const next = `continue with \`coevolve resume ${name}\``;
+  const paused = (part: string, info: PauseInfo | null | undefined, since?: Date) => {
+    const { identity, reason } = info ?? {};
+    const by = `${identity ? ` by ${identity}` : ''}${reason ? ` (${reason})` : ''}`;
+    const what = `${part} was paused in Temporal${by}`;
+    return { kind: 'paused', what, next, workflowId, activityId: null, part, by, since: since ?? null } as const;
+  };
   const activities = (raw.pendingActivities ?? [])
-    .filter(({ paused }) => paused)
-    .map(({ activityId, activityType, pauseInfo }) => {
-      const { identity, reason } = pauseInfo?.manual ?? {};
-      const by = `${identity ? ` by ${identity}` : ''}${reason ? ` (${reason})` : ''}`;
-      const what = `activity ${activityType?.name} of ${workflowId} was paused in Temporal${by}`;
-      return { kind: 'paused' as const, what, next, workflowId, activityId: activityId! };
-    });
+    .filter((activity) => activity.paused)
+    .map(({ activityId, activityType, pauseInfo }) => ({
+      ...paused(
+        `activity ${activityType?.name} of ${workflowId}`,
+        pauseInfo?.manual,
+        optionalTsToDate(pauseInfo?.pauseTime),
+      ),
+      activityId: activityId!,
+    }));
   if (status.name !== 'PAUSED') return activities;
-  const what = `workflow ${workflowId} was paused in Temporal`;
-  return [{ kind: 'paused', what, next, workflowId, activityId: null }, ...activities];
+  const info = raw.workflowExtendedInfo?.pauseInfo;
+  return [paused(`workflow ${workflowId}`, info, optionalTsToDate(info?.pausedTime)), ...activities];
+}
+
+/** What operators read about held work. */
+export type HeldNotice = Pick<HeldWork, 'kind' | 'what' | 'next'> & {
+  /** Is the same as long as the work is held, and another one when it is held again. */
+  key: string;
+};
+
+/** Parts that a notice names. */
+const maxNamed = 3;
+
+/** Returns one notice for all the work that one operator paused for one reason, and one for each failing workflow. */
+export function noticesOf(held: readonly HeldWork[]): HeldNotice[] {
+  const groups = groupBy(held, ({ kind, by, what }) => (kind === 'paused' ? by : what));
+  return [...groups.values()].map((group) => {
+    const { kind, what, next, workflowId, by } = group[0]!;
+    const since = group.map((work) => work.since?.toISOString() ?? '').sort()[0]!;
+    const key = kind === 'failing' ? `${kind}/${workflowId}/null` : `${kind}/${workflowId}/${since}`;
+    const named = [...groupBy(group, ({ part }) => part)].map(([part, same]) =>
+      same.length === 1 ? part : `${same.length} x ${part}`,
+    );
+    const left = named.length > maxNamed ? [`${named.length - maxNamed} more`] : [];
+    const parts = [...named.slice(0, maxNamed), ...left].join(', ');
+    return { kind, what: group.length === 1 ? what : `${parts} were paused in Temporal${by}`, next, key };
+  });
 }
 
 /** Why Temporal does not continue a campaign, or a part of it. */
@@ -126,9 +171,11 @@ export async function findTroubles(
       const { status, what, next } = problem;
       return [{ campaign, id, status, what, next, key: status === 'failing' ? status : what }];
     }
-    return (held.get(campaign) ?? []).map(({ kind: status, what, next, workflowId, activityId }) => {
-      const key = `${status}/${workflowId}/${activityId}`;
-      return { campaign, id, status, what, next, key };
-    });
+    return noticesOf(held.get(campaign) ?? []).map(({ kind, ...notice }) => ({
+      campaign,
+      id,
+      status: kind,
+      ...notice,
+    }));
   });
 }

@@ -7,7 +7,7 @@ import type { CampaignState } from '../domain/campaign/progress';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { campaignUpdates, statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, problemError, requireRun, withTemporalDeadline } from './campaign-run';
-import { continuePausedWork, listHeldWork } from './held-work';
+import { continuePausedWork, listHeldWork, noticesOf } from './held-work';
 import { operatorName, type Connections } from './connections';
 
 type CommandOptions = {
@@ -48,7 +48,7 @@ export async function sendOperatorCommand(
     if (!entry.cancels) {
       // The command has taken effect, whatever this request finds.
       const paused = await withTemporalDeadline(connections, () => listHeldWork(connections, name)).catch(() => []);
-      for (const { what, next } of paused) onProgress(`${name}: ${what}; ${next}`);
+      for (const { what, next } of noticesOf(paused)) onProgress(`${name}: ${what}; ${next}`);
       return state;
     }
     onProgress(`${name}: waits until all activities have stopped, also those of a worker that is not running`);
@@ -75,7 +75,7 @@ async function continueInTemporal(
   await withTemporalDeadline(connections, async () => {
     const problem = await findRunProblem(connections, row);
     if (problem && problem.status !== 'paused') throw problemError(row.name, problem);
-    for (const { what } of await continuePausedWork(connections, row.name))
+    for (const { what } of noticesOf(await continuePausedWork(connections, row.name)))
       onProgress(`${row.name}: ${what}; it continues`);
   });
 }

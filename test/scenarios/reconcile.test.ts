@@ -209,7 +209,7 @@ describeOfAll('a campaign that an operator changed in Temporal or in the databas
     const what = `activity submitTraining of ${workflowId} was paused in Temporal by ada (lunch)`;
     const { stdout } = await stack.cli('status', 'touched');
     expect(stdout).toContain(`${what}\ncontinue with \`npx coevolve resume touched\``);
-    await until(async () => (await stack.cli('list')).stdout.includes('touched waits for an activity that was paused'));
+    await until(async () => (await stack.cli('list')).stdout.includes(`touched is held up: ${what}`));
     expect((await stack.cli('pause', 'touched')).stderr).toBe(
       `touched: ${what}; continue with \`npx coevolve resume touched\`\n`,
     );

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { listCampaigns, type ListedCampaign } from '../../client/campaign-status';
 import { withConnections } from '../../client/connections';
+import { noticesOf } from '../../client/held-work';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { dateTime, dollars, duration, rate } from '../../domain/formats';
 import { selfEnding } from '../../domain/campaign/parked-hints';
@@ -49,20 +50,19 @@ const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
 
 const secondsSince = (time: Date): number => Math.max(0, (Date.now() - time.getTime()) / 1000);
 
-/** Formats the reason why a campaign waits, with the next command. */
+/** Formats the reasons why a campaign waits, each with the next command. */
 function waitText({ name, status, problem, held, parkedCode, ...wait }: ListedCampaign): string[] {
   const { waitsFor, waitsSince } = wait;
   const since = waitsSince ? ` since ${dateTime(waitsSince.toISOString())}` : '';
   const by = parkedCode ? ` by ${parkedCode}` : '';
-  const ending = selfEnding(wait);
-  const details = asCalled(`see \`coevolve status ${name}\``);
+  const ending = selfEnding(wait) ?? asCalled(`see \`coevolve status ${name}\``);
   if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
-  if (waitsFor !== null && status === 'parked')
-    return [`${name} is parked${since}${by}: ${firstLine(waitsFor)}; ${ending ?? details}`];
-  if (waitsFor !== null) return [`${name} is ${firstLine(waitsFor)}; ${asCalled(`\`coevolve resume ${name}\``)}`];
-  const failing = held.find(({ kind }) => kind === 'failing');
-  if (failing) return [`${name} makes no progress: ${failing.what}; ${asCalled(failing.next)}`];
-  return held.length > 0 ? [`${name} waits for an activity that was paused in Temporal; ${details}`] : [];
+  const parked = `${name} is parked${since}${by}: ${firstLine(waitsFor ?? '')}; ${ending}`;
+  const paused = `${name} is ${firstLine(waitsFor ?? '')}; ${asCalled(`\`coevolve resume ${name}\``)}`;
+  return [
+    ...(waitsFor === null ? [] : [status === 'parked' ? parked : paused]),
+    ...noticesOf(held).map(({ what, next }) => `${name} is held up: ${what}; ${asCalled(next)}`),
+  ];
 }
 
 const firstLine = (reason: string): string => {

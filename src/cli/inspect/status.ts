@@ -3,6 +3,7 @@ import { readCampaignDetails, type CampaignDetails } from '../../client/campaign
 import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { withConnections } from '../../client/connections';
+import { noticesOf } from '../../client/held-work';
 import { DomainError } from '../../domain/errors';
 import { causeHint, nextCommands, selfEnding } from '../../domain/campaign/parked-hints';
 import { parkedCode } from '../../domain/campaign/parked-reasons';
@@ -78,7 +79,7 @@ function statusText({
     finishedAt && duration((finishedAt.getTime() - startedAt.getTime()) / 1000);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
-    ...[...(problem ? [problem] : []), ...pausedWork, ...failingWork].flatMap(({ what, next }) => [
+    ...[...(problem ? [problem] : []), ...noticesOf([...pausedWork, ...failingWork])].flatMap(({ what, next }) => [
       `needs attention: ${what}`,
       asCalled(next),
     ]),
