@@ -1,4 +1,5 @@
 import type { Config } from '../config';
+import { valueAt } from '../input/merge';
 import { createEnvironments } from '../envs/environments';
 import { EnvironmentError } from '../envs/contract/environment-error';
 import type { Capabilities, EnvironmentData } from '../envs/server/environment-data';
@@ -35,24 +36,33 @@ async function findStored(config: Config, name: string): Promise<CampaignSpec | 
 /**
  * Returns the defaults that the environment of a spec determines; none if it is unknown, unavailable or rejects the options,
  * for which the check of the spec gives the reason.
+ *
+ * @param sizesOnly leaves out the settings that it declares
  */
-export async function askEnvironment(config: Config, read: GivenSpec): Promise<ChosenDefault[]> {
+export async function askEnvironment(
+  config: Config,
+  read: GivenSpec,
+  { sizesOnly = false } = {},
+): Promise<ChosenDefault[]> {
   if (!config.environment.url) return [];
   const { name } = read.spec.environment;
   try {
     const { data } = createEnvironments(config, { timeoutMs });
     if (!(await data.names()).includes(name)) return [];
     const { spec_defaults: declared } = await data.capabilities(name);
-    const sized = environmentDefaults(read.given, read.spec, { ...unknownFacts, ...declaredTasks(declared) });
+    const known = { ...declaredFacts(declared), ...(sizesOnly ? { settings: {} } : {}) };
+    const sized = environmentDefaults(read.given, read.spec, { ...unknownFacts, ...known });
     const spec = sized.length > 0 ? readGiven(read.given, sized) : read.spec;
     const { data: drawing } = createEnvironments(config, {
       timeoutMs: declared.train_tasks === null ? timeoutMs : declaredMs,
     });
+    const leavesOut = (...path: string[]): boolean => valueAt(read.given, path) === undefined;
+    const drawn = { train: leavesOut('environment', 'trainTasks'), heldOut: leavesOut('environment', 'heldOutTasks') };
     return environmentDefaults(read.given, read.spec, {
-      ...declaredTasks(declared),
+      ...known,
       maxPositions: declared.max_positions,
-      availableTrain: await countTasks(drawing, spec, 'train'),
-      availableHeldOut: await countTasks(drawing, spec, 'held-out'),
+      availableTrain: drawn.train ? await countTasks(drawing, spec, 'train') : null,
+      availableHeldOut: drawn.heldOut ? await countTasks(drawing, spec, 'held-out') : null,
       rows: trainsPolicies(spec) ? ((await measureLengths(config, spec))?.rows ?? null) : null,
     });
   } catch (error) {
@@ -63,9 +73,10 @@ export async function askEnvironment(config: Config, read: GivenSpec): Promise<C
 
 const unknownFacts = { maxPositions: null, availableTrain: null, availableHeldOut: null, rows: null };
 
-const declaredTasks = ({ train_tasks: trainTasks, held_out_tasks: heldOutTasks }: Capabilities['spec_defaults']) => ({
-  trainTasks,
-  heldOutTasks,
+const declaredFacts = (declared: Capabilities['spec_defaults']) => ({
+  trainTasks: declared.train_tasks,
+  heldOutTasks: declared.held_out_tasks,
+  settings: declared.settings,
 });
 
 /** Returns the number of tasks of a split, up to the spec's; null if the draw takes too long. */

@@ -22,6 +22,18 @@ function readKeys(schema: z.core.$ZodType, value: unknown, spec: CampaignSpec): 
   return Object.fromEntries(read.map(([key, item]) => [key, schemas[key] ? readKeys(schemas[key], item, spec) : item]));
 }
 
+/** Returns whether a key of a spec has an effect in its campaign. */
+export function hasEffect(spec: CampaignSpec, path: readonly string[]): boolean {
+  let schema: z.core.$ZodType | undefined = campaignSpecSchema;
+  for (const key of path) {
+    schema = schemasOf(schema)[key];
+    if (!schema) return true; // the schema refuses it
+    const { unreadIf, idleIf } = rulesOf(schema);
+    if (unreadIf?.(spec) || idleIf?.(spec)) return false;
+  }
+  return true;
+}
+
 /** Returns the path of each setting that a spec changes and nothing of its campaign reads, such as `pairs.failureAgent.enabled`. */
 export const unreadSettings = (spec: CampaignSpec): string[] =>
   unreadPaths(spec, defaultsOf(spec), usedSettings(spec)).map((keys) => keys.join('.'));

@@ -87,6 +87,8 @@ class SpecDefaults:
     held_out_tasks: int | None = None
     max_positions: int | None = None
     """Tokens of its longest usual episodes for the embedded policy, if playing them takes many seconds."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Other keys of a campaign with a policy from scratch by their path, such as `training.sft.epochs`."""
 
 
 @dataclass(frozen=True)

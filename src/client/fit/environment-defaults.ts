@@ -1,8 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { valueAt } from '../../input/merge';
+import { didYouMean } from '../../input/did-you-mean';
+import { DomainError } from '../../domain/errors';
 import { roomyAction, roomyLength, type RowLength } from '../../domain/training/row-lengths';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { SpecChange } from '../../specification/spec-layers';
+import { hasEffect } from '../../specification/used-settings';
 
 /** Declared and measured properties of an environment; null: unknown. */
 export type EnvironmentFacts = {
@@ -11,6 +14,8 @@ export type EnvironmentFacts = {
   heldOutTasks: number | null;
   /** Tokens of its trajectories for the embedded policy, as it declares them. */
   maxPositions: number | null;
+  /** Other keys of a campaign with a policy from scratch, by path, as it declares them. */
+  settings: Readonly<Record<string, unknown>>;
   /** Number of existing tasks, at most the requested number. */
   availableTrain: number | null;
   availableHeldOut: number | null;
@@ -22,20 +27,36 @@ export type ChosenDefault = SpecChange & { reason: string };
 
 const methods = ['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'];
 
-/** Keys whose defaults depend on the environment or came after release 0.1.0: a stored campaign keeps its values. */
-const keptKeys: readonly (readonly string[])[] = [
-  ['environment', 'trainTasks'],
-  ['environment', 'heldOutTasks'],
-  ['training', 'init', 'maxPositions'],
-  ['rollouts', 'maxTokens'],
-  ...methods.map((method) => ['training', method, 'maxLostActions']),
+/** Keys that the `settings` of an environment may contain. */
+const declarable: readonly string[] = [
+  'rollouts.attempts',
+  'rollouts.tasksPerIteration',
+  'synthesis.candidatesPerSignal',
+  ...['vocabularySize', 'hiddenSize', 'layers', 'feedForwardSize'].map((key) => `training.init.${key}`),
+  ...methods.flatMap((method) =>
+    ['epochs', 'updates', 'batchSize', 'learningRate', 'schedule', 'stopAtLoss'].map(
+      (key) => `training.${method}.${key}`,
+    ),
+  ),
 ];
+
+/** Keys of sizes and lengths. */
+export const sizeKeys: readonly string[] = [
+  'environment.trainTasks',
+  'environment.heldOutTasks',
+  'training.init.maxPositions',
+  'rollouts.maxTokens',
+];
+
+/** Keys whose defaults depend on the environment or came after release 0.1.0: a stored campaign keeps its values. */
+const keptKeys: readonly string[] = [...sizeKeys, ...methods.map((method) => `training.${method}.maxLostActions`)];
 
 /**
  * Returns the defaults of a spec that differ from the general ones on its environment.
  *
  * @param given the spec as its author wrote it; keys with a value stay
  * @param spec  the same with the general defaults
+ * @throws DomainError `InvalidEnvironment` if the environment declares a key that it may not
  */
 export function environmentDefaults(given: unknown, spec: CampaignSpec, facts: EnvironmentFacts): ChosenDefault[] {
   const { environment, rollouts, training, policy } = spec;
@@ -46,26 +67,57 @@ export function environmentDefaults(given: unknown, spec: CampaignSpec, facts: E
   const { maxPositions } = training.init;
   const positions = Math.max(maxPositions, facts.maxPositions ?? 0, rows ? roomyLength(rows) : 0);
   const action = Math.max(rollouts.maxTokens, rows ? roomyAction(rows) : 0);
-  const chosen: [path: readonly string[], value: number, reason: string][] = [
+  const sizes: Chosen[] = [
     [['environment', 'trainTasks'], train, train === facts.trainTasks ? 'declared' : 'all that it has'],
     [['environment', 'heldOutTasks'], heldOut, heldOut === facts.heldOutTasks ? 'declared' : 'all that it has'],
     ...(policy.source === 'scratch'
-      ? [[['training', 'init', 'maxPositions'], positions, measured] satisfies [string[], number, string]]
+      ? [[['training', 'init', 'maxPositions'], positions, measured] satisfies Chosen]
       : []),
     [['rollouts', 'maxTokens'], action, measured],
   ];
-  return chosen
-    .filter(([path, value]) => value > 0 && !isGiven(given, path) && valueAt(spec, path) !== value)
+  return [...sizes.filter(([, value]) => value !== 0), ...declaredSettings(given, spec, facts)]
+    .filter(([path, value]) => !isGiven(given, path) && !isDeepStrictEqual(valueAt(spec, path), value))
     .map(([path, value, reason]) => ({ path, value, reason }));
+}
+
+type Chosen = [path: readonly string[], value: unknown, reason: string];
+
+/** Rates and passes hold for the policy with which they were tried. */
+function declaredSettings(given: unknown, spec: CampaignSpec, { settings }: EnvironmentFacts): Chosen[] {
+  const { name } = spec.environment;
+  const strange = Object.keys(settings).find((key) => !declarable.includes(key));
+  if (strange !== undefined)
+    throw new DomainError(
+      'InvalidEnvironment',
+      `spec_defaults of ${name}: found settings["${strange}"], expected one of ${declarable.join(', ')}` +
+        `${didYouMean(strange, declarable)}; correct the file of the environment, then run \`coevolve up\``,
+    );
+  if (spec.policy.source !== 'scratch') return [];
+  return Object.entries(settings)
+    .map(([key, value]): Chosen => [key.split('.'), value, 'declared'])
+    .filter(([path]) => hasEffect(spec, path) && !hasOtherLength(given, path));
+}
+
+/** Returns whether an author chose the number of passes where an environment declares that of updates, or the reverse. */
+function hasOtherLength(given: unknown, path: readonly string[]): boolean {
+  const other = { epochs: 'updates', updates: 'epochs' }[path.at(-1)!];
+  return other !== undefined && isGiven(given, [...path.slice(0, -1), other]);
 }
 
 /**
  * Returns the values of a stored campaign for keys that its author leaves out: a second start uses no environment, whose
  * tasks may have changed, and a campaign of an older release has the defaults of that release.
  */
-export const storedDefaults = (given: unknown, spec: CampaignSpec, stored: CampaignSpec): SpecChange[] =>
-  keptKeys
-    .filter((path) => !isGiven(given, path) && !isDeepStrictEqual(valueAt(spec, path), valueAt(stored, path)))
+export function storedDefaults(given: unknown, spec: CampaignSpec, stored: CampaignSpec): SpecChange[] {
+  const keys = spec.recipe === stored.recipe ? [...keptKeys, ...declarable] : keptKeys; // another recipe may refuse them
+  return valuesLeftOut(keys, given, stored).filter(({ path, value }) => !isDeepStrictEqual(valueAt(spec, path), value));
+}
+
+/** Returns stored values for those of the keys that an author leaves out. */
+export const valuesLeftOut = (keys: readonly string[], given: unknown, stored: unknown): SpecChange[] =>
+  keys
+    .map((key) => key.split('.'))
+    .filter((path) => !isGiven(given, path))
     .map((path) => ({ path, value: valueAt(stored, path) }));
 
 const isGiven = (given: unknown, path: readonly string[]): boolean => valueAt(given, path) !== undefined;

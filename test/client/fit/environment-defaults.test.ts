@@ -10,6 +10,7 @@ const unknown: EnvironmentFacts = {
   trainTasks: null,
   heldOutTasks: null,
   maxPositions: null,
+  settings: {},
   availableTrain: null,
   availableHeldOut: null,
   rows: null,
@@ -61,6 +62,36 @@ test('what the author has set stays, and an imported model has its own positions
   expect(chosenFor(imported, { rows })).toEqual({ 'rollouts.maxTokens': 128 });
 });
 
+const settings = {
+  'rollouts.tasksPerIteration': 300,
+  'training.sft.epochs': 4,
+  'training.sft.stopAtLoss': 0.06,
+  'training.target.learningRate': 5e-4,
+};
+
+test('declared settings hold where the recipe reads them', () => {
+  expect(chosenFor({ ...required, recipe: 'combined' }, { settings })).toEqual(settings);
+  const { 'training.target.learningRate': _unread, ...read } = settings;
+  expect(chosenFor(required, { settings })).toEqual(read); // eto trains by dpo
+  const { 'rollouts.tasksPerIteration': _idle, ...start } = read;
+  expect(chosenFor({ ...required, recipe: 'grpo' }, { settings })).toEqual(start);
+  expect(chosenFor({ ...required, recipe: 'sft' }, { settings })).toEqual(start);
+});
+
+test('declared settings are no defaults of a pretrained model, nor beside what the author has set', () => {
+  expect(chosenFor({ ...required, policy: { source: 'imported', model: 'm' } }, { settings })).toEqual({});
+  const set = { ...required, rollouts: { tasksPerIteration: null }, training: { sft: { updates: 50, stopAtLoss: 1 } } };
+  expect(chosenFor(set, { settings })).toEqual({});
+});
+
+test('a declared key that no environment may choose is named, with the one that was meant', () => {
+  expect(() => chosenFor(required, { settings: { 'training.sft.epoch': 4 } })).toThrow(
+    /^spec_defaults of any: found settings\["training\.sft\.epoch"\], expected one of .*did you mean training\.sft\.epochs\?; correct/,
+  );
+  for (const key of ['seed', 'promotion.rule', '', 'training', '__proto__.epochs'])
+    expect(() => chosenFor(required, { settings: { [key]: 1 } })).toThrow('spec_defaults of any: found settings');
+});
+
 test('a second start of four lines has the stored values, also of a release that chose no default', () => {
   const stored = resolveSpec(
     {
@@ -75,4 +106,12 @@ test('a second start of four lines has the stored values, also of a release that
   const other = { ...required, environment: { name: 'any', trainTasks: 9 } };
   const changed = readGiven(other, storedDefaults(other, resolveSpec(other, 'other'), stored));
   expect(changed.environment.trainTasks).toBe(9);
+});
+
+test('a second start has the stored settings that an environment declared, and with another recipe it is another campaign', () => {
+  const declared = { ...required, rollouts: { tasksPerIteration: 300 }, training: { sft: { epochs: 4 } } };
+  const stored = resolveSpec(declared, 'stored');
+  expect(readGiven(required, storedDefaults(required, resolveSpec(required, 'four lines'), stored))).toEqual(stored);
+  const other = { ...required, recipe: 'grpo' };
+  expect(readGiven(other, storedDefaults(other, resolveSpec(other, 'other'), stored)).recipe).toBe('grpo');
 });

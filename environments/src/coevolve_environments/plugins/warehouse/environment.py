@@ -21,6 +21,7 @@ from coevolve_environments.protocol import (
     Json,
     Observation,
     Relation,
+    SpecDefaults,
     Split,
     TaskRecord,
     Variant,
@@ -56,6 +57,19 @@ class Warehouse(Environment):
         dense_reward=True,
         max_turns=2 * MAX_PICKS,
         compose="none",
+    )
+    # Fewer orders are learned by heart. The start ends early, which leaves something to the iterations
+    spec_defaults = SpecDefaults(
+        train_tasks=2000,
+        held_out_tasks=400,
+        settings={
+            "rollouts.tasksPerIteration": 100,
+            "training.sft.epochs": 8,
+            "training.sft.learningRate": 0.002,
+            "training.sft.schedule": "constant",
+            "training.sft.stopAtLoss": 0.06,
+            "training.target.learningRate": 0.0005,
+        },
     )
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
