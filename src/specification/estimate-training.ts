@@ -27,6 +27,8 @@ export type MeasuredLengths = {
   trajectories: number;
   mean: number;
   min: number;
+  /** Of an even number: the higher of the two in the middle. */
+  median: number;
   max: number;
   /** The mean of all trajectories is within this factor of theirs: two standard errors. */
   spread: number;

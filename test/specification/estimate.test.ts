@@ -134,6 +134,7 @@ test('the prompts of language models contain a trajectory, so they are as long a
     trajectories: 10,
     mean: 5105,
     min: 3599,
+    median: 5105,
     max: 6058,
     spread: 1.1,
     basis: 'at 3.3 characters a token',

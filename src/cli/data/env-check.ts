@@ -4,13 +4,14 @@ import type { Config } from '../../config';
 import { checkEnvironment, type CheckReport, type Count } from '../../envs/check/check-environment';
 import type { ConstantAnswer } from '../../envs/check/constant-answers';
 import { createEnvironments, type Environments } from '../../envs/environments';
+import { checkedLengths, type CheckedLengths } from '../../client/fit/checked-lengths';
 import { DomainError } from '../../domain/errors';
 import { isOutdated } from '../../stack';
 import { jsonObject } from '../arguments/json-object';
 import { printMessage, printOver, printResult } from '../output/output';
 import { paint } from '../../tables/terminal-text';
 import { currentConfig, givenConfig } from '../../client/connections';
-import { duration, rounded } from '../../domain/formats';
+import { count, duration, interval, rounded } from '../../domain/formats';
 import { text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
@@ -45,7 +46,8 @@ export function addEnvCheck(env: Command): void {
       if (!flags.url) requireCurrentCode(givenConfig());
       await requireCurrentFile(environments, name);
       const report = await checkEnvironment(environments, settingsOf(name, flags), progress());
-      printResult(flags.json, report, () => reportText(report));
+      const lengths = await checkedLengths({ ...givenConfig(), ...configOf(flags) }, name, flags.options);
+      printResult(flags.json, { ...report, lengths }, () => reportText(report, lengths));
       if (report.verdict !== 'passed') process.exitCode = exitCodes[report.verdict];
     });
 }
@@ -86,7 +88,7 @@ function progress(): (check: string, done: number, all: number) => void {
   };
 }
 
-function reportText(report: CheckReport): string {
+function reportText(report: CheckReport, lengths: CheckedLengths | null): string {
   const { environment, tasks, gold, wrong, floor, deterministic, concurrency, leaked, constant, openings, verdict } =
     report;
   const rows = [
@@ -111,7 +113,7 @@ function reportText(report: CheckReport): string {
             'a policy gets this for doing nothing (docs/new-environment.md)',
         ]
       : [];
-  const failures = [gold, wrong.nonsense, deterministic, concurrency].flatMap((count) => count?.examples ?? []);
+  const failures = [gold, wrong.nonsense, deterministic, concurrency].flatMap((each) => each?.examples ?? []);
   return [
     `${environment}: ${tasks} tasks`,
     '',
@@ -121,10 +123,19 @@ function reportText(report: CheckReport): string {
       text('expectation', ([, , expectation]) => expectation!),
     ]),
     ...(failures.length + twins.length > 0 ? ['', ...failures, ...twins] : []),
+    ...(lengths ? ['', ...lengthLines(lengths)] : []),
     '',
     ...paid,
     verdictTexts[verdict],
   ].join('\n');
+}
+
+function lengthLines({ trajectories, min, median, max, basis, fitting }: CheckedLengths): string[] {
+  const found = `${interval(min, max, count)} tokens, median ${count(median)}`;
+  return [
+    `lengths of ${trajectories} trajectories of reference actions: ${found} (${basis})`,
+    ...Object.entries(fitting).map(([key, value]) => `  ${key}: at least ${value}`),
+  ];
 }
 
 const constantText = ({ actions }: ConstantAnswer): string =>

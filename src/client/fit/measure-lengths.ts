@@ -104,9 +104,14 @@ function lengthsOf(
         ),
       );
   const mean = tokens.reduce((sum, count) => sum + count, 0) / tokens.length;
-  const [min, max] = [Math.min(...tokens), Math.max(...tokens)];
+  const sorted = tokens.toSorted((a, b) => a - b);
+  const [min, median, max] = [0, tokens.length >> 1, tokens.length - 1].map((n) => sorted[n]!) as [
+    number,
+    number,
+    number,
+  ];
   const variance = tokens.reduce((sum, count) => sum + (count - mean) ** 2, 0) / Math.max(1, tokens.length - 1);
   const spread = 1 + (2 * Math.sqrt(variance / tokens.length)) / mean;
   const basis = rows ? "counted with the policy's tokenizer" : `at ${charactersPerToken} characters a token`;
-  return { trajectories: tokens.length, mean: Math.round(mean), min, max, spread, basis, rows };
+  return { trajectories: tokens.length, mean: Math.round(mean), min, median, max, spread, basis, rows };
 }

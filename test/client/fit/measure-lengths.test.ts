@@ -1,4 +1,6 @@
+import { checkedLengths } from '../../../src/client/fit/checked-lengths';
 import { measureLengths } from '../../../src/client/fit/measure-lengths';
+import { fitLengths } from '../../../src/client/fit/fit-lengths';
 import { readConfig } from '../../../src/config';
 import { estimate } from '../../../src/specification/estimate';
 import { measuredTraining } from '../../../src/specification/estimate-training';
@@ -35,6 +37,27 @@ test('prompts with functions of 20 kB count, and the estimate names the range', 
   expect(training.assumptions).toContain(
     `${lengths.mean} tokens a trajectory (20 of the environment's own have ${lengths.min} to ${lengths.max}, at 3.3 characters a token)`,
   );
+});
+
+test('a checked environment has the lengths of a start, and the lowest values that a start accepts', async () => {
+  const config = { ...readConfig(), environment: server };
+  const spec = specOf({ name: 'bfcl' });
+  const { rows, min, median, max } = (await measureLengths(config, spec))!;
+  const { fitting, ...found } = (await checkedLengths(config, 'bfcl', {}))!;
+  expect(found).toMatchObject({ trajectories: 20, min, median, max });
+  expect(rows!.filter(({ tokens }) => tokens <= median).length).toBeGreaterThanOrEqual(10);
+  expect(rows!.filter(({ tokens }) => tokens >= median).length).toBeGreaterThanOrEqual(10);
+  const fits = { positions: fitting['training.init.maxPositions']!, context: null };
+  const maxTokens = fitting['rollouts.maxTokens']!;
+  const enough = { ...spec, rollouts: { ...spec.rollouts, maxTokens } };
+  expect(fitLengths(enough, rows!, fits)).toEqual({ problems: [], warnings: [] });
+  expect(fitLengths(spec, rows!, { ...fits, positions: 512 }).problems.join()).toContain(`at least ${fits.positions},`);
+});
+
+test('an environment that is unknown, or rejects the options, has no lengths', async () => {
+  const config = { ...readConfig(), environment: server };
+  expect(await checkedLengths(config, 'nowhere', {})).toBeNull();
+  expect(await checkedLengths(config, 'bfcl', { categories: ['none'] })).toBeNull();
 });
 
 test.each([
