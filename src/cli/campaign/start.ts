@@ -8,6 +8,7 @@ import type { ChosenDefault } from '../../client/fit/environment-defaults';
 import type { SpecChange } from '../../specification/spec-layers';
 import { asCalled } from '../output/called-name';
 import { chosenLine } from '../output/running-text';
+import { printChosen } from '../output/print-chosen';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { estimateText } from './estimate-text';
 import { printResult, printMessage } from '../output/output';
@@ -33,7 +34,7 @@ export function addStart(program: Command): void {
       const read = await readGivenFile(file, { overlays: overlay, changes: set.map(changeOf) });
       const { spec, chosen } = await chooseDefaults(currentConfig(), read);
       if (isDryRun) return await printDryRun(spec, chosen, { full, json });
-      for (const one of chosen) printMessage(chosenLine(spec.environment.name, one));
+      for (const one of chosen) printChosen(spec.environment.name, one);
       for (const setting of unreadSettings(spec)) printMessage(unreadLine(setting));
       await withConnections(async (connections) => {
         const { workflowId, outcome } = await startCampaign(

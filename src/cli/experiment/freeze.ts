@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { freezeExperiment, type Frozen } from '../../client/experiments/freeze-experiment';
-import { withConnections } from '../../client/connections';
-import { loadExperiment } from '../../specification/experiment/read-experiment';
+import { currentConfig, withConnections } from '../../client/connections';
+import { loadForEnvironment } from '../../client/experiments/load-for-environment';
+import { printChosen } from '../output/print-chosen';
 import { shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 
@@ -16,7 +17,7 @@ export function addFreeze(group: Command): void {
     .option('--amend', 'freeze a changed file although cells have begun')
     .option('--json', 'print the result as JSON')
     .action(async (file: string, { profile, amend = false, json }: Options) => {
-      const loaded = await loadExperiment(file, { profile });
+      const loaded = await loadForEnvironment(currentConfig(), file, { profile, onChosen: printChosen });
       await withConnections(async (connections) => {
         const { source: _source, ...frozen } = await freezeExperiment(connections, loaded, { amend });
         printResult(json, frozen, () => frozenText(frozen));

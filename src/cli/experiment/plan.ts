@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { currentConfig } from '../../client/connections';
 import { planExperiment } from '../../client/experiments/plan-experiment';
-import { readExperiment } from '../../specification/experiment/read-experiment';
+import { loadForEnvironment } from '../../client/experiments/load-for-environment';
+import { printChosen } from '../output/print-chosen';
 import { printResult } from '../output/output';
 import { planText } from './plan-text';
 
@@ -16,7 +17,9 @@ export function addPlan(group: Command): void {
     .option('--measured <table>', 'deviation of an earlier experiment: its exported .jsonl table, or .gz')
     .option('--json', 'print the result as JSON')
     .action(async (file: string, { profile, measured, json }: Flags) => {
-      const plan = await planExperiment(currentConfig(), await readExperiment(file, { profile }), measured ?? null);
+      const config = currentConfig();
+      const { experiment } = await loadForEnvironment(config, file, { profile, onChosen: printChosen });
+      const plan = await planExperiment(config, experiment, measured ?? null);
       printResult(json, plan, () => planText(plan));
     });
 }

@@ -5,9 +5,10 @@ import { analyzeExperiment } from '../../client/experiments/analyze-experiment';
 import { followExperiment } from '../../client/experiments/experiment-status';
 import { planExperiment } from '../../client/experiments/plan-experiment';
 import { startFile } from '../../client/experiments/start-file';
-import { withConnections } from '../../client/connections';
+import { currentConfig, withConnections } from '../../client/connections';
 import { renderExperiment } from '../../report/experiment';
-import { loadExperiment } from '../../specification/experiment/read-experiment';
+import { loadForEnvironment } from '../../client/experiments/load-for-environment';
+import { printChosen } from '../output/print-chosen';
 import { print, printMessage, printResult } from '../output/output';
 import { analysisJson, analysisText } from './analysis-text';
 import { planText } from './plan-text';
@@ -28,7 +29,7 @@ export function addRun(group: Command): void {
 
 /** A second call joins the running experiment, or analyses the finished one again. */
 async function runExperiment(file: string, { profile, amend = false, json }: Options): Promise<void> {
-  const loaded = await loadExperiment(file, { profile });
+  const loaded = await loadForEnvironment(currentConfig(), file, { profile, onChosen: printChosen });
   const { name } = loaded.experiment;
   await withConnections(async (connections) => {
     printMessage(planText(await planExperiment(connections.config, loaded.experiment)));

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { startExperiment, type StartedExperiment } from '../../client/experiments/start-experiment';
 import { startFile } from '../../client/experiments/start-file';
-import { withConnections } from '../../client/connections';
-import { loadExperiment } from '../../specification/experiment/read-experiment';
+import { currentConfig, withConnections } from '../../client/connections';
+import { loadForEnvironment } from '../../client/experiments/load-for-environment';
+import { printChosen } from '../output/print-chosen';
 import { printMessage, printResult } from '../output/output';
 import { integerIn } from '../arguments/integer';
 
@@ -27,7 +28,9 @@ export function addStart(group: Command): void {
 }
 
 async function start(fileOrName: string, { profile, amend, seeds, json }: Options): Promise<void> {
-  const loaded = /\.(ya?ml|json)$/.test(fileOrName) ? await loadExperiment(fileOrName, { profile }) : null;
+  const loaded = /\.(ya?ml|json)$/.test(fileOrName)
+    ? await loadForEnvironment(currentConfig(), fileOrName, { profile, onChosen: printChosen })
+    : null;
   const name = loaded?.experiment.name ?? fileOrName;
   await withConnections(async (connections) => {
     const onUnchecked = (line: string): void => printMessage(`not checked: ${line}`);

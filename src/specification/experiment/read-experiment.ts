@@ -9,12 +9,17 @@ import { secretOptions } from '../secret-options';
 import { armLayer, baseLayers } from './arm-layers';
 import { analysisProblems, contrastOf, looksOf, sizeProblems } from './check-analysis';
 import { experimentSchema, type ExperimentFile } from './experiment-schema';
-import { resolveArms } from './resolve-arms';
+import { withChange, type SpecChange, type SpecLayer } from '../spec-layers';
+import { resolveArms, type GivenArms } from './resolve-arms';
 
-type Options = { profile?: string | undefined };
+type Options = {
+  profile?: string | undefined;
+  /** Returns defaults of an arm, or of the base (null), which values of the file replace. */
+  defaultsOf?: ((arm: string | null) => readonly SpecChange[]) | undefined;
+};
 
 /** An experiment, and the text of its file. */
-export type LoadedExperiment = { experiment: Experiment; source: string; profile: string | null };
+export type LoadedExperiment = { experiment: Experiment; source: string; profile: string | null; given: GivenArms };
 
 /**
  * Reads an experiment with every value written out. `default` is the file without a profile.
@@ -25,7 +30,10 @@ export const readExperiment = async (file: string, options: Options = {}): Promi
   (await loadExperiment(file, options)).experiment;
 
 /** As `readExperiment`, with the text of the file. */
-export async function loadExperiment(file: string, { profile: asked }: Options = {}): Promise<LoadedExperiment> {
+export async function loadExperiment(
+  file: string,
+  { profile: asked, defaultsOf = () => [] }: Options = {},
+): Promise<LoadedExperiment> {
   const source = await readText(file);
   const parsed = parseYaml(source);
   if ('problems' in parsed) throw invalid(file, parsed.problems);
@@ -33,16 +41,26 @@ export async function loadExperiment(file: string, { profile: asked }: Options =
   const read = readSections(file, parsed, profile);
   const origin = { file, parsed, profile };
   const layers = await baseLayers(origin, read);
-  const layerOf = (arm: string) => armLayer(origin, arm, read.arms[arm]!.set);
-  const { arms, problems } = resolveArms(read, layers, layerOf, file);
+  const layersOf = (arm: string | null): SpecLayer[] => [
+    defaultsLayer(file, defaultsOf(arm)),
+    ...layers,
+    ...(arm === null ? [] : [armLayer(origin, arm, read.arms[arm]!.set)]),
+  ];
+  const { arms, problems, given } = resolveArms(read, layersOf, file);
   const all = [...problems, ...analysisProblems(read), ...sizeProblems(read)];
   if (all.length > 0)
     throw invalid(
       file,
       all.map((problem) => withPosition(problem, parsed)),
     );
-  return { experiment: experimentOf(read, arms), source, profile };
+  return { experiment: experimentOf(read, arms), source, profile, given };
 }
+
+const defaultsLayer = (file: string, changes: readonly SpecChange[]): SpecLayer => ({
+  file,
+  value: changes.reduce<unknown>(withChange, {}),
+  positionOf: () => undefined,
+});
 
 /** Validates the whole file, also the profiles that are not chosen, and merges the chosen one over it. */
 function readSections(file: string, parsed: ParsedYaml, profile: string | null): ExperimentFile {

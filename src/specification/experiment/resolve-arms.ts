@@ -5,29 +5,37 @@ import { cellCampaign, type Arm } from '../../domain/experiment/experiment';
 import type { CampaignSpec } from '../campaign-spec';
 import { differencesOf } from '../../input/differences';
 import { synthesizes } from '../../domain/campaign/recipe';
-import { resolve } from '../read-spec';
+import { resolve, type GivenSpec } from '../read-spec';
 import { mergeLayers, withLayer, type SpecLayer } from '../spec-layers';
 import { usedSettings } from '../used-settings';
 import type { ExperimentFile } from './experiment-schema';
 
-type Read = { arms: Arm[]; problems: string[] };
-type ArmOf = (arm: string) => SpecLayer;
+type Read = { arms: Arm[]; problems: string[]; given: GivenArms };
+
+/** Values of the file alone, with a name and a seed, beside the spec that they resolve to; `null`: the base. */
+export type GivenArms = ReadonlyMap<string | null, GivenSpec>;
+
+/** Returns the layers of an arm, or of the base alone (null), from the lowest. */
+export type LayersOf = (arm: string | null) => SpecLayer[];
 type ArmInput = ExperimentFile['arms'][string];
 
 /** Resolves the base and every arm. Problems of the base are listed once and not for every arm. */
-export function resolveArms(file: ExperimentFile, layers: readonly SpecLayer[], layerOf: ArmOf, source: string): Read {
+export function resolveArms(file: ExperimentFile, layersOf: LayersOf, source: string): Read {
+  const layers = layersOf(null);
   const base = resolveLayers(layers, {});
   const inBase = 'problems' in base ? base.problems.map((problem) => located('base', problem, layers, source)) : [];
-  if ('problems' in base) return { arms: [], problems: inBase };
+  const given = new Map<string | null, GivenSpec>();
+  if ('problems' in base) return { arms: [], problems: inBase, given };
 
   const problems = [...armProblems(file), ...loopProblems(file)];
-  if (problems.length > 0) return { arms: [], problems };
+  if (problems.length > 0) return { arms: [], problems, given };
+  given.set(null, { given: valuesOf(layers), spec: base });
   const arms = new Map<string, Arm>();
   const specs = new Map<string, CampaignSpec>();
   for (const [name, arm] of inOrder(file)) {
     const original = arm.replicaOf ?? name;
     const matches = matchedBy(file.arms[original]!);
-    const own = [...layers, layerOf(original)];
+    const own = layersOf(original);
     const spec = resolveLayers(own, {
       ...(arm.replicaOf ? { replica: replicaNumber(file, name) } : {}),
       ...(matches === null ? {} : { synthesis: { match: cellCampaign(file.name, { arm: matches, seed: 1 }) } }),
@@ -37,6 +45,7 @@ export function resolveArms(file: ExperimentFile, layers: readonly SpecLayer[], 
       continue;
     }
     specs.set(name, spec);
+    given.set(name, { given: valuesOf(own), spec });
     problems.push(...matchProblems(name, file.arms[original]!, specs));
     arms.set(name, {
       name,
@@ -50,7 +59,7 @@ export function resolveArms(file: ExperimentFile, layers: readonly SpecLayer[], 
       matches,
     });
   }
-  return { arms: [...arms.values()], problems: [...problems, ...equalArms([...arms.values()], specs)] };
+  return { arms: [...arms.values()], problems: [...problems, ...equalArms([...arms.values()], specs)], given };
 }
 
 /** Adds the position and the part of the experiment to a problem of its campaign spec. */
@@ -61,6 +70,8 @@ function located(part: string, problem: string, layers: readonly SpecLayer[], so
 
 /** Keys that are no part of an arm; the campaign spec requires them. */
 export const placeholder = { name: 'arm', seed: 0 };
+
+const valuesOf = (layers: readonly SpecLayer[]): object => ({ ...(mergeLayers(layers, []) as object), ...placeholder });
 
 function resolveLayers(layers: readonly SpecLayer[], added: Record<string, unknown>): ReturnType<typeof resolve> {
   const value = mergeLayers([...layers, { file: '', value: added, positionOf: () => undefined }], []);
