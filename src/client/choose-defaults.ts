@@ -61,6 +61,7 @@ export async function askEnvironment(
     return environmentDefaults(read.given, read.spec, {
       ...known,
       maxPositions: declared.max_positions,
+      maxTokens: declared.max_tokens,
       availableTrain: drawn.train ? await countTasks(drawing, spec, 'train') : null,
       availableHeldOut: drawn.heldOut ? await countTasks(drawing, spec, 'held-out') : null,
       rows: trainsPolicies(spec) ? ((await measureLengths(config, spec))?.rows ?? null) : null,
@@ -71,7 +72,7 @@ export async function askEnvironment(
   }
 }
 
-const unknownFacts = { maxPositions: null, availableTrain: null, availableHeldOut: null, rows: null };
+const unknownFacts = { maxPositions: null, maxTokens: null, availableTrain: null, availableHeldOut: null, rows: null };
 
 const declaredFacts = (declared: Capabilities['spec_defaults']) => ({
   trainTasks: declared.train_tasks,

@@ -6,6 +6,7 @@ import { askEnvironment, chooseDefaults } from '../../src/client/choose-defaults
 import { readConfig } from '../../src/config';
 import { newSpecText } from '../../src/specification/new-spec';
 import { readSpec, resolveSpec } from '../../src/specification/read-spec';
+import { unreadSettings } from '../../src/specification/used-settings';
 import { startEnvironmentServer, type EnvironmentServer } from '../support/environment-server';
 
 /** An environment of one file: 21 tasks, a long first message, long actions. */
@@ -64,7 +65,12 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, 'levers.py'), plugin);
   const settings = path.join(folder, 'settings.yaml');
   writeFileSync(settings, JSON.stringify({ hosted: { levers: { plugin: 'levers.py' } } })); // JSON is YAML
-  server = await startEnvironmentServer('--environments', 'intercode-sql,bfcl,levers', '--settings', settings);
+  server = await startEnvironmentServer(
+    '--environments',
+    'intercode-sql,bfcl,warehouse,levers',
+    '--settings',
+    settings,
+  );
 });
 afterAll(async () => {
   await server.kill();
@@ -105,6 +111,14 @@ test.each([
 
 test('on intercode-sql four lines of spec have the general defaults, whatever their seed', async () => {
   for (const seed of [1, 2]) expect((await chosenOf('intercode-sql', { seed })).chosen).toEqual([]);
+});
+
+test('four lines on warehouse have its declared start, and nothing that their recipe does not read', async () => {
+  const { spec, chosen } = await chosenOf('warehouse', { recipe: 'grpo' });
+  expect(spec.training.sft).toMatchObject({ stopAtLoss: 0.06, schedule: 'constant' });
+  expect(spec.environment.trainTasks).toBe(2000);
+  expect(chosen.every(({ reason }) => reason === 'declared')).toBe(true);
+  expect(unreadSettings(spec)).toEqual([]);
 });
 
 test('a new spec holds the values of its environment, and they fit', async () => {

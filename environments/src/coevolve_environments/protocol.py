@@ -80,13 +80,15 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class SpecDefaults:
-    """Values for a spec without them. Measured lengths raise `max_positions`; None: the usual one."""
+    """Values for a spec without them. Measured lengths raise the last two numbers; None: the usual one."""
 
     train_tasks: int | None = None
     """Tasks that suit a first campaign, for an environment whose draws or episodes are slow."""
     held_out_tasks: int | None = None
     max_positions: int | None = None
     """Tokens of its longest usual episodes for the embedded policy, if playing them takes many seconds."""
+    max_tokens: int | None = None
+    """Tokens of its longest usual action, likewise."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Other keys of a campaign with a policy from scratch by their path, such as `training.sft.epochs`."""
 

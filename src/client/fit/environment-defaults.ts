@@ -12,8 +12,9 @@ export type EnvironmentFacts = {
   /** Tasks that suit a first campaign, as the environment declares them. */
   trainTasks: number | null;
   heldOutTasks: number | null;
-  /** Tokens of its trajectories for the embedded policy, as it declares them. */
+  /** Tokens of its trajectories and of its actions for the embedded policy, as it declares them. */
   maxPositions: number | null;
+  maxTokens: number | null;
   /** Other keys of a campaign with a policy from scratch, by path, as it declares them. */
   settings: Readonly<Record<string, unknown>>;
   /** Number of existing tasks, at most the requested number. */
@@ -66,7 +67,7 @@ export function environmentDefaults(given: unknown, spec: CampaignSpec, facts: E
   const heldOut = Math.min(facts.heldOutTasks ?? environment.heldOutTasks, facts.availableHeldOut ?? Infinity);
   const { maxPositions } = training.init;
   const positions = Math.max(maxPositions, facts.maxPositions ?? 0, rows ? roomyLength(rows) : 0);
-  const action = Math.max(rollouts.maxTokens, rows ? roomyAction(rows) : 0);
+  const action = Math.max(rollouts.maxTokens, facts.maxTokens ?? 0, rows ? roomyAction(rows) : 0);
   const sizes: Chosen[] = [
     [['environment', 'trainTasks'], train, train === facts.trainTasks ? 'declared' : 'all that it has'],
     [['environment', 'heldOutTasks'], heldOut, heldOut === facts.heldOutTasks ? 'declared' : 'all that it has'],

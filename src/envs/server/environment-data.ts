@@ -44,6 +44,7 @@ const capabilities = z.object({
       train_tasks: z.int().min(1).max(20_000).nullable().default(null),
       held_out_tasks: z.int().min(1).max(5_000).nullable().default(null),
       max_positions: z.int().min(64).max(131_072).nullable().default(null),
+      max_tokens: z.int().min(1).max(4096).nullable().default(null),
       /** By path, such as `training.sft.epochs`. */
       settings: z.record(z.string(), z.unknown()).default({}),
     })

@@ -28,7 +28,7 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
       max_turns: server.maxTurns,
       splits: ['train', 'held-out'],
       constant_answers: [],
-      spec_defaults: { train_tasks: null, held_out_tasks: null, max_positions: null, settings: {} },
+      spec_defaults: { train_tasks: null, held_out_tasks: null, max_positions: null, max_tokens: null, settings: {} },
     }),
 
   async tasks(_name, request) {

@@ -10,6 +10,7 @@ const unknown: EnvironmentFacts = {
   trainTasks: null,
   heldOutTasks: null,
   maxPositions: null,
+  maxTokens: null,
   settings: {},
   availableTrain: null,
   availableHeldOut: null,
@@ -47,7 +48,12 @@ test('declared numbers hold, also above what the general defaults are, up to the
 test('long trajectories raise positions and tokens of an action, and short ones change nothing', () => {
   expect(chosenFor(required, { rows })).toEqual({ 'training.init.maxPositions': 4096, 'rollouts.maxTokens': 128 });
   expect(chosenFor(required, { rows: [{ tokens: 90, actionEnds: [80], actionTokens: [9] }] })).toEqual({});
-  expect(chosenFor(required, { maxPositions: 2048 })).toEqual({ 'training.init.maxPositions': 2048 });
+  const declared = { maxPositions: 2048, maxTokens: 192 };
+  expect(chosenFor(required, declared)).toEqual({ 'training.init.maxPositions': 2048, 'rollouts.maxTokens': 192 });
+  expect(chosenFor(required, { ...declared, rows })).toEqual({
+    'training.init.maxPositions': 4096,
+    'rollouts.maxTokens': 192,
+  });
 });
 
 test('what the author has set stays, and an imported model has its own positions', () => {
@@ -82,6 +88,14 @@ test('declared settings are no defaults of a pretrained model, nor beside what t
   expect(chosenFor({ ...required, policy: { source: 'imported', model: 'm' } }, { settings })).toEqual({});
   const set = { ...required, rollouts: { tasksPerIteration: null }, training: { sft: { updates: 50, stopAtLoss: 1 } } };
   expect(chosenFor(set, { settings })).toEqual({});
+});
+
+test('a declared value that a spec may not have is refused with its key', () => {
+  const spec = resolveSpec(required, 'four lines');
+  const chosen = environmentDefaults(required, spec, { ...unknown, settings: { 'training.sft.epochs': 'many' } });
+  expect(() => readGiven(required, chosen)).toThrow(
+    /the defaults of its environment is not a campaign spec:\n +training\.sft\.epochs: found "many", expected/,
+  );
 });
 
 test('a declared key that no environment may choose is named, with the one that was meant', () => {

@@ -16,7 +16,7 @@ import coevolve_environments
 from coevolve_environments.plugins.appworld import mini_evaluation, mini_notes, mini_world
 from coevolve_environments.plugins.appworld.dataset import Dataset
 from coevolve_environments.plugins.appworld.environment import AppWorld, find_appworld
-from coevolve_environments.protocol import Environment, NotReady
+from coevolve_environments.protocol import Environment, NotReady, SpecDefaults
 from coevolve_environments.settings import Settings
 
 _BUILD_SECONDS = 900  # takes 6 s on a free core
@@ -46,6 +46,8 @@ class AppWorldMini(AppWorld):
         "Twelve small tasks about notes, in a made-up world of ours, by Python code (AppWorld's engine; "
         "not AppWorld's tasks: its figures are no AppWorld results)."
     )
+    # Its first draw builds the world, for which a start does not wait
+    spec_defaults = SpecDefaults(train_tasks=6, held_out_tasks=6, max_positions=2048, max_tokens=192)
 
 
 class _World:
