@@ -23,6 +23,7 @@ import { fitLengths } from './fit/fit-lengths';
 import { absurdRates } from '../specification/learning-rates';
 import { lowBudget, weakSettings } from '../specification/weak-settings';
 import { measureLengths } from './fit/measure-lengths';
+import { unseenWords } from './fit/unseen-words';
 import { hashAsStored, nameTaken } from '../specification/read-spec';
 import { checkDevices, positionsOf } from './check-devices';
 import { checkEngine } from './check-engine';
@@ -190,6 +191,7 @@ async function checkTasks(check: SpecCheck, { data }: Environments, spec: Campai
   const { name, options: own, trainTasks, form } = spec.environment;
   const seed = deriveSeed(spec.seed, 'tasks');
   let train: TaskRecord[] = [];
+  const heldOut: TaskRecord[] = [];
   for (const { key, split, count, options } of [
     { key: 'environment.trainTasks', split: 'train', count: trainTasks, options: own } as const,
     ...evaluationDraws(spec).map((draw) => ({ ...draw, split: 'held-out' as const, count: draw.tasks })),
@@ -207,6 +209,7 @@ async function checkTasks(check: SpecCheck, { data }: Environments, spec: Campai
           invalid(`${key}: ${name} repeats ${repeated.length} of ${length} ${split} tasks: ${shownIds(repeated)}`),
         );
       if (split === 'train') train = drawn;
+      else heldOut.push(...drawn);
     } catch (error) {
       if (!(error instanceof EnvironmentError)) throw error;
       if (error.kind === 'rejected') {
@@ -216,6 +219,7 @@ async function checkTasks(check: SpecCheck, { data }: Environments, spec: Campai
       check.unchecked.push(`${key}: ${name} has not drawn the tasks within ${drawTimeoutMs / 1000} s`);
     }
   }
+  check.warnings.push(...unseenWords(spec, train, heldOut));
 }
 
 /** Returns the server's own words without the route and the status, if it sent any. */

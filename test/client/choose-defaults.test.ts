@@ -105,7 +105,11 @@ test.each([
       'rollouts.maxTokens',
     ]);
     expect(spec.environment).toMatchObject(tasks);
-    expect((await dryRun(configOf(), spec)).problems).toEqual([]);
+    const accepted = await dryRun(configOf(), spec);
+    expect(accepted.problems).toEqual([]);
+    const words =
+      name === 'bfcl' ? [expect.stringMatching(/^policy\.source: scratch .* 60 of 60 held-out tasks of bfcl/)] : [];
+    expect(accepted.warnings.filter((line) => line.startsWith('policy.source'))).toEqual(words);
   },
 );
 
