@@ -100,6 +100,22 @@ def compose(client: Client, parent: Task, query: str, actions: list[str]) -> Tas
     return dict(client.post(f"/envs/{MINI}/data/compose", **body)["task"])
 
 
+def test_who_knows_no_call_finds_them_by_the_documentation(session: Session, tasks: list[Task]) -> None:
+    session.reset(task=by_id(tasks, "drop_1")["definition"])
+
+    def say(code: str) -> Any:
+        return json.loads(
+            text_of(session.step(python(f"print({code})"))).removeprefix("Output:").strip(" \n`")
+        )
+
+    apps = say("apis.api_docs.show_app_descriptions()")
+    assert {app["name"] for app in apps} == {"api_docs", "supervisor", "simple_note"}
+    calls = {call["name"] for call in say("apis.api_docs.show_api_descriptions(app_name='simple_note')")}
+    assert {"login", "search_notes", "delete_note"} <= calls
+    login = say("apis.api_docs.show_api_doc(app_name='simple_note', api_name='login')")
+    assert {part["name"] for part in login["parameters"]} == {"username", "password"}
+
+
 def test_a_composed_task_is_checked_by_the_rows_that_its_actions_change(
     client: Client, session: Session, tasks: list[Task]
 ) -> None:

@@ -47,7 +47,11 @@ def build(root: str) -> None:
         _write(folder / "data" / "api_docs" / "standard" / f"{app}.json", marked)
     base = folder / "data" / "base_dbs"
     base.mkdir(parents=True)
-    ModelCollection.load(to_db_home_path=str(base), load_apps=get_all_apps(), create_db=True).close()
+    models = ModelCollection.load(to_db_home_path=str(base), load_apps=get_all_apps(), create_db=True)
+    for app in _DOCUMENTED:  # the engine's API reads these rows, and its loader the files
+        for doc in docs[app].values():
+            models.api_docs.ApiDoc.create_save(app_name_=doc["app_name"], **_without(doc, "app_name"))
+    models.close()
     for task in mini_tasks():
         world = ModelCollection.load(
             to_db_home_path=f":memory:{task.id}", from_db_home_path=str(base), load_apps=get_all_apps()
@@ -62,6 +66,10 @@ def build(root: str) -> None:
     for subset, split in ((TRAIN, "train"), (HELD_OUT[0], "held-out")):
         ids = [task.id for task in mini_tasks() if task.split == split]
         _write_text(folder / "data" / "datasets" / f"{subset}.txt", "\n".join(ids))
+
+
+def _without(doc: Json, name: str) -> Json:
+    return {key: value for key, value in doc.items() if key != name}
 
 
 def _fill(world: Any, task: MiniTask) -> None:
