@@ -48,7 +48,7 @@ export async function listHeldWork(connections: Connections, name: string): Prom
   return found;
 }
 
-/** Continues what was paused in Temporal and returns it. */
+/** Continues work that was paused in Temporal and returns it. */
 export async function continuePausedWork(connections: Connections, name: string): Promise<HeldWork[]> {
   const { workflowService, options } = await connections.temporal();
   const { namespace, identity } = options;

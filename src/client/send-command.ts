@@ -63,7 +63,7 @@ export async function sendOperatorCommand(
 }
 
 /**
- * Continues what was paused in Temporal itself.
+ * Continues work that was paused in Temporal itself.
  *
  * @throws DomainError `NotRunning`
  */

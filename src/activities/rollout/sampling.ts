@@ -5,7 +5,7 @@ import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { PolicyRole } from '../../store/training/policies';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 
-/** What the seed of an attempt follows from. */
+/** An attempt with the role of its policy. */
 export type SeededAttempt = { attempt: AttemptKey; role: PolicyRole | null };
 
 /**

@@ -53,7 +53,7 @@ function wordsCode(command: Command): string {
 const namesCode = (listing: string): string =>
   `coevolve ${listing} --json 2>/dev/null | sed -n 's/^    "name": "\\(.*\\)",$/\\1/p'`;
 
-/** Returns the command that lists what the arguments of a command name; undefined if they are no such names. */
+/** Returns the command that lists the names that a command takes; undefined for a command without one. */
 function listingOf(command: Command): string | undefined {
   const listings: Record<string, string> = { env: 'env list', experts: 'env list', experiment: 'experiment status' };
   const campaigns = ['campaign', 'campaigns', 'policy', 'origin'];

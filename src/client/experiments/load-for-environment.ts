@@ -16,7 +16,7 @@ type OnChosen = (environment: string, chosen: ChosenDefault) => void;
 
 /**
  * Reads an experiment file. Sizes and lengths that it leaves out come from the environment, arm by arm, and those of a frozen
- * experiment stay. How an arm learns is what an experiment compares: the settings that an environment declares for first
+ * experiment stay. An experiment compares how its arms learn: the settings that an environment declares for first
  * campaigns are not used.
  *
  * @throws DomainError and UsageError as `loadExperiment`
@@ -59,7 +59,7 @@ function storedSpec(frozen: readonly Arm[], name: string | null): unknown {
   );
 }
 
-/** Returns what the answer of the environment depends on. */
+/** Returns the part of a spec on which the answer of the environment depends. */
 const deciding = ({ given, spec }: GivenSpec): string =>
   canonicalJson([
     sizeKeys.map((key) => [valueAt(given, key.split('.')) ?? null, valueAt(spec, key.split('.'))]),

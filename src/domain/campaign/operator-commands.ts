@@ -25,7 +25,7 @@ export type CampaignCommand = OperatorCommand<CampaignState> & {
   decision?: Decision;
   /** Cancels the running work; the command returns when all activities have stopped. */
   cancels?: true;
-  /** Continues what was paused in Temporal itself. */
+  /** Continues work that was paused in Temporal itself. */
   continuesPausedWork?: true;
   /** Returns why the campaign rejects the command; the update then leaves no event in the history. */
   refusal?(state: CampaignState): { code: string; message: string } | null;
