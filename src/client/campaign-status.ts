@@ -10,6 +10,7 @@ import { hasEnded, type CampaignRow, type CampaignStatus } from '../store/campai
 import type { PhaseRow } from '../store/campaign/iterations';
 import { findWait, listOverviews, type CampaignOverview } from '../store/campaign/overviews';
 import { rebuildState } from '../store/campaign/rebuild-state';
+import type { CalibrationRow } from '../store/tasks/judge-calibrations';
 import { listEnrichments, type EnrichmentRow } from '../store/trajectories/enrichments';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
@@ -45,11 +46,19 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     setScores: SetScore[];
     /** The enrichment by each signal in the newest iteration with validated candidates. */
     enrichments: EnrichmentRow[];
+    /** Newest calibration of the judge; null without one. */
+    judge: JudgeTrust | null;
     /** Why syntheses made no candidate, one line for each. */
     emptySyntheses: string[];
     /** Level of intervals. */
     confidence: number;
   };
+
+/** How far a judge agrees with runs of known verdict. A judge that is not trusted agrees less than the spec requires. */
+export type JudgeTrust = Pick<CalibrationRow, 'iteration' | 'judgeVersion' | 'agreement' | 'counts'> & {
+  minimumAgreement: number;
+  isTrusted: boolean;
+};
 
 export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> &
   CampaignOverview &
@@ -122,9 +131,19 @@ export async function readCampaignDetails(connections: Connections, name: string
     scenarios: await store.evaluations.listScenarios(id),
     setScores: await store.evaluations.listSetScores(id),
     enrichments: await newestEnrichments(connections, id, phases),
+    judge: await newestCalibration(connections, row),
     emptySyntheses: await explainEmptySyntheses(connections, row, phases),
     confidence: (row.spec as Partial<CampaignSpec> | null)?.evaluation?.confidence ?? 0.95,
   };
+}
+
+async function newestCalibration({ store }: Connections, { id, spec }: CampaignRow): Promise<JudgeTrust | null> {
+  const newest = (await store.judgeCalibrations.list(id)).at(-1);
+  if (!newest) return null;
+  const { iteration, judgeVersion, agreement, counts } = newest;
+  const { minimumAgreement } = readStoredSpec(spec).judge;
+  const isTrusted = agreement.rate !== null && agreement.rate >= minimumAgreement;
+  return { iteration, judgeVersion, agreement, counts, minimumAgreement, isTrusted };
 }
 
 async function newestEnrichments(

@@ -17,6 +17,7 @@ import { followOutput } from '../output/follow-output';
 import { dateTime, duration, rounded, shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
+import { judgeText } from '../output/judge-text';
 import { enrichmentText, jobText, lossText, resultText, rolloutText, trainingText } from '../output/running-text';
 import { number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
@@ -68,6 +69,7 @@ function statusText({
   setScores,
   confidence,
   enrichments,
+  judge,
   emptySyntheses,
   nondeterminism,
   ...origin
@@ -98,6 +100,7 @@ function statusText({
     ]),
     ...emptySyntheses.map(asCalled),
     ...enrichments.map(enrichmentText),
+    ...(judge ? [asCalled(judgeText(name, judge))] : []),
     ...rollouts.map(rolloutText),
     ...jobs.map(jobText),
     ...(setScores.some(({ evaluationSet }) => evaluationSet === 'dev') ? scoreLines(scores) : []), // an evaluation has no dev

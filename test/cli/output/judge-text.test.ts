@@ -1,0 +1,32 @@
+import { judgeText } from '../../../src/cli/output/judge-text';
+import { countVerdicts, measureTrust } from '../../../src/domain/evaluation/judge-calibration';
+
+/** The newest calibration of a judge that answers by a rule on twelve right and twelve corrupted runs. */
+function calibrated(verdict: (corrupted: boolean, n: number) => boolean | null) {
+  const items = [false, true].flatMap((corrupted) =>
+    Array.from({ length: 12 }, (_, n) => ({ corrupted, completed: verdict(corrupted, n) })),
+  );
+  const counts = countVerdicts(items);
+  const { agreement } = measureTrust(counts);
+  const isTrusted = agreement.rate !== null && agreement.rate >= 0.7;
+  return judgeText('c', { iteration: 2, judgeVersion: 'j', agreement, counts, minimumAgreement: 0.7, isTrusted });
+}
+
+test('a judge that can be trusted is shown with its agreement', () => {
+  expect(calibrated((corrupted, n) => (corrupted ? n === 0 : true))).toBe(
+    'the judge approves 12 of 12 right runs and 1 of 12 corrupted ones in the calibration of iteration 2: agreement 0.96 (0.80 to 0.99)',
+  );
+});
+
+test.each([
+  ['always yes', () => true, 'approves 12 of 12 right runs and 12 of 12 corrupted ones'],
+  ['always no', () => false, 'approves 0 of 12 right runs and 0 of 12 corrupted ones'],
+  ['a coin', (_: boolean, n: number) => n % 2 === 0, 'approves 6 of 12 right runs and 6 of 12 corrupted ones'],
+  ['no verdict', () => null, 'approves 0 of 0 right runs and 0 of 0 corrupted ones'],
+])('a judge that is %s needs attention, with the command that lists its answers', (_, verdict, found) => {
+  const line = calibrated(verdict);
+  expect(line).toMatch(`needs attention: the judge ${found}`);
+  expect(line).toMatch(
+    'below judge.minimumAgreement 0.7; its votes admit wrong tasks or refuse right ones: `coevolve calls c --role judge`',
+  );
+});
