@@ -1,6 +1,5 @@
 import { DomainError } from '../domain/errors';
-import { messageOf } from '../errors/errors';
-import { requireLossless } from './foreign-json';
+import { parseExact } from './exact-json';
 
 /**
  * Returns the rows of a file: the elements of a JSON array, the lines of JSON lines, or its only object, which may be
@@ -21,32 +20,6 @@ export function jsonRows(text: string): unknown[] {
   if ('problem' in whole) throw unreadable(whole.problem);
   return Array.isArray(whole.value) ? whole.value : [whole.value];
 }
-
-/**
- * Parses JSON of a person or a policy so that nothing is lost; returns the problem of a text that is not JSON or that would
- * lose something. Only a text that may is checked for it.
- */
-export function parseExact(text: string): { value: unknown } | { problem: string } {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (/\d{16}|\de\+?\d{3}/i.test(text) || keysIn(value) !== keysOf(text)) requireLossless(text);
-    return { value };
-  } catch (error) {
-    return { problem: messageOf(error) };
-  }
-}
-
-/** Counts the keys of a JSON text, repeated ones too. */
-const keysOf = (text: string): number =>
-  text.match(/"(?:[^"\\]|\\.)*"\s*:?/g)?.filter((token) => token.endsWith(':')).length ?? 0;
-
-const keysIn = (value: unknown): number =>
-  typeof value !== 'object' || value === null
-    ? 0
-    : Object.values(value).reduce<number>(
-        (sum, item) => sum + keysIn(item),
-        Array.isArray(value) ? 0 : Object.keys(value).length,
-      );
 
 const unreadable = (found: string): DomainError =>
   new DomainError('UnreadableRows', `${found}; expected a JSON array, JSON lines, or one JSON object`);

@@ -1,4 +1,4 @@
-import { parseExact } from './json-rows';
+import { parseExact } from './exact-json';
 import { parseJson } from './parse-json';
 
 /**

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { isSection } from '../../input/merge';
-import { parseExact } from '../../input/json-rows';
+import { parseExact } from '../../input/exact-json';
 
 /** Parses the options of an environment, a JSON object. */
 export function jsonObject(input: string): Record<string, unknown> {

@@ -6,7 +6,7 @@ import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { z } from 'zod';
 import { describeIssue } from '../../input/describe-issue';
 import { UsageError } from '../../errors/errors';
-import { parseExact } from '../../input/json-rows';
+import { parseExact } from '../../input/exact-json';
 import { strangeValues } from '../../input/parse-yaml';
 import type { ExperimentRecord } from '../../domain/experiment/record';
 import { experimentHash } from '../../specification/experiment/same-experiment';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseExact } from '../../input/json-rows';
+import { parseExact } from '../../input/exact-json';
 import { parseJson } from '../../input/parse-json';
 import { tagged, writtenCall } from '../../input/written-call';
 

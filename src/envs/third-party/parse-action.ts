@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DomainError } from '../../domain/errors';
 import { callServer } from '../server/call-server';
 import type { ThirdPartyServer } from './read-servers';
-import { parseExact } from '../../input/json-rows';
+import { parseExact } from '../../input/exact-json';
 import { parseJson } from '../../input/parse-json';
 import { kindOf, kindOfValue, type FieldKind, type FieldSchema } from './field-kind';
 
