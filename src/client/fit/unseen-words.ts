@@ -13,15 +13,18 @@ export function unseenWords(
   train: readonly Task[],
   heldOut: readonly Task[],
 ): string[] {
-  if (policy.source !== 'scratch' || environment.experts !== null) return [];
+  if (policy.source !== 'scratch' || environment.experts !== null || train.length < smallestPool) return [];
   const known = new Set(train.flatMap(wordsOf));
   const unseen = heldOut.filter((task) => wordsOf(task).some((word) => !known.has(word))).length;
   if (known.size === 0 || unseen === 0 || unseen * 2 < heldOut.length) return [];
   return [
     `policy.source: scratch writes words of its train tasks alone, and ${unseen} of ${heldOut.length} held-out tasks of ` +
-      `${environment.name} need others (reference actions); expect a success near 0, or choose policy.source: imported with a policy.model`,
+      `${environment.name} need others (reference actions): these stay unsolved without more environment.trainTasks or an imported policy.model`,
   ];
 }
+
+/** A campaign with fewer train tasks is a trial. */
+const smallestPool = 50;
 
 const wordsOf = ({ reference_actions: actions }: Task): string[] =>
   actions.flatMap((action) => action.match(/[\p{L}_]+/gu) ?? []);
