@@ -48,32 +48,8 @@ function refuseParked(name: string): never {
   throw new DomainError('Parked', `${name} is parked and waits for an operator; see \`coevolve status ${name}\``);
 }
 
-function statusText({
-  name,
-  status,
-  problem,
-  waitsFor,
-  waitsSince,
-  pausedWork,
-  failingWork,
-  abortedBy,
-  progress,
-  iterations,
-  phases,
-  rollouts,
-  jobs,
-  scores,
-  training,
-  losses,
-  scenarios,
-  setScores,
-  confidence,
-  enrichments,
-  judge,
-  emptySyntheses,
-  nondeterminism,
-  ...origin
-}: CampaignDetails): string {
+function statusText(details: CampaignDetails): string {
+  const { name, status, abortedBy, progress, iterations, phases } = details;
   const isEnd = status !== 'lost' && status !== 'failing' && hasEnded(status);
   const unfinished =
     status === 'parked' ? 'parked' : isEnd || status === 'lost' || status === 'failing' ? 'not finished' : 'running';
@@ -81,34 +57,47 @@ function statusText({
     finishedAt && duration((finishedAt.getTime() - startedAt.getTime()) / 1000);
   return [
     `${name}: ${status}${abortedBy && !isEnd ? ', being aborted' : ''}, iteration ${progress.iteration} of ${iterations}, phase ${progress.phase}`,
-    ...[...(problem ? [problem] : []), ...noticesOf([...pausedWork, ...failingWork])].flatMap(({ what, next }) => [
-      `needs attention: ${what}`,
-      asCalled(next),
-    ]),
-    ...(progress.parked && !isEnd
-      ? [`needs attention: ${progress.parked}`, ...parkedText({ name, progress, waitsSince })].map(asCalled)
-      : []),
-    ...(status === 'paused' && waitsFor !== null
-      ? [`${waitsFor}; ${asCalled(`\`coevolve resume ${name}\` continues it`)}`]
-      : []),
-    ...forkText(origin),
-    ...nondeterminismText(nondeterminism),
+    ...attentionText(details, isEnd),
+    ...forkText(details),
+    ...nondeterminismText(details.nondeterminism),
     terminalTable(phases, [
       ...properties('iteration', 'phase'),
       number('time', timeOf),
       text('result', ({ result }) => (result ? resultText(result) : unfinished)),
     ]),
+    ...measuredText(details),
+  ].join('\n');
+}
+
+/** What holds the campaign, with the next commands. */
+function attentionText(details: CampaignDetails, isEnd: boolean): string[] {
+  const { name, status, problem, waitsFor, pausedWork, failingWork, progress } = details;
+  const notices = [...(problem ? [problem] : []), ...noticesOf([...pausedWork, ...failingWork])];
+  return [
+    ...notices.flatMap(({ what, next }) => [`needs attention: ${what}`, asCalled(next)]),
+    ...(progress.parked && !isEnd ? [`needs attention: ${progress.parked}`, ...parkedText(details)].map(asCalled) : []),
+    ...(status === 'paused' && waitsFor !== null
+      ? [`${waitsFor}; ${asCalled(`\`coevolve resume ${name}\` continues it`)}`]
+      : []),
+  ];
+}
+
+/** Measurements below the table of phases. */
+function measuredText(details: CampaignDetails): string[] {
+  const { name, emptySyntheses, enrichments, judge, rollouts, jobs, scores, setScores, training } = details;
+  const isEvaluation = !setScores.some(({ evaluationSet }) => evaluationSet === 'dev');
+  return [
     ...emptySyntheses.map(asCalled),
     ...enrichments.map(enrichmentText),
     ...(judge ? [asCalled(judgeText(name, judge))] : []),
     ...rollouts.map(rolloutText),
     ...jobs.map(jobText),
-    ...(setScores.some(({ evaluationSet }) => evaluationSet === 'dev') ? scoreLines(scores) : []), // an evaluation has no dev
-    ...setScoresText(setScores, confidence),
-    ...scenarios.map(scenarioText),
+    ...(isEvaluation ? [] : scoreLines(scores)),
+    ...setScoresText(setScores, details.confidence),
+    ...details.scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
-    ...losses.map(lossText),
-  ].join('\n');
+    ...details.losses.map(lossText),
+  ];
 }
 
 /** The code of the reason with the operator's next steps, as in docs/parked.md, and what ends the wait without them. */
