@@ -1,4 +1,6 @@
 import type { Activities } from '../../src/activities';
+import { sendNext } from '../../src/activities/campaign/commit-phase';
+import { sendProgress } from '../../src/activities/campaign/send-progress';
 import type { CampaignState, SpendingProgress } from '../../src/domain/campaign/progress';
 import { trainingJobKey } from '../../src/domain/campaign/ids';
 import type { RecipeName } from '../../src/domain/campaign/recipe';
@@ -107,15 +109,34 @@ export function scriptedActivities(
     playCalibration: () => Promise.resolve({ played: 2 }),
     ...changes,
   };
-  const recorded = Object.entries(activities).map(([key, activity]) => [
+  const recorded: [string, (input: never) => unknown][] = Object.entries(activities).map(([key, activity]) => [
     key,
     (input: never): unknown => {
       calls.push({ name: key as keyof Activities, input });
       return activity(input);
     },
   ]);
+  const { beginPhase, commitPhase } = Object.fromEntries(recorded) as Activities;
+  const reporting: Pick<Activities, 'beginPhase' | 'commitPhase'> = {
+    async beginPhase({ report, ...key }) {
+      const isCommitted = await beginPhase(key);
+      if (report) await sendProgress(report);
+      return isCommitted;
+    },
+    async commitPhase({ next, ...key }) {
+      const result = await commitPhase(key);
+      if (!next) return result;
+      try {
+        const isNextCommitted = await beginPhase({ ...key, phase: next.phase, previous: key.phase });
+        await sendNext(result, next);
+        return { ...result, isNextCommitted };
+      } catch {
+        return result;
+      }
+    },
+  };
   return {
-    activities: Object.fromEntries(recorded) as Activities,
+    activities: { ...(Object.fromEntries(recorded) as Activities), ...reporting },
     calls,
     callsOf: (wanted) => calls.filter((call) => call.name === wanted).map(({ input }) => input),
   };

@@ -1,8 +1,11 @@
-import type { PhaseKey } from '../../store/campaign/iterations';
 import type { Dependencies } from '../context/dependencies';
+import { sendProgress, type PhaseToBegin } from './send-progress';
 
-/** Begins a phase. Returns true if the phase is already committed and must not run again. */
+/** Begins a phase and reports it. Returns true if the phase is already committed and must not run again. */
 export const beginPhase =
   ({ store }: Dependencies) =>
-  (key: PhaseKey): Promise<boolean> =>
-    store.iterations.beginPhase(key);
+  async ({ report, ...key }: PhaseToBegin): Promise<boolean> => {
+    const isCommitted = await store.iterations.beginPhase(key);
+    if (report) await sendProgress(report);
+    return isCommitted;
+  };

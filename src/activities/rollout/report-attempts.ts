@@ -1,6 +1,4 @@
-import { getClient, log } from '@temporalio/activity';
-import { encodeToPayloads } from '@temporalio/common/lib/internal-non-workflow';
-import { campaignWorkflowId } from '../../domain/campaign/ids';
+import { log } from '@temporalio/activity';
 import {
   attemptProgressSignalName,
   maxAttemptSignals,
@@ -9,6 +7,7 @@ import {
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { plannedPerTask } from '../../specification/iteration-plan';
 import type { CampaignRow } from '../../store/campaign/campaigns';
+import { signalCampaign } from '../context/signal-campaign';
 import type { Dependencies } from '../context/dependencies';
 import type { RolloutBatch } from './planned-attempt';
 
@@ -40,22 +39,10 @@ export function attemptReporter({ store }: Counting, intervalMs = defaultInterva
       const share = Math.floor((maxAttemptSignals * counts.done) / Math.max(1, counts.planned));
       if (share <= last.share || counts.done >= counts.planned) return;
       last.share = share;
-      await signalCampaign(campaign.name, `${rollout}/${share}`, { iteration, purpose, step, ...counts });
+      const progress: AttemptProgress = { iteration, purpose, step, ...counts };
+      await signalCampaign(campaign.name, attemptProgressSignalName, `${rollout}/${share}`, progress);
     } catch (error) {
       log.warn('failed to report the progress of a rollout; it continues', { error: String(error) });
     }
   };
-}
-
-/** The client's own method gives every signal another id. */
-async function signalCampaign(campaign: string, requestId: string, progress: AttemptProgress): Promise<void> {
-  const { workflowService, options } = getClient();
-  await workflowService.signalWorkflowExecution({
-    namespace: options.namespace,
-    identity: options.identity,
-    workflowExecution: { workflowId: campaignWorkflowId(campaign) },
-    signalName: attemptProgressSignalName,
-    input: { payloads: (await encodeToPayloads(options.loadedDataConverter, progress)) ?? null },
-    requestId,
-  });
 }

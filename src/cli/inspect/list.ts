@@ -55,7 +55,7 @@ function waitText({ name, status, problem, held, parkedCode, ...wait }: ListedCa
   const { waitsFor, waitsSince } = wait;
   const since = waitsSince ? ` since ${dateTime(waitsSince.toISOString())}` : '';
   const by = parkedCode ? ` by ${parkedCode}` : '';
-  const ending = selfEnding(wait) ?? asCalled(`see \`coevolve status ${name}\``);
+  const ending = selfEnding(wait)?.replace(/^It/, 'it') ?? asCalled(`see \`coevolve status ${name}\``);
   if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
   const parked = `${name} is parked${since}${by}: ${firstLine(waitsFor ?? '')}; ${ending}`;
   const paused = `${name} is ${firstLine(waitsFor ?? '')}; ${asCalled(`\`coevolve resume ${name}\``)}`;

@@ -27,11 +27,16 @@ export type Promotion = {
   promoted: boolean;
 };
 
+/** Name of the signal that carries the progress of an iteration to its campaign. */
+export const progressSignalName = 'progress';
+
 /** Progress of an iteration, sent to the campaign at every phase. */
 export type IterationProgress = {
   iteration: number;
   /** Epoch of the run that sends it, from 1. Release 0.1.0 sent none. */
   epoch?: number;
+  /** Place of a report among those of its run, from 1. Release 0.1.0 sent none. */
+  sent?: { run: string; number: number };
   phase: Phase;
   /** Counts of the committed phase as one readable line. */
   note: string | null;
@@ -58,12 +63,16 @@ export type EvaluatedIteration = { iteration: number; score: number; promotion?:
 
 /**
  * Returns whether progress comes from a run that the campaign no longer waits for: one that a reset, or an earlier epoch, has
- * left behind. Progress without an epoch is that of release 0.1.0 and counts.
+ * left behind; or progress that a suspended worker sent late. Progress without an epoch is that of release 0.1.0 and counts.
  */
 export const isStale = (
-  { progress: { iteration }, epoch = 1 }: Pick<CampaignState, 'progress' | 'epoch'>,
-  sent: Pick<IterationProgress, 'iteration' | 'epoch'>,
-): boolean => sent.epoch !== undefined && (sent.iteration !== iteration || sent.epoch !== epoch);
+  { progress: { iteration, sent: last }, epoch = 1 }: Pick<CampaignState, 'progress' | 'epoch'>,
+  { sent, ...of }: Pick<IterationProgress, 'iteration' | 'epoch' | 'sent'>,
+): boolean =>
+  of.epoch !== undefined &&
+  (of.iteration !== iteration ||
+    of.epoch !== epoch ||
+    (sent !== undefined && last?.run === sent.run && sent.number < last.number));
 
 /** State of a campaign's workflow and answer to the query `status`. Small, because each run passes it to the next. */
 export type CampaignState = {

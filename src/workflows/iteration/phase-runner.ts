@@ -1,14 +1,7 @@
-import {
-  condition,
-  getExternalWorkflowHandle,
-  log,
-  proxyActivities,
-  setCurrentDetails,
-  upsertSearchAttributes,
-} from '@temporalio/workflow';
+import { condition, log, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { Activities } from '../../activities';
-import { campaignWorkflowId } from '../../domain/campaign/ids';
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
+import { withResult } from '../../domain/campaign/phase-result';
 import { decisionSince, type Decision } from '../../domain/campaign/operator-commands';
 import type { Phase } from '../../domain/campaign/phases';
 import type { IterationProgress } from '../../domain/campaign/progress';
@@ -16,10 +9,9 @@ import type { PhaseKey } from '../../store/campaign/iterations';
 import { profiles } from '../temporal/activity-profiles';
 import { handleControl, type ControlHandler } from '../temporal/control';
 import { iterationDetails } from '../temporal/details';
-import { searchAttributes } from '../temporal/search-attributes';
-import { progressSignal } from '../temporal/messages';
-import { commit, enterResult, startClock } from './finish-phase';
 import { outageWaits } from './outage-waits';
+import { startClock } from './phase-clock';
+import { phaseSteps } from './phase-steps';
 import { outageOf, reasonOf, retryOrPark } from './retry-or-park';
 
 const store = proxyActivities<Activities>(profiles.store);
@@ -65,12 +57,8 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
   const control = handleControl();
 
   const show = (): void => setCurrentDetails(iterationDetails(progress));
-  const report = async (): Promise<void> => {
-    show();
-    upsertSearchAttributes(searchAttributes.phase(progress.phase));
-    await getExternalWorkflowHandle(campaignWorkflowId(input.name)).signal(progressSignal, progress);
-  };
-  const park = parking(input, progress, control, report);
+  const steps = phaseSteps(input.name, progress, control, show);
+  const park = parking(input, progress, control, steps.report);
 
   const keyOf = (phase: Phase): PhaseKey => {
     const { epoch, phases } = plan!;
@@ -97,21 +85,19 @@ export function phaseRunner(input: IterationInput): PhaseRunner {
       return plan;
     },
     async run(phase, work) {
-      await control.unpaused();
-      Object.assign(progress, { phase, note: null });
-      await report();
-      await control.unpaused(); // a pause may have arrived during the report
+      await steps.enter(phase);
       const key = keyOf(phase);
       const secondsOf = startClock(control);
-      let isRepeated = false;
+      let seconds: number | null = null;
       const isDone = await retryOrPark(async (decision) => {
         if (decision === 'skip') return skip(key);
-        isRepeated = await store.beginPhase.executeWithOptions({ summary: `begin: ${phase}` }, [key]);
+        const isRepeated = await steps.begin(key);
         if (!isRepeated) await work();
-        await commit(key, progress);
+        seconds = isRepeated ? null : secondsOf();
+        await steps.commit(key, seconds, plan!.phases[plan!.phases.indexOf(phase) + 1]);
       }, park);
       if (!isDone) return false;
-      enterResult(progress, isRepeated ? null : secondsOf());
+      Object.assign(progress, withResult(progress, seconds));
       show(); // the campaign receives the note with the report of the next phase, or with the iteration's result
       return true;
     },

@@ -1,7 +1,7 @@
 import type { UpdateDefinition } from '@temporalio/common';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { campaignCommands, type CampaignCommandName, type Control } from '../../domain/campaign/operator-commands';
-import type { CampaignState, IterationProgress } from '../../domain/campaign/progress';
+import { progressSignalName, type CampaignState, type IterationProgress } from '../../domain/campaign/progress';
 import { attemptProgressSignalName, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import {
   experimentCommands,
@@ -23,7 +23,7 @@ export const campaignUpdates: Record<CampaignCommandName, UpdateDefinition<Campa
 export const controlSignal = defineSignal<[Control]>('control');
 
 /** Sent from iteration to campaign. */
-export const progressSignal = defineSignal<[IterationProgress]>('progress');
+export const progressSignal = defineSignal<[IterationProgress]>(progressSignalName);
 
 /** Sent from the activity that watches a training job to the workflow of the job, at most twenty times per job. */
 export const trainingProgressSignal = defineSignal<[JobProgress]>(trainingProgressSignalName);

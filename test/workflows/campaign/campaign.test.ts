@@ -31,6 +31,14 @@ test('a campaign runs the phases of its recipe in order and passes the scores fr
     '1 report',
   ]);
   expect(script.callsOf('commitPhase')).toHaveLength(begun.length);
+  expect(await rowsOfTimeline('campaign/in-order/iteration/0', /^(begin|commit):/)).toEqual([
+    'begin: plan',
+    'commit: plan, begin: rollout',
+    'commit: rollout, begin: train',
+    'commit: train, begin: evaluate',
+    'commit: evaluate, begin: report',
+    'commit: report',
+  ]);
   expect(state).toMatchObject({
     status: 'finished',
     scores: [
@@ -44,6 +52,16 @@ test('a campaign runs the phases of its recipe in order and passes the scores fr
     return (await campaigns.client.workflow.count(query)).count === 1;
   });
 });
+
+/** Returns the summaries of the activities of a workflow that sends no signal: one would be a row too. */
+async function rowsOfTimeline(workflowId: string, wanted: RegExp): Promise<string[]> {
+  const { events } = await campaigns.client.workflow.getHandle(workflowId).fetchHistory();
+  expect(events!.some((event) => event.signalExternalWorkflowExecutionInitiatedEventAttributes)).toBe(false);
+  const summaries = events!
+    .filter((event) => event.activityTaskScheduledEventAttributes)
+    .map(({ userMetadata }) => Buffer.from(userMetadata?.summary?.data ?? []).toString());
+  return summaries.map((text) => text.replaceAll('"', '')).filter((text) => wanted.test(text));
+}
 
 test('the details show phases, remaining time, success with its interval, and spending against the budget', async () => {
   const spending = { committed: { llmTokens: 1_234, usd: 0.5 }, limit: { llmTokens: 20_000, usd: null } };

@@ -126,7 +126,11 @@ test.each([
   [{}, { iteration: 1, epoch: 2 }, true],
   [{}, { iteration: 0, epoch: 1 }, true],
   [{ epoch: 2 }, { iteration: 0 }, false], // of release 0.1.0, which sent no epoch
+  [{}, { iteration: 1, epoch: 1, sent: { run: 'a', number: 7 } }, false],
+  [{}, { iteration: 1, epoch: 1, sent: { run: 'a', number: 6 } }, true], // of a worker that was suspended
+  [{}, { iteration: 1, epoch: 1, sent: { run: 'b', number: 1 } }, false], // after a reset
 ])('a campaign in iteration 1 with %o takes progress of %o as stale: %s', (state, sent, expected) => {
-  const progress = { iteration: 1, phase: 'rollout', note: null, parked: null, score: null } as const;
+  const beginning = { iteration: 1, phase: 'rollout', note: null, parked: null, score: null } as const;
+  const progress = { ...beginning, sent: { run: 'a', number: 7 } };
   expect(isStale({ ...state, progress }, sent)).toBe(expected);
 });
