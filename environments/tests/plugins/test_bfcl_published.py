@@ -9,7 +9,7 @@ from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import multi_turn
 
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry, read_entries
 from coevolve_environments.plugins.bfcl.episode import MAX_STEPS_PER_TURN, BfclEpisode
-from published_bfcl import published_helpers
+from published_bfcl import published_helpers, published_loader
 
 Play = list[list[list[str]]]
 """Turns of steps of calls."""
@@ -105,9 +105,8 @@ def test_published_prompts_go_with_its_reading_of_arguments() -> None:
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_published_prompts_are_those_of_the_published_evaluation(category: str) -> None:
     helpers = published_helpers()
-    rows = helpers.load_file(helpers.PROMPT_PATH / f"BFCL_v4_multi_turn_{category}.json")[::20]
     entries = {entry.id: entry for entry in read_entries(category)}
-    for row in helpers.populate_test_cases_with_predefined_functions(rows):
+    for row in published_loader().load_dataset_entry(f"multi_turn_{category}")[::20]:
         expected = [
             helpers.system_prompt_pre_processing_chat_model(row["question"][0], row["function"], row["id"])
         ]

@@ -25,6 +25,8 @@ CLASS_FILES = {
 _JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array"}
 # The package's default format
 _RETURN, _DOCUMENTS, _PROMPT, _STYLE = "python", "json", "plaintext", "classic"
+_HINT = " Note that the provided function is in Python 3 syntax."
+"""Added by the package's loader to each function of the first prompt, and to none that it adds later."""
 Message = dict[str, str]
 
 
@@ -132,7 +134,8 @@ def published_opening(entry: Entry) -> list[Message]:
     from bfcl_eval.constants import default_prompts as package
 
     style = package.PROMPT_STYLE_TEMPLATES[_STYLE]
-    functions = json.dumps(documents_of(entry, 0), indent=4)
+    hinted = [{**each, "description": each["description"] + _HINT} for each in documents_of(entry, 0)]
+    functions = json.dumps(hinted, indent=4)
     system: str = package.PROMPT_TEMPLATE_MAPPING[_PROMPT].format(
         persona=style["persona"],
         task=style["task"],
