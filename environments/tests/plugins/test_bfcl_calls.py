@@ -150,6 +150,23 @@ SPELLINGS: dict[str, Any] = {
     "Falcon's JSON fence in a tag": lambda of: (
         f"<tool_call>\n```json\n[{', '.join(as_json(of))}]\n```\n</tool_call>"
     ),
+    "a list and an explanation": lambda of: f"{python(of)}\n\nThis looks (first) at [the files].",
+    "a list and a line": lambda of: f"{python(of)}\nThat is all.",
+    "bullets": lambda of: "\n".join(f"- {python([call])[1:-1]}" for call in of),
+    "bullets in backticks": lambda of: "\n".join(f"* `{python([call])[1:-1]}`" for call in of),
+    "numbers": lambda of: "\n".join(f"{n}. {python([call])[1:-1]}" for n, call in enumerate(of, 1)),
+    "printed results": lambda of: (
+        "```python\n" + "\n".join(f"print({python([call])[1:-1]})" for call in of) + "\n```"
+    ),
+    "named results": lambda of: (
+        "```python\n"
+        + "\n".join(f"RESULT_{n} = {python([call])[1:-1]}" for n, call in enumerate(of))
+        + "\n```"
+    ),
+    "dicts in Python's quotes": lambda of: repr([{"name": c.name, "arguments": c.keyword} for c in of]),
+    "tags with Python's quotes": lambda of: "\n".join(
+        f"<tool_call>\n{ {'name': c.name, 'arguments': c.keyword}!r}\n</tool_call>" for c in of
+    ),
     "the package's tag": lambda of: f"<TOOLCALL>{python(of)}</TOOLCALL>",
 }
 
@@ -272,6 +289,12 @@ def test_arguments_of_json_calls_have_any_name_and_number() -> None:
     "text",
     [
         "I used [ls()] to list the files.",
+        "[ls()] lists the files.\nThen I stop.",
+        "- ls() to list the files\n- Done",
+        "1. First the files\n2. ls()",
+        "r = cd(folder='a')\nls(path=r)",
+        "a, b = ls()",
+        "{'answer': 'ls()'}",
         "I look first.\n\nThen I call ls() and stop.",
         "The file is in the folder.\n\nDone",
         "```\nno call\n```",

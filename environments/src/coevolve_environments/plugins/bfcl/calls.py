@@ -14,13 +14,20 @@ from typing import Any
 from coevolve_environments.plugins.bfcl.literals import MAX_CHARACTERS, NotCalls, check_size, literal
 from coevolve_environments.plugins.bfcl.typed_arguments import Schemas, typed
 from coevolve_environments.plugins.spellings import FENCED, PREFIX, TAGGED, answer_of
-from coevolve_environments.plugins.written_calls import JsonCall, Untyped, json_calls, named_calls
+from coevolve_environments.plugins.written_calls import (
+    JsonCall,
+    Untyped,
+    json_calls,
+    named_calls,
+    read_call,
+)
 
 MAX_CALLS = 64
 # Attempts at the same task repeat many actions.
 _CACHED_TEXTS = 512
 _MAX_CACHED_CHARACTERS = 500
 _LIST_START = re.compile(r"(?:(?<=\s)|(?<=:)|^)[\[{]", re.MULTILINE)
+_ITEM = re.compile(r"\s*(?:[-*\u2022]|\d{1,2}[.)])\s+(.+)")
 _MAX_STARTS = 20
 Part = str | JsonCall
 
@@ -136,23 +143,42 @@ def _elements(source: str) -> list[ast.expr]:
         elements = _lines(source)
     except (ValueError, RecursionError, MemoryError) as error:
         raise NotCalls(str(error)) from None
+    elements = [call for element in elements for call in _printed(element)]
     if len(elements) > MAX_CALLS or (source.strip("[] \n") and not elements):
         raise NotCalls("not a list of calls")
     return elements
 
 
 def _lines(source: str) -> list[ast.expr]:
-    """Returns the expressions of a program of calls, or of lists of calls."""
+    """Returns the expressions of a program of calls, or of lists of calls, whose results may get names."""
     try:
         statements = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotCalls(str(error)) from None
-    values = [statement.value for statement in statements if isinstance(statement, ast.Expr)]
-    if len(values) < len(statements):
+    values = [statement.value for statement in statements if isinstance(statement, ast.Expr | ast.Assign)]
+    given = {target.id for each in statements if isinstance(each, ast.Assign) for target in _named(each)}
+    used = {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
+    if len(values) < len(statements) or given & used:  # no result is known before the calls are made
         raise NotCalls("not a list of calls")
     return [
         element for value in values for element in (value.elts if isinstance(value, ast.List) else [value])
     ]
+
+
+def _named(assignment: ast.Assign) -> Iterator[ast.Name]:
+    """Yields the names of an assignment; none of BFCL's functions returns several results to take apart."""
+    for target in assignment.targets:
+        if not isinstance(target, ast.Name):
+            raise NotCalls("not a list of calls")
+        yield target
+
+
+def _printed(node: ast.expr) -> Sequence[ast.expr]:
+    """Returns the calls whose results a program prints; another expression as it is."""
+    match node:
+        case ast.Call(func=ast.Name(id="print"), args=[_, *_] as printed, keywords=[]):
+            return printed if all(isinstance(each, ast.Call) for each in printed) else [node]
+    return [node]
 
 
 def _call(node: ast.expr) -> Call:
@@ -199,12 +225,18 @@ def candidates(text: str) -> Iterator[Sequence[Part]]:
         return
     bare = answer.strip("`\n ")
     yield _parts(bare)
+    if items := _items(bare):
+        yield items
     for start in list(_LIST_START.finditer(bare))[:_MAX_STARTS]:
         if start.start() > 0:
             yield _parts(bare[start.start() :])
     sentence, _, paragraph = bare.rpartition("\n\n")
     if sentence:
         yield [paragraph.strip()]
+    for separator in ("\n\n", "\n"):  # a list, and what it does
+        head = bare.partition(separator)[0].strip()
+        if head.startswith("[") and head.endswith("]") and head != bare:
+            yield _parts(head)
 
 
 def _parts(text: str) -> Sequence[Part]:
@@ -212,5 +244,25 @@ def _parts(text: str) -> Sequence[Part]:
     stripped = text.strip()
     if fenced := FENCED.fullmatch(stripped):
         stripped = fenced[1].strip()
-    calls = json_calls(stripped) if stripped.startswith(("{", "[")) else None
-    return calls or [stripped]
+    if not stripped.startswith(("{", "[")):
+        return [stripped]
+    return json_calls(stripped) or _quoted_calls(stripped) or [stripped]
+
+
+def _quoted_calls(text: str) -> list[JsonCall]:
+    """Returns the calls of objects in Python's quotes; none if one of them is no call."""
+    if "'" not in text or len(text) > MAX_CHARACTERS:
+        return []
+    try:
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return []
+    calls = [read_call(element) for element in (value if isinstance(value, list) else [value])]
+    return [call for call in calls if call] if all(calls) else []
+
+
+def _items(text: str) -> list[str]:
+    """Returns the calls of a list of lines with bullets or numbers; none if a line has neither."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [_ITEM.fullmatch(line) for line in lines]
+    return [item[1].strip("` ") for item in found if item] if found and all(found) else []
