@@ -171,7 +171,11 @@ describe('the training data of the campaign', () => {
     await expectNone(
       `select k.id from tasks k left join feedback_signals s on s.id = k.parent_signal_id
        where k.origin = 'synthesized' and (s.id is null or s.iteration <> k.created_iteration
-         or s.task_id <> k.parent_task_id or k.id not like 'synthesized/' || s.iteration || '/' || s.kind || '/%')`,
+         or (s.kind <> 'rare' and s.task_id <> k.parent_task_id) or k.id not like 'synthesized/' || s.iteration || '/' || s.kind || '/%')`,
+    );
+    await expectNone(
+      `select k.id from tasks k where k.origin = 'synthesized' and not exists (select from trajectories t
+         where t.task_id = k.parent_task_id and t.iteration = k.created_iteration and t.purpose = 'train')`, // decision 73
     );
   });
 

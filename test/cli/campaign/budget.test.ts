@@ -174,7 +174,7 @@ test('a campaign that parks at its budget names the command that continues it', 
     await until(async () => (await listedBy('needs attention')).includes(handle.workflowId)); // the list lags behind
     expect(await listedBy('running')).toContain(handle.workflowId);
     const { progress } = await handle.query<typeof state>('status');
-    const [, command] = /`coevolve budget (raise [^`]+)`$/.exec(progress.parked ?? '') ?? [];
+    const [, command] = /`coevolve budget (raise [^`]+)`/.exec(progress.parked ?? '') ?? [];
     expect(command).toBe(`raise ${c.name} --tokens 250`);
     const { stderr } = await cli(...command!.split(' '));
     expect(stderr).toContain(`${c.name} continues`);

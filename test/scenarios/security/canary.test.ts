@@ -277,9 +277,13 @@ function isText(file: string, bytes: Buffer): boolean {
   return documents.every((text) => typeof JSON.parse(text) === 'object');
 }
 
-/** Returns the payloads of a history except search attributes, which the server reads. */
+/**
+ * Returns the payloads of a history except search attributes, which the server reads, and markers of Temporal's client that
+ * name a version of the workflow code.
+ */
 function payloadsIn(value: unknown): Payload[] {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return [];
+  if ('markerName' in value && value.markerName === 'core_patch') return [];
   if ('metadata' in value && 'data' in value) return [value as Payload];
   return Object.entries(value).flatMap(([name, inner]) => (name === 'searchAttributes' ? [] : payloadsIn(inner)));
 }
