@@ -3,6 +3,7 @@ import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { parkedCode, type ParkedCode } from '../domain/campaign/parked-reasons';
 import type { CampaignState } from '../domain/campaign/progress';
+import { isTrusted } from '../domain/evaluation/judge-calibration';
 import { zeroCandidates } from '../domain/tasks/zero-candidates';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { readStoredSpec } from '../specification/read-spec';
@@ -142,8 +143,8 @@ async function newestCalibration({ store }: Connections, { id, spec }: CampaignR
   if (!newest) return null;
   const { iteration, judgeVersion, agreement, counts } = newest;
   const { minimumAgreement } = readStoredSpec(spec).judge;
-  const isTrusted = agreement.rate !== null && agreement.rate >= minimumAgreement;
-  return { iteration, judgeVersion, agreement, counts, minimumAgreement, isTrusted };
+  const trust = { minimumAgreement, isTrusted: isTrusted(newest, minimumAgreement) };
+  return { iteration, judgeVersion, agreement, counts, ...trust };
 }
 
 async function newestEnrichments(
@@ -153,9 +154,7 @@ async function newestEnrichments(
 ): Promise<EnrichmentRow[]> {
   const validated = phases.findLast(({ phase, finishedAt }) => phase === 'validate' && finishedAt !== null);
   if (!validated || validated.iteration === 0) return [];
-  return (await listEnrichments(pool, campaignId, validated.iteration)).filter(
-    ({ iteration }) => iteration === validated.iteration,
-  );
+  return listEnrichments(pool, campaignId, validated.iteration);
 }
 
 async function explainEmptySyntheses(

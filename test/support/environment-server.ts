@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readConfig, type Config } from '../../src/config';
 
 const projectRoot = path.resolve(__dirname, '../..');
 
@@ -47,6 +48,19 @@ export async function startEnvironmentServer(...options: string[]): Promise<Envi
       return health.environments['intercode-sql']!.sessions;
     },
   };
+}
+
+/** Returns the configuration of a home that plays on this server. */
+export function environmentConfig(server: EnvironmentServer, home: string, variables: NodeJS.ProcessEnv = {}): Config {
+  const tokenFile = path.join(home, 'token');
+  writeFileSync(tokenFile, server.token);
+  return readConfig({
+    PATH: process.env['PATH'],
+    COEVOLVE_HOME: home,
+    COEVOLVE_ENVIRONMENT_URL: server.url,
+    COEVOLVE_ENVIRONMENT_TOKEN_FILE: tokenFile,
+    ...variables,
+  });
 }
 
 type Health = { environments: Record<string, { sessions: number }> };

@@ -9,7 +9,7 @@ and never becomes a reward, except what a text does to its own world (`server/fa
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 Json = dict[str, Any]
 Split = Literal["train", "held-out"]
@@ -21,8 +21,8 @@ Compose = Literal["checker", "judge", "none"]
 StopReason = Literal["completed", "turn-limit", "world-ended"]
 RefusalReason = Literal["not-executable", "empty-result", "ambiguous-result", "bad-format"]
 
-SPLITS: tuple[Split, ...] = ("train", "held-out")
-RELATIONS: tuple[Relation, ...] = ("neighbour", "easier", "harder", "random")
+SPLITS: tuple[Split, ...] = get_args(Split)
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 
 class BadRequest(Exception):

@@ -28,21 +28,32 @@ export const planIteration =
     await tasks.plan(key, 'evaluation', await pools.listEvaluated(key.campaignId, 'dev'));
   };
 
+type Planned = { name: string; spec: CampaignSpec };
+
 async function emptyPool(
   { store }: Dependencies,
   { campaignId }: IterationKey,
-  { name, spec }: { name: string; spec: CampaignSpec },
+  planned: Planned,
 ): Promise<DomainError> {
-  const retired = await store.pools.countAdmitted(campaignId, drawsSeeds(spec));
-  // Nothing was ever admitted, so the first pool is empty
-  const losses = await store.synthesisLosses.get(campaignId, 0);
-  const settings = { hasModels: spec.llm !== null, ...spec.synthesis };
-  const found = losses.candidates === 0 ? ` (${zeroCandidates(name, settings, losses)})` : '';
-  const cause = retired === 0 ? `no train task was admitted${found}` : `all ${retired} have retired`;
+  const retired = await store.pools.countAdmitted(campaignId, drawsSeeds(planned.spec));
+  const cause = retired > 0 ? `all ${retired} have retired` : await causeOfNoTask(store, campaignId, planned);
+  const { name } = planned;
   return new DomainError(
     'EmptyPool',
     `no task is left to play: ${cause}; see \`coevolve tasks ${name} --verdicts\`, and end the campaign with \`coevolve stop ${name}\``,
   );
+}
+
+/** Nothing was ever admitted, so the first pool is empty. */
+async function causeOfNoTask(
+  store: Dependencies['store'],
+  campaignId: number,
+  { name, spec }: Planned,
+): Promise<string> {
+  const losses = await store.synthesisLosses.get(campaignId, 0);
+  const settings = { hasModels: spec.llm !== null, ...spec.synthesis };
+  const cause = losses.candidates === 0 ? ` (${zeroCandidates(name, settings, losses)})` : '';
+  return `no train task was admitted${cause}`;
 }
 
 async function planTraining(

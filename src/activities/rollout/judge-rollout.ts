@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../../domain/errors';
+import { isTrusted } from '../../domain/evaluation/judge-calibration';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { Episode } from '../../envs/episode/play-episode';
 import { judgeVersion } from '../../llm/prompts/judge';
@@ -44,7 +45,7 @@ async function requireTrustedJudge({ store }: Dependencies, spec: CampaignSpec, 
   const version = judgeVersion(spec);
   const bound = spec.judge.minimumAgreement;
   const newest = await store.judgeCalibrations.findNewest(campaignId, version);
-  if (newest?.agreement.rate != null && newest.agreement.rate >= bound) return;
+  if (newest && isTrusted(newest, bound)) return;
   throw new DomainError(
     'UntrustedJudge',
     `${newest ? shortfall(newest.agreement, bound) : missing(version)}; ${remedy}`,

@@ -52,6 +52,10 @@ export function measureTrust(counts: Confusion, confidence = 0.95): Trust {
   };
 }
 
+/** Returns whether a judge may be trusted: it has agreed with the known verdicts as often as a spec requires. */
+export const isTrusted = ({ agreement: { rate } }: Pick<Trust, 'agreement'>, minimumAgreement: number): boolean =>
+  rate !== null && rate >= minimumAgreement;
+
 export type Calibration = { judgeVersion: string; counts: Confusion };
 
 /** Maximum probability of a reported drift of an unchanged judge, over the three shares together. */

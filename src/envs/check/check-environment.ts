@@ -8,6 +8,7 @@ import { bestConstant, constantEpisodes, type ConstantAnswer } from './constant-
 import { equalOpenings, type EqualOpenings } from '../episode/equal-openings';
 import { measureLeak, type Leak } from './leaked-sessions';
 import { playEpisodes, type PlannedEpisode, type PlayedEpisode } from './play-episodes';
+import { mean } from '../../domain/evaluation/statistics';
 import { corruptActions, type CorruptionKind } from '../../domain/evaluation/corrupt-actions';
 import { createRandom } from '../../domain/random/seeded-random';
 import { deriveSeed } from '../../domain/random/seed-tree';
@@ -149,8 +150,7 @@ function floorOf(nonsense: readonly PlayedEpisode[]): CheckReport['floor'] {
   const scored = nonsense.flatMap(({ taskId, reward }) => (reward === null ? [] : [{ taskId, reward }]));
   const [highest] = scored.toSorted((a, b) => b.reward - a.reward);
   if (!highest) return null;
-  const mean = scored.reduce((sum, { reward }) => sum + reward, 0) / scored.length;
-  return { mean, highest: highest.reward, taskId: highest.taskId };
+  return { mean: mean(scored.map(({ reward }) => reward)), highest: highest.reward, taskId: highest.taskId };
 }
 
 /**

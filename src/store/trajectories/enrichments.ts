@@ -22,12 +22,12 @@ type CandidateRow = Clustered & {
  * Lists the enrichment of every signal with candidates, by iteration and kind. The cluster of a task is its
  * generator's pattern, or beside composed tasks the set of the action names of its solution.
  *
- * @param from the first iteration
+ * @param iteration all of the campaign by default
  */
 export async function listEnrichments(
   client: Pool | ClientBase,
   campaignId: number,
-  from = 1,
+  iteration: number | null = null,
 ): Promise<EnrichmentRow[]> {
   const { rows } = await client.query<{
     iteration: number;
@@ -38,8 +38,8 @@ export async function listEnrichments(
       select t.created_iteration as iteration, t.id, t.parent_task_id as "parentId", s.task_id as "flaggedId",
         t.verdict = 'admitted' as "isAdmitted", t.relation is not null as "isVariant", t.features, t.reference_actions
       from tasks t left join feedback_signals s on s.campaign_id = t.campaign_id and s.id = t.parent_signal_id
-      where t.campaign_id = ${campaignId}::integer and t.created_iteration >= ${from}::smallint
-        and t.origin = 'synthesized'
+      where t.campaign_id = ${campaignId}::integer and t.created_iteration > 0
+        and (${iteration}::smallint is null or t.created_iteration = ${iteration}::smallint) and t.origin = 'synthesized'
     ), played as (
       select distinct g.iteration, g.task_id as id from attempt_groups g
       where g.campaign_id = ${campaignId}::integer and g.iteration in (select iteration from made)
@@ -58,8 +58,8 @@ export async function listEnrichments(
         'isAdmitted', m."isAdmitted", 'isVariant', m."isVariant", 'pattern', coalesce(m.features ->> 'pattern', m.features ->> 'group'),
         'actions', m.reference_actions)) as candidates
     from made m group by m.iteration order by m.iteration`);
-  return rows.flatMap(({ iteration, played, candidates }) =>
-    played === null ? [] : enrichmentsOf(iteration, played, candidates),
+  return rows.flatMap(({ played, candidates, ...row }) =>
+    played === null ? [] : enrichmentsOf(row.iteration, played, candidates),
   );
 }
 

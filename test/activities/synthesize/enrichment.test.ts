@@ -89,7 +89,10 @@ async function enrichments(campaign: TaskCampaign): Promise<EnrichmentRow[]> {
     await store.trajectories.save(attempt(key, { ...run, reward: 1, rawScore: 1 }));
   }
   await inActivity(() => admitTasks(services)(key));
-  return listEnrichments(database.pool, campaignId);
+  const found = await listEnrichments(database.pool, campaignId);
+  expect(await listEnrichments(database.pool, campaignId, 1)).toEqual(found);
+  expect(await listEnrichments(database.pool, campaignId, 2)).toEqual([]);
+  return found;
 }
 
 const steps = ['parents', 'candidates', 'admitted'] as const;

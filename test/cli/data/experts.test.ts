@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { readConfig, type Config } from '../../../src/config';
+import type { Config } from '../../../src/config';
 import { deriveSeed } from '../../../src/domain/random/seed-tree';
-import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
+import { environmentConfig, startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { runCli } from '../../support/stack';
 
 let home: string;
@@ -12,13 +12,7 @@ let server: EnvironmentServer;
 beforeAll(async () => {
   home = mkdtempSync(path.join(tmpdir(), 'coevolve-cli-experts-'));
   server = await startEnvironmentServer('--environments', 'bfcl,intercode-sql', '--state', path.join(home, 'state'));
-  writeFileSync(path.join(home, 'token'), server.token);
-  config = readConfig({
-    PATH: process.env['PATH'],
-    COEVOLVE_HOME: home,
-    COEVOLVE_ENVIRONMENT_URL: server.url,
-    COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(home, 'token'),
-  });
+  config = environmentConfig(server, home);
 });
 afterAll(async () => {
   await server.kill();

@@ -1,5 +1,5 @@
 import { judgeText } from '../../../src/cli/output/judge-text';
-import { countVerdicts, measureTrust } from '../../../src/domain/evaluation/judge-calibration';
+import { countVerdicts, isTrusted, measureTrust } from '../../../src/domain/evaluation/judge-calibration';
 
 /** The newest calibration of a judge that answers by a rule on twelve right and twelve corrupted runs. */
 function calibrated(verdict: (corrupted: boolean, n: number) => boolean | null) {
@@ -7,9 +7,9 @@ function calibrated(verdict: (corrupted: boolean, n: number) => boolean | null) 
     Array.from({ length: 12 }, (_, n) => ({ corrupted, completed: verdict(corrupted, n) })),
   );
   const counts = countVerdicts(items);
-  const { agreement } = measureTrust(counts);
-  const isTrusted = agreement.rate !== null && agreement.rate >= 0.7;
-  return judgeText('c', { iteration: 2, judgeVersion: 'j', agreement, counts, minimumAgreement: 0.7, isTrusted });
+  const trust = measureTrust(counts);
+  const shown = { iteration: 2, judgeVersion: 'j', agreement: trust.agreement, counts, minimumAgreement: 0.7 };
+  return judgeText('c', { ...shown, isTrusted: isTrusted(trust, 0.7) });
 }
 
 test('a judge that can be trusted is shown with its agreement', () => {

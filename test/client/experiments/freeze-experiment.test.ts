@@ -1,13 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freezeExperiment } from '../../../src/client/experiments/freeze-experiment';
 import { withConnections, type Connections } from '../../../src/client/connections';
-import { readConfig, type Config } from '../../../src/config';
+import type { Config } from '../../../src/config';
 import { loadExperiment } from '../../../src/specification/experiment/read-experiment';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { insertFrozen, ofEarlierRelease } from '../../support/frozen-experiment';
-import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
+import { environmentConfig, startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 const smoke = path.resolve(__dirname, '../../../examples/experiments/smoke.yaml');
 let home: string;
@@ -18,14 +18,7 @@ beforeAll(async () => {
   database = await freshDatabase();
   home = mkdtempSync(path.join(tmpdir(), 'coevolve-freeze-'));
   server = await startEnvironmentServer('--environments', 'intercode-sql', '--state', path.join(home, 'state'));
-  writeFileSync(path.join(home, 'token'), server.token);
-  config = readConfig({
-    PATH: process.env['PATH'],
-    COEVOLVE_HOME: home,
-    COEVOLVE_ENVIRONMENT_URL: server.url,
-    COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(home, 'token'),
-    DATABASE_URL: database.url,
-  });
+  config = environmentConfig(server, home, { DATABASE_URL: database.url });
 });
 afterAll(async () => {
   await server.kill();

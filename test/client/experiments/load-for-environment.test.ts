@@ -4,11 +4,11 @@ import path from 'node:path';
 import { freezeExperiment } from '../../../src/client/experiments/freeze-experiment';
 import { loadForEnvironment } from '../../../src/client/experiments/load-for-environment';
 import { withConnections } from '../../../src/client/connections';
-import { readConfig, type Config } from '../../../src/config';
+import type { Config } from '../../../src/config';
 import { loadExperiment } from '../../../src/specification/experiment/read-experiment';
 import { experimentHash } from '../../../src/specification/experiment/same-experiment';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
-import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
+import { environmentConfig, startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 
 const published = path.resolve(__dirname, '../../../examples/experiments');
 const home = mkdtempSync(path.join(tmpdir(), 'coevolve-arms-'));
@@ -18,14 +18,7 @@ let config: Config;
 beforeAll(async () => {
   database = await freshDatabase();
   server = await startEnvironmentServer('--environments', 'intercode-sql,bfcl,warehouse');
-  writeFileSync(path.join(home, 'token'), server.token);
-  config = readConfig({
-    PATH: process.env['PATH'],
-    COEVOLVE_HOME: home,
-    COEVOLVE_ENVIRONMENT_URL: server.url,
-    COEVOLVE_ENVIRONMENT_TOKEN_FILE: path.join(home, 'token'),
-    DATABASE_URL: database.url,
-  });
+  config = environmentConfig(server, home, { DATABASE_URL: database.url });
 });
 afterAll(async () => {
   await server.kill();

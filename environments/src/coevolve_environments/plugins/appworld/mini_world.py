@@ -50,7 +50,8 @@ def build(root: str) -> None:
     models = ModelCollection.load(to_db_home_path=str(base), load_apps=get_all_apps(), create_db=True)
     for app in _DOCUMENTED:  # the engine's API reads these rows, and its loader the files
         for doc in docs[app].values():
-            models.api_docs.ApiDoc.create_save(app_name_=doc["app_name"], **_without(doc, "app_name"))
+            row = dict(doc)
+            models.api_docs.ApiDoc.create_save(app_name_=row.pop("app_name"), **row)
     models.close()
     for task in mini_tasks():
         world = ModelCollection.load(
@@ -66,10 +67,6 @@ def build(root: str) -> None:
     for subset, split in ((TRAIN, "train"), (HELD_OUT[0], "held-out")):
         ids = [task.id for task in mini_tasks() if task.split == split]
         _write_text(folder / "data" / "datasets" / f"{subset}.txt", "\n".join(ids))
-
-
-def _without(doc: Json, name: str) -> Json:
-    return {key: value for key, value in doc.items() if key != name}
 
 
 def _fill(world: Any, task: MiniTask) -> None:
