@@ -163,6 +163,9 @@ def test_the_socket_belongs_to_its_user_alone(server: Server) -> None:
 def test_a_server_of_changed_code_refuses_and_exits(
     server: Server, tmp_path: Path, datasets: Path, base: Path
 ) -> None:
-    (server.code / "coevolve_trainer" / "losses" / "preference.py").touch()
+    file = server.code / "coevolve_trainer" / "losses" / "preference.py"
+    file.touch()  # alone it changes nothing
+    assert "pid" in server.send(request(sft(tmp_path / "touched", datasets, base)))
+    file.write_text(file.read_text() + "# more\n")
     assert "changed" in server.send(request(sft(tmp_path / "job", datasets, base)))["refused"]
     assert server.process.wait(10) == 0

@@ -7,13 +7,12 @@ import pytest
 from conftest import Client, Serve, error_code
 from counting_server import TASK, children_of, metric, serve_counting
 
-ENDS = ["die 0", "exit 0", "kill 0", "fail 0", "hold 300", "sleep 60"]
+ENDS = ["die 0", "exit 0", "kill 0", "fail 0", "hold 100"]
 
 
 def scored_0(client: Client, text: str) -> bool:
     with client.session("counting") as session:
         session.reset(**TASK)
-        session.step("add 1")
         ended = session.step(text)
         assert ended["type"] == "observation", (text, ended)
         data = ended["data"]
@@ -26,14 +25,24 @@ def scored_0(client: Client, text: str) -> bool:
 def test_a_text_that_ends_its_world_scores_0_without_a_fault(
     serve: Serve, tmp_path: Path, where: str
 ) -> None:
-    client = serve_counting(serve, tmp_path, pool=1, memory_mb=250, turn_seconds=2, where=where)
+    client = serve_counting(serve, tmp_path, pool=1, memory_mb=100, where=where)
     assert [text for text in ENDS if scored_0(client, text)] == ENDS
     with client.session("counting") as session:
         assert session.play({}, ["add 1"] * 5)["reward"] == 1.0
-    kinds = ["crashed", "killed", "error", "out-of-memory", "timeout"]
+    kinds = ["crashed", "killed", "error", "out-of-memory"]
     ended = {kind: metric(client, "worlds_ended_total", environment="counting", kind=kind) for kind in kinds}
-    assert ended == {"crashed": 2, "killed": 1, "error": 1, "out-of-memory": 1, "timeout": 1}
+    assert ended == {"crashed": 2, "killed": 1, "error": 1, "out-of-memory": 1}
     assert not any(metric(client, "faults_total", environment="counting", kind=kind) for kind in kinds)
+
+
+@pytest.mark.parametrize("where", ["child", "code"])
+def test_a_text_that_takes_too_long_scores_0_without_a_fault(
+    serve: Serve, tmp_path: Path, where: str
+) -> None:
+    client = serve_counting(serve, tmp_path, pool=1, turn_seconds=1, where=where)
+    assert scored_0(client, "sleep 60")
+    for name, count in {"worlds_ended_total": 1, "faults_total": 0}.items():
+        assert metric(client, name, environment="counting", kind="timeout") == count
 
 
 @pytest.mark.parametrize("where", ["child", "code"])

@@ -15,6 +15,7 @@ Without `go` the process exits and leaves the job as it was, so the caller can s
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import signal
@@ -54,7 +55,7 @@ def serve(socket_file: Path, run: Callable[[Path], NoReturn]) -> int:
     folder = socket_file.parent.stat()
     if folder.st_mode & 0o077 or folder.st_uid != os.getuid():
         raise PermissionError(f"{socket_file.parent} must be a folder of this user with mode 0700")
-    loaded = installed_files()
+    loaded = installed_code()
     import_trainer()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the jobs
     with _listen(socket_file) as listener:
@@ -71,7 +72,7 @@ def serve(socket_file: Path, run: Callable[[Path], NoReturn]) -> int:
                 except (ValueError, RecursionError) as error:
                     _send(connection, {"refused": str(error)})
                     continue
-                if installed_files() != loaded:
+                if installed_code() != loaded:
                     _send(connection, {"refused": "the trainer has been changed"})
                     return 0
                 if os.fork() == 0:
@@ -97,15 +98,18 @@ def import_trainer() -> None:
     gc.freeze()  # a collection in a forked process would copy the pages of all these objects
 
 
-def installed_files() -> list[tuple[str, int]]:
-    """Returns the trainer's files, the folders of packages and the interpreter, with their times of change.
+def installed_code() -> str:
+    """Returns a hash of the trainer's code, with the versions of the packages and of the interpreter.
 
-    A package that is installed, updated or removed changes its folder.
+    Times of a file also change without its text, by a hard link or a copy.
     """
     code = Path(__file__).parent
-    packages = (Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
-    files = {*code.rglob("*.py"), *code.rglob("*.jinja"), *packages, Path(sys.executable).resolve()}
-    return sorted((str(file), file.stat().st_ctime_ns) for file in files)
+    digest = hashlib.sha256(sys.version.encode())
+    for file in sorted(file for ending in ("py", "jinja") for file in code.rglob(f"*.{ending}")):
+        digest.update(f"{file}\0".encode() + file.read_bytes())
+    folders = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    packages = {package.name for folder in folders for package in Path(folder).glob("*.dist-info")}
+    return digest.hexdigest() + " ".join(sorted(packages))
 
 
 def parse_request(line: bytes) -> Request:
