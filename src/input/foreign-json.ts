@@ -19,31 +19,45 @@ export class LossyJson extends CoevolveError {
  */
 export function parseForeignJson(text: string, ...field: string[]): unknown {
   const value = parseJson(text);
-  if (value !== undefined && mayBeInexact.test(text)) requireLossless(text, field);
+  if (value !== undefined) requireLossless(text, value, field);
   return mayBeUnstorable.test(text) ? storable(value) : value;
 }
 
-/** The checks need several times as long as `JSON.parse`, so they run only on texts that may need them. */
-const mayBeInexact = /(?:^|[[:,\s])-?(?:\d{16}|[\d.]+[eE]\+?\d{2})/;
 const mayBeUnstorable = /\\u(?:0000|[dD][89a-fA-F])/;
 
 /**
- * Checks a text that `JSON.parse` reads, in 17 times its time.
+ * Checks that `JSON.parse` has lost nothing of a text.
  *
  * @throws LossyJson with the field, for an integer above 2^53 and a number above 1.8e308; for a key that is repeated with
  *   another value
  */
-export function requireLossless(text: string, field: readonly string[] = []): void {
-  let value: unknown;
+export function requireLossless(text: string, value: unknown, field: readonly string[] = []): void {
+  // The exact reader needs 17 times as long as JSON.parse, so it reads only texts that may need it
+  if (!mayBeInexact.test(text) && keysIn(value) === keysOf(text)) return;
+  let exact: unknown;
   try {
-    value = parse(text);
+    exact = parse(text);
   } catch (error) {
     throw new LossyJson([...field, messageOf(error)].join(': '), { cause: error });
   }
-  requireExact(value, field);
+  requireExact(exact, field);
 }
 
-/** Calls itself: the depth of answers is bounded. */
+const mayBeInexact = /(?:^|[[:,\s])-?(?:\d{16}|[\d.]+[eE]\+?\d{2})/;
+
+/** Counts the keys of a JSON text, repeated ones too. */
+const keysOf = (text: string): number =>
+  text.match(/"(?:[^"\\]|\\.)*"\s*:?/g)?.filter((token) => token.endsWith(':')).length ?? 0;
+
+/** Calls itself, as `requireExact` does: the depth of answers is bounded. */
+const keysIn = (value: unknown): number =>
+  typeof value !== 'object' || value === null
+    ? 0
+    : Object.values(value).reduce<number>(
+        (sum, item) => sum + keysIn(item),
+        Array.isArray(value) ? 0 : Object.keys(value).length,
+      );
+
 function requireExact(value: unknown, field: readonly string[]): void {
   if (isLosslessNumber(value)) {
     if (isExactNumber(value.value)) return;

@@ -22,12 +22,19 @@ test.each([
   expect(parseForeignJson(text)).toEqual(value);
 });
 
+test.each(['x', '"', '\\', '":', '\n'])('three million times %j in a text are read', (unit) => {
+  const value = { observation: unit.repeat(3_000_000 / unit.length), [unit]: 1 };
+  expect(parseForeignJson(JSON.stringify(value))).toEqual(value);
+});
+
 test.each([
   ['{"tasks": [{"id": 1}, {"id": 9007199254740993}]}', 'tasks.1.id: found 9007199254740993'],
   ['[-9223372036854775808]', '0: found -9223372036854775808'],
   ['{"reward": 1e400}', 'reward: found 1e400'],
   ['-1E+999', 'the body: found -1E+999'],
   ['{"id": 1234567890123456, "a": 1, "a": 2}', "Duplicate key 'a'"],
+  ['{"reward": 0, "text": "says \\"reward\\": 1", "reward" : 1}', "Duplicate key 'reward'"],
+  ['[{"a": {"b": 1, "c": [], "b": {}}}]', "Duplicate key 'b'"],
 ])('%s is refused', (text, message) => {
   expect(() => parseForeignJson(text)).toThrow(LossyJson);
   expect(() => parseForeignJson(text)).toThrow(message);
