@@ -165,16 +165,38 @@ def test_vendors_templates_are_accepted(name: str, added: tuple[str, ...], tools
     assert fitted.chat_format.end_token in added
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("gptoss", r"writes '.*<\|message\|>' before an action"),
-        ("llava_next", r"renders messages - of 1 \(user\)"),
-    ],
-)
-def test_vendors_templates_that_write_into_actions_are_refused(name: str, message: str) -> None:
-    text = package_file("trl", f"chat_templates/{name}.jinja").read_text()
-    with pytest.raises(JobFailure, match=message):
+@pytest.mark.parametrize("name", ["gptoss", "gptoss_training"])
+def test_a_header_that_a_template_writes_before_an_action_ends_each_prompt(name: str) -> None:
+    from tokenizers import Tokenizer
+
+    from template_families import tokenizer_of
+
+    vendors = package_file("trl", f"chat_templates/{name}.jinja").read_text()
+    tokens = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
+    tokenizer = tokenizer_of("byte-level", tokens)
+    fitted = fit_template(vendors, {"eos_token": "<|return|>"}, tokenizer, fold_system=False)
+    header = "<|channel|>final<|message|>"
+    assert f"prompts end with '{header}', so an action is an answer without thinking" in fitted.notes
+
+    first = [Message(role="system", content="Be brief."), Message(role="user", content="How many?")]
+    action, user = Message(role="assistant", content="SELECT 1"), Message(role="user", content="7")
+    for messages in (first, [*first, action, user]):
+        theirs = render_template(vendors, messages, add_generation_prompt=True, variables={})
+        assert prompt_text(fitted.chat_format, messages, ()) == theirs + header
+    encoder = ChatEncoder(Tokenizer.from_str(tokenizer.to_str()), fitted.chat_format)
+    ids, mask, _ = encoder.segment([*first, action])
+    assert (
+        encoder.tokenizer.decode(
+            [id for id, acts in zip(ids, mask, strict=True) if acts], skip_special_tokens=False
+        )
+        == "SELECT 1<|end|>"
+    )
+    assert encoder.tokenizer.token_to_id("<|return|>") in encoder.stop_ids
+
+
+def test_templates_for_images_are_refused() -> None:
+    text = package_file("trl", "chat_templates/llava_next.jinja").read_text()
+    with pytest.raises(JobFailure, match=r"renders messages - of 1 \(user\)"):
         fit_template(text, {}, STABLE["numbered"].tokenizer(), fold_system=False)
 
 

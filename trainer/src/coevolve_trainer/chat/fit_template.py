@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from ..failures import JobFailure
 from .format import Tool
-from .placeholders import TemplateChange
+from .placeholders import MissingHeader, TemplateChange
 from .template_check import LONG_CONVERSATION, TemplateCheck, conversation, prompt_text
 from .template_format import RoleMap, TemplateFormat
 from .template_renderer import FIXED_DATE
@@ -51,7 +51,12 @@ def fit_template(
     """
     added = tuple(tokenizer.get_added_tokens_decoder().values())
     check = TemplateCheck(tokenizer)
-    fitted = TemplateFormat(template, variables, added).with_shape()
+    unshaped, notes = TemplateFormat(template, variables, added), list[str]()
+    try:
+        fitted = unshaped.with_shape()
+    except MissingHeader as missing:
+        fitted = replace(unshaped, template=_with_header(template, missing.header)).with_shape()
+        notes = [f"prompts end with {missing.header!r}, so an action is an answer without thinking"]
     check.run(fitted, _PLAIN)
     if fold_system or not _takes_system(check, fitted):
         fitted = replace(fitted, roles=RoleMap(system="user", merges=True))
@@ -62,7 +67,16 @@ def fit_template(
     check.run(fitted, [*_PLAIN, *_SYSTEM, _CONSECUTIVE, _TOOL, _MIXED, LONG_CONVERSATION])
     check.run_texts(fitted)
     check.require_plain_contents(fitted)
-    return FittedTemplate(fitted, _states_functions_once(check, fitted), _notes(fitted))
+    return FittedTemplate(fitted, _states_functions_once(check, fitted), [*notes, *_notes(fitted)])
+
+
+def _with_header(template: str, header: str) -> str:
+    """Returns a template whose prompts end with the header of an action, such as gpt-oss's channel `final`.
+
+    The policy would have to sample it otherwise, and would lose it where an environment reads the action.
+    """
+    before = template.removesuffix("\n")  # which Jinja leaves out, as it is the last
+    return before + "{% if add_generation_prompt %}{{ " + repr(header) + " }}{% endif %}"
 
 
 def _takes_system(check: TemplateCheck, chat_format: TemplateFormat) -> bool:

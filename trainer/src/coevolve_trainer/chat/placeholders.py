@@ -33,6 +33,18 @@ class TemplateChange(JobFailure):
         )
 
 
+class MissingHeader(JobFailure):
+    """A template that writes a header before an action, and not at the end of a prompt."""
+
+    def __init__(self, header: str) -> None:
+        self.header = header
+        super().__init__(
+            "bad-input",
+            f"chat template: found one that writes {header!r} before an action, but not at the end of a "
+            f"prompt, expected prompts that end with it; {REMEDY}",
+        )
+
+
 class Rendering(NamedTuple):
     """A rendered text with placeholders."""
 

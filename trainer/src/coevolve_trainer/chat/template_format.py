@@ -24,6 +24,7 @@ from .contents import Contents
 from .format import Message, Piece, Tool, action, plain, special
 from .placeholders import (
     REMEDY,
+    MissingHeader,
     Rendering,
     TemplateChange,
     common_length,
@@ -83,6 +84,7 @@ class TemplateFormat:
         """Finds the shape of an action by the difference of two prompts.
 
         Raises:
+            MissingHeader: an action begins with a text of the template.
             JobFailure: `bad-input` when a prompt does not extend the one before it, or no single added token
                 of the tokenizer ends an assistant's turn.
         """
@@ -101,8 +103,7 @@ class TemplateFormat:
         if not _THINKING.fullmatch(opening) or content.start() < header or is_blank:
             raise TemplateChange(0, "user", earlier, later)
         if not _THINKING.fullmatch(unsampled):
-            found = f"one that writes {before!r} before an action, but not at the end of a prompt"
-            raise bad_input("chat template", found, f"prompts that end with it; {REMEDY}")
+            raise MissingHeader(before)
         margin = after[: len(after) - len(after.lstrip())]
         end = self._control.match(after, len(margin))
         if end is None:
