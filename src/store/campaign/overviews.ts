@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Phase } from '../../domain/campaign/phases';
+import { addPhaseSeconds, remainingTime } from '../../domain/campaign/remaining-time';
 
 /** Where a campaign is, for lists of all campaigns. */
 export type CampaignOverview = {
@@ -14,7 +15,7 @@ export type CampaignOverview = {
   progressAt: Date;
   /** Spending on language models and GPUs in USD. */
   usd: number;
-  /** Estimate from the earlier iterations, without the start; null without one, and for a campaign that does not run. */
+  /** Estimate as in the UI, less the time of the current phase; null without one, and for a campaign that does not run. */
   secondsLeft: number | null;
   /** What the campaign waits for: the reason of its parking, or who paused it and why. Null while it waits for nothing. */
   waitsFor: string | null;
@@ -28,8 +29,27 @@ type Wait = Pick<CampaignOverview, 'waitsFor' | 'waitsSince' | 'awaits'>;
 
 /** Lists the overviews of all campaigns in the order of their start. */
 export async function listOverviews(pool: Pool): Promise<CampaignOverview[]> {
-  const { rows } = await pool.query<CampaignOverview>(selectOverviews);
-  return rows;
+  const { rows } = await pool.query<OverviewRow>(selectOverviews);
+  return rows.map(({ inPhase, past, ...row }) => ({ ...row, secondsLeft: secondsLeft(row, inPhase, past ?? []) }));
+}
+
+type OverviewRow = Omit<CampaignOverview, 'secondsLeft'> & {
+  /** Seconds since the current phase began; null for a campaign that does not run. */
+  inPhase: number | null;
+  /** Finished phases between the start and the current iteration, in their order. */
+  past: { iteration: number; phase: Phase; seconds: number | null }[] | null;
+};
+
+function secondsLeft(
+  { iteration, iterations, phase }: Omit<CampaignOverview, 'secondsLeft'>,
+  inPhase: number | null,
+  past: NonNullable<OverviewRow['past']>,
+): number | null {
+  if (iteration === null || phase === null || inPhase === null) return null;
+  const rows = past.map((row) => ({ ...row, note: null }));
+  const planned = rows.filter((row) => row.iteration === iteration - 1);
+  const remaining = remainingTime(addPhaseSeconds({}, rows), planned, phase, iterations - iteration);
+  return remaining && Math.max(0, remaining.seconds - inPhase);
 }
 
 /** Returns the wait of one campaign, as in its overview. */
@@ -54,15 +74,14 @@ const selectOverviews = `
     scored.success,
     greatest(c.created_at, begun.at, logged.at, played.at, trained.at) as "progressAt",
     coalesce((select sum(amount) from ledger where campaign_id = c.id and unit = 'usd' and entry = 'settle'), 0) as usd,
-    case when c.status = 'running' and past.seconds is not null then greatest(0, past.seconds * (1 + (c.spec ->> 'iterations')::integer - current.number)
-      - extract(epoch from now() - current.started_at))::float8 end as "secondsLeft",
+    case c.status when 'running' then extract(epoch from now() - begun.started_at)::float8 end as "inPhase", past.phases as past,
     wait.*
   from campaigns c
   ${joinWait}
   left join lateral (
-    select number, started_at from iterations where campaign_id = c.id order by number desc limit 1) current on true
+    select number from iterations where campaign_id = c.id order by number desc limit 1) current on true
   left join lateral (
-    select phase, greatest(started_at, finished_at) as at from phases
+    select phase, started_at, greatest(started_at, finished_at) as at from phases
     where campaign_id = c.id and iteration = current.number order by started_at desc limit 1) begun on true
   left join lateral (
     select successes::float8 / nullif(tasks, 0) as success
@@ -77,6 +96,10 @@ const selectOverviews = `
     select max(p.recorded_at) as at from training_progress p join training_runs r on r.job_key = p.job_key
     where c.finished_at is null and r.campaign_id = c.id and r.iteration = current.number) trained on true
   left join lateral (
-    select avg(extract(epoch from finished_at - started_at)) as seconds from iterations
-    where campaign_id = c.id and number > 0 and finished_at is not null) past on true
+    select jsonb_agg(jsonb_build_object('iteration', iteration, 'phase', phase, 'seconds',
+      case when not exists (
+        select from events where campaign_id = c.id and kind in ('paused', 'parked') and recorded_at between started_at and finished_at
+      ) then extract(epoch from finished_at - started_at) end) order by started_at) as phases
+    from phases where c.finished_at is null and campaign_id = c.id and iteration between 1 and current.number - 1
+      and finished_at is not null) past on true
   order by c.id`;

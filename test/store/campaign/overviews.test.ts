@@ -28,24 +28,22 @@ test('a campaign that has just started waits for nothing and has no score', asyn
 test('a list shows where a campaign is: iteration, phase, score, spending and its last row', async () => {
   const { campaignId } = await fullCampaign(database.pool);
   await database.pool.query(`update campaigns set spec = spec || '{"iterations": 3}' where id = $1`, [campaignId]);
+  await database.pool.query('insert into iterations (campaign_id, number) values ($1, 2)', [campaignId]);
   await database.pool.query(
-    `update iterations set started_at = now() - interval '9 min', finished_at = now() - interval '5 min' where campaign_id = $1 and number = 1`,
-    [campaignId],
-  );
-  await database.pool.query(
-    `insert into iterations (campaign_id, number, started_at) values ($1, 2, now() - interval '5 min')`,
-    [campaignId],
-  );
-  await database.pool.query(
-    `insert into phases (campaign_id, iteration, phase, epoch, completed_work) values ($1, 2, 'rollout', 1, '{}')`,
+    `insert into phases (campaign_id, iteration, phase, epoch, started_at, finished_at, result)
+     select $1, iteration, phase, 1, now() - "from" * interval '1 min', now() - "to" * interval '1 min',
+       case when "to" is not null then '{}'::jsonb end
+     from (values (1, 'rollout', 9, 7), (1, 'train', 7, 5), (2, 'rollout', 1, null)) as rows (iteration, phase, "from", "to")
+     on conflict (campaign_id, iteration, phase) do update set started_at = excluded.started_at, finished_at = excluded.finished_at`,
     [campaignId],
   );
   const overview = await overviewOf(campaignId);
   expect(overview).toMatchObject({ iteration: 2, iterations: 3, phase: 'rollout' });
-  expect(overview!.secondsLeft).toBeGreaterThan(0); // two iterations of four minutes, less the five of this one
-  expect(overview!.secondsLeft).toBeLessThanOrEqual(180);
+  // two iterations of four minutes, less one minute of this phase
+  expect(overview!.secondsLeft).toBeGreaterThan(410);
+  expect(overview!.secondsLeft).toBeLessThanOrEqual(420);
   const { rows } = await database.pool.query<{ at: Date }>(
-    'select max(started_at) as at from phases where campaign_id = $1',
+    'select started_at as at from phases where campaign_id = $1 and iteration = 2',
     [campaignId],
   );
   expect(overview!.progressAt.getTime()).toBeGreaterThanOrEqual(rows[0]!.at.getTime());
