@@ -1,4 +1,5 @@
-import { fisherExact, wilsonInterval, type Interval, type Sample } from './statistics';
+import { fisherExact, type Sample } from './exact-tests';
+import { wilsonInterval, type Interval } from './statistics';
 import { pEquals } from '../formats';
 
 /** Verdict of the judge on a calibration item; null without a usable answer. The correct verdict of a corrupted item is false. */

@@ -3,9 +3,6 @@ import { createRandom } from '../random/seeded-random';
 
 export type Interval = { low: number; high: number };
 
-/** A share: `hits` among `n`. */
-export type Sample = { hits: number; n: number };
-
 export type BootstrapSettings = {
   /** In [0, 2^31): the same seed gives the same interval. */
   seed: number;
@@ -94,56 +91,6 @@ export function exactMcNemar(onlyA: number, onlyB: number): number {
 }
 
 /**
- * Fisher's exact two-sided test that two shares are equal: the probability, given both margins, of all tables that are
- * not more likely than the observed one.
- *
- *   P(x) = C(n1, x) C(n2, k - x) / C(n1 + n2, k)      k = hits1 + hits2, x the hits of the first sample
- *
- * Source: Fisher, Statistical Methods for Research Workers (1934), section 21.02; the two-sided rule of Freeman and
- * Halton, Biometrika 38 (1951).
- *
- * @returns p value in (0, 1]; 1 when a sample is empty
- * @throws DomainError `InvalidSampleSize` unless 0 <= hits <= n are integers in both samples
- */
-export function fisherExact(first: Sample, second: Sample): number {
-  const tables = tablesOf(first, second);
-  const observed = tables.get(first.hits)!;
-  const unlikely = [...tables.values()].filter((probability) => probability <= observed * (1 + 1e-9)); // ties differ in the last bits
-  return Math.min(
-    1,
-    unlikely.reduce((sum, probability) => sum + probability, 0),
-  );
-}
-
-/**
- * Fisher's exact one-sided test that a share did not fall: the probability, given both margins, of at most as many hits
- * in the second sample.
- *
- * @returns p value in (0, 1]; 1 when a sample is empty
- * @throws DomainError `InvalidSampleSize` unless 0 <= hits <= n are integers in both samples
- */
-export function fisherDrop(before: Sample, now: Sample): number {
-  const fewer = [...tablesOf(now, before)].filter(([hits]) => hits <= now.hits);
-  return Math.min(
-    1,
-    fewer.reduce((sum, [, probability]) => sum + probability, 0),
-  );
-}
-
-/** Returns the probability of each possible number of hits in the first sample, given both margins. */
-function tablesOf(first: Sample, second: Sample): Map<number, number> {
-  for (const { hits, n } of [first, second])
-    if (!Number.isInteger(hits) || !Number.isInteger(n) || hits < 0 || hits > n)
-      throw new DomainError('InvalidSampleSize', `hits must be an integer in 0..n, got ${hits} of ${n}`);
-  const total = first.hits + second.hits;
-  const scale = logChoose(first.n + second.n, total);
-  const tables = new Map<number, number>();
-  for (let x = Math.max(0, total - second.n); x <= Math.min(first.n, total); x++)
-    tables.set(x, Math.exp(logChoose(first.n, x) + logChoose(second.n, total - x) - scale));
-  return tables;
-}
-
-/**
  * Percentile bootstrap of the mean of paired differences (Efron 1979); the pairs are resampled.
  *
  * @param differences one per task: candidate minus incumbent
@@ -190,12 +137,6 @@ export function histogram(
     bin.count++;
   }
   return counted;
-}
-
-function logChoose(n: number, k: number): number {
-  let log = 0;
-  for (let i = 1; i <= Math.min(k, n - k); i++) log += Math.log((n - i + 1) / i);
-  return log;
 }
 
 /** Linear interpolation between order statistics (Hyndman and Fan's type 7). */

@@ -3,7 +3,8 @@ import { DomainError, requireSetting } from '../errors';
 import type { FeedbackSignal } from './feedback-signal';
 import { groupBy } from '../group-by';
 import { compareText } from '../compare-text';
-import { fisherDrop, mean, type Sample } from '../evaluation/statistics';
+import { dropMidP, type Drop, type Sample } from '../evaluation/exact-tests';
+import { mean } from '../evaluation/statistics';
 
 export type ForgettingSettings = {
   enabled: boolean;
@@ -21,8 +22,8 @@ export type ForgettingSettings = {
    */
   score: 'drop' | 'rollout' | 'mean' | 'max';
   /**
-   * In (0, 1]: for `drop`, the largest probability of such a drop if nothing had changed. The agents and the steps of one
-   * iteration share it: an unchanged task is marked in at most this share of its iterations.
+   * In (0, 1]: for `drop`, the largest probability of such a drop if nothing had changed, for all agents and steps of an
+   * iteration together: an unchanged task is marked in at most this share of its iterations.
    */
   maxP: number;
   /**
@@ -73,38 +74,53 @@ export function detectForgetting(
 
   const currentIds = new Set(current.map(({ trajectoryId }) => trajectoryId));
   return policyGroups(distinctAttempts([...history, ...current]), settings)
-    .flatMap(({ groups, maxPs }) => {
-      const rewards = groups.map((group) => group.map(({ reward }) => reward));
-      return groups.flatMap((group, i) => {
+    .flatMap((tested) =>
+      tested.groups.flatMap((group, i) => {
         if (!group.some(({ trajectoryId }) => currentIds.has(trajectoryId))) return [];
-        return markIteration(rewards, i, { ...settings, maxP: maxPs[i]! }).map(({ index, ...mark }): FeedbackSignal => {
+        return markIteration(tested, i, ({ reward }) => reward, settings).map(({ index, ...mark }): FeedbackSignal => {
           const { taskId, trajectoryId } = group[index]!;
           return { kind: 'forgetting', taskId, trajectoryId, ...mark };
         });
-      });
-    })
+      }),
+    )
     .filter(({ trajectoryId }) => currentIds.has(trajectoryId))
     .sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
 }
 
-/** The attempts of an agent in one scope: one group per iteration and policy, oldest first, with `maxP` of its test. */
-export type PolicyGroups<T extends AttemptResult> = { groups: T[][]; maxPs: number[] };
+/** The attempts of an agent in one scope: one group per iteration and policy, oldest first, each with its test. */
+export type PolicyGroups<T extends AttemptResult> = { groups: T[][]; tests: DropTest<T>[] };
 
-/** @throws DomainError `MissingTaskType` */
+type DropTest<T extends AttemptResult> = {
+  maxP: number;
+  /** The groups of each other agent up to the iteration, with which the group is tested together. */
+  others: T[][][];
+};
+
+/**
+ * Tests of one iteration of a scope share `maxP`: those of agents as a closed test (Marcus, Peritz and Gabriel, Biometrika 63,
+ * 1976), which finds a drop of all of them more often than equal shares; those of steps, which are many, in equal shares.
+ *
+ * @throws DomainError `MissingTaskType`
+ */
 export function policyGroups<T extends AttemptResult>(
   attempts: readonly T[],
   { scope, maxP }: Pick<ForgettingSettings, 'scope' | 'maxP'>,
 ): PolicyGroups<T>[] {
-  const split = [...groupBy(attempts, (attempt) => scopeOf(attempt, scope)).values()].map(splitByPolicy);
+  const agents = [...groupBy(attempts, (attempt) => scopeOf(attempt, scope)).values()].map(splitByPolicy);
   const testOf = ([attempt]: readonly T[]): string =>
     JSON.stringify([scope === 'task' ? attempt!.taskId : attempt!.taskType, attempt!.iteration]);
   const tests = groupBy(
-    split.flatMap((groups) => groups.slice(1)), // the first has nothing before it
-    testOf,
+    agents.flatMap((groups) => groups.slice(1).map((group, i) => ({ groups, group, before: i + 1 }))), // the first has nothing before it
+    ({ group }) => testOf(group),
   );
-  return split.map((groups) => ({
+  return agents.map((groups) => ({
     groups,
-    maxPs: groups.map((group) => maxP / (tests.get(testOf(group))?.length ?? 1)),
+    tests: groups.map((group) => {
+      const same = tests.get(testOf(group)) ?? [];
+      if (new Set(same.map((one) => one.groups)).size < same.length) return { maxP: maxP / same.length, others: [] };
+      const others = same.filter((one) => one.groups !== groups);
+      return { maxP, others: others.map((one) => one.groups.slice(0, one.before + 1)) };
+    }),
   }));
 }
 
@@ -127,19 +143,34 @@ function splitByPolicy<T extends AttemptResult>(attempts: readonly T[]): T[][] {
 /** A failed attempt of a group that is marked. */
 type Mark = { index: number } & Pick<FeedbackSignal, 'strength' | 'detail'>;
 
-/**
- * Returns the marked attempts of group `i`, given the groups before it.
- *
- * @param groups rewards of each group, oldest group first
- */
-export function markIteration(groups: readonly (readonly number[])[], i: number, settings: ForgettingSettings): Mark[] {
+/** Returns the marked attempts of group `i`; `rewardOf` gives the reward of an attempt in [0, 1]. */
+export function markIteration<T extends AttemptResult>(
+  { groups, tests }: PolicyGroups<T>,
+  i: number,
+  rewardOf: (attempt: T) => number,
+  settings: ForgettingSettings,
+): Mark[] {
   const { window, score, history, threshold } = settings;
-  const group = groups[i] ?? [];
   const running = score !== 'drop' && history === 'running';
-  const earlier = groups.slice(Math.max(0, i - (running ? window - 1 : window)), i);
-  const [before, now] = [successesIn(earlier.flat(), threshold), successesIn(group, threshold)];
-  const p = fisherDrop(before, now);
-  if (score === 'drop') return markDrop(group, { before, now, p }, settings);
+  const earlier = groups.slice(Math.max(0, i - (running ? window - 1 : window)), i).map((one) => one.map(rewardOf));
+  const group = groups[i]!.map(rewardOf);
+  const drop = { before: successesIn(earlier.flat(), threshold), now: successesIn(group, threshold) };
+  if (score === 'drop') {
+    const { maxP, others } = tests[i]!;
+    const dropOf = (other: readonly T[][]): Drop => ({
+      before: successesIn(
+        other
+          .slice(-1 - window, -1)
+          .flat()
+          .map(rewardOf),
+        threshold,
+      ),
+      now: successesIn(other.at(-1)!.map(rewardOf), threshold),
+    });
+    const p = closedP([drop], others.map(dropOf));
+    return p > maxP ? [] : markDrop(group, { ...drop, p }, settings);
+  }
+  const p = dropMidP([drop]);
   const bestEarlier = Math.max(...earlier.flatMap((rewards) => scoresOf(rewards, score)));
 
   return group.flatMap((reward, index) => {
@@ -151,13 +182,18 @@ export function markIteration(groups: readonly (readonly number[])[], i: number,
   });
 }
 
-/** Returns marks for the failed attempts of a group if the drop of its successes is too improbable. */
+/** Returns the p value of a closed test: the largest of the chosen drops with any of the others. */
+function closedP(chosen: readonly Drop[], others: readonly Drop[]): number {
+  const [other, ...more] = others;
+  return other ? Math.max(closedP(chosen, more), closedP([...chosen, other], more)) : dropMidP(chosen);
+}
+
+/** Returns marks for the failed attempts of a group. */
 function markDrop(
   group: readonly number[],
-  { before, now, p }: { before: Sample; now: Sample; p: number },
-  { window, threshold, maxP }: ForgettingSettings,
+  { before, now, p }: Drop & { p: number },
+  { window, threshold }: ForgettingSettings,
 ): Mark[] {
-  if (p > maxP) return [];
   const detail = { before: before.hits, attemptsBefore: before.n, now: now.hits, attempts: now.n, p, window };
   return group.flatMap((reward, index) =>
     reward < threshold ? [{ index, strength: 1 - p, detail: { reward, ...detail } }] : [],

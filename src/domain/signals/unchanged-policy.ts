@@ -121,15 +121,10 @@ function* countFlagged(
   return { forgetting: flagged.forgetting.size, boundary: flagged.boundary.size, rare: flagged.rare.size };
 }
 
-function forgottenTasks(
-  { groups, maxPs }: PolicyGroups<Slot>,
-  now: number | undefined,
-  settings: ForgettingSettings,
-): string[] {
-  const rewards = groups.map((slots) => slots.map(({ outcome }) => outcome.reward));
-  return groups.flatMap((slots, i) => {
+function forgottenTasks(scope: PolicyGroups<Slot>, now: number | undefined, settings: ForgettingSettings): string[] {
+  return scope.groups.flatMap((slots, i) => {
     if (slots[0]!.iteration !== now) return [];
-    const marks = markIteration(rewards, i, { ...settings, maxP: maxPs[i]! });
+    const marks = markIteration(scope, i, ({ outcome }) => outcome.reward, settings);
     return marks.map(({ index }) => slots[index]!.taskId);
   });
 }

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readConfig } from '../../../src/config';
-import { exactMcNemar, fisherExact, wilsonInterval } from '../../../src/domain/evaluation/statistics';
+import { fisherExact } from '../../../src/domain/evaluation/exact-tests';
+import { exactMcNemar, wilsonInterval } from '../../../src/domain/evaluation/statistics';
 
 /** Reads cases, prints the numbers of scipy for each. */
 const oracle = `

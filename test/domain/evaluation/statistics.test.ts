@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
+import { dropMidP, fisherExact, type Drop } from '../../../src/domain/evaluation/exact-tests';
 import {
-  fisherExact,
   exactMcNemar,
   histogram,
   mean,
@@ -159,8 +159,9 @@ test.each([
   expect(fisherExact({ hits: first[0]!, n: first[1]! }, { hits: second[0]!, n: second[1]! })).toBeCloseTo(p, 12);
 });
 
+const misses = ({ hits, n }: { hits: number; n: number }) => ({ hits: n - hits, n });
+
 test("Fisher's p lies in (0, 1] and is the same for either order and for misses instead of hits", () => {
-  const misses = ({ hits, n }: { hits: number; n: number }) => ({ hits: n - hits, n });
   fc.assert(
     fc.property(sample, sample, (first, second) => {
       const p = fisherExact(first, second);
@@ -176,6 +177,49 @@ test("Fisher's p of equal shares is 1", () => {
   fc.assert(
     fc.property(sample, (share) => {
       expect(fisherExact(share, share)).toBeCloseTo(1, 9);
+    }),
+  );
+});
+
+test.each([
+  { pairs: [[3, 4, 0, 4]], p: 4 / 56 / 2 },
+  { pairs: [[4, 4, 1, 4]], p: 4 / 56 / 2 },
+  { pairs: [[1, 1, 0, 1]], p: 1 / 4 },
+  {
+    pairs: [
+      [1, 1, 0, 1],
+      [1, 1, 0, 1],
+    ],
+    p: 1 / 8, // both of two coins
+  },
+  {
+    pairs: [
+      [1, 1, 0, 1],
+      [0, 1, 1, 1],
+    ],
+    p: 1 / 4 + 1 / 2 / 2,
+  },
+  { pairs: [[0, 0, 0, 4]], p: 1 },
+  { pairs: [[4, 4, 4, 4]], p: 1 / 2 },
+  { pairs: [], p: 1 },
+])('the drops $pairs have the mid-p value $p', ({ pairs, p }) => {
+  expect(dropMidP(pairs.map(dropOf))).toBeCloseTo(p, 12);
+});
+
+const dropOf = ([hits, n, hitsNow, nNow]: readonly number[]): Drop => ({
+  before: { hits: hits!, n: n! },
+  now: { hits: hitsNow!, n: nNow! },
+});
+
+test('the mid-p values of a drop and of the same rise add up to 1, and a pair without attempts says nothing', () => {
+  const samples = fc
+    .integer({ min: 1, max: 12 })
+    .chain((n) => fc.record({ hits: fc.integer({ min: 0, max: n }), n: fc.constant(n) }));
+  fc.assert(
+    fc.property(fc.array(fc.record({ before: samples, now: samples }), { minLength: 1, maxLength: 3 }), (drops) => {
+      const rises = drops.map(({ before, now }) => ({ before: misses(before), now: misses(now) }));
+      expect(dropMidP(drops) + dropMidP(rises)).toBeCloseTo(1, 9);
+      expect(dropMidP([...drops, { before: { hits: 0, n: 0 }, now: { hits: 0, n: 4 } }])).toBe(dropMidP(drops));
     }),
   );
 });

@@ -30,7 +30,7 @@ test('a failure at a task that was solved before is forgetting, with both scores
       kind: 'forgetting',
       taskId: 'task-1',
       trajectoryId: now.trajectoryId,
-      strength: 0.5, // of the two orders of one success and one failure, one is as bad
+      strength: 0.75, // of the two orders of one success and one failure, one is as bad: it counts half
       detail: { reward: 0.2, scoreNow: 0.2, bestBefore: 0.9, window: 3 },
     },
   ]);
@@ -209,14 +209,14 @@ describe('the test of a drop', () => {
     expect(idsOf(signals)).toEqual(now.map(({ trajectoryId }) => trajectoryId));
     const numbers = { before: 4, attemptsBefore: 4, now: 0, attempts: 4, window: 3 };
     expect(signals[3]).toMatchObject({ detail: { ...numbers, reward: 0.4 } });
-    expect(signals[3]!.detail.p).toBeCloseTo(1 / 70, 12);
-    expect(signals[3]!.strength).toBeCloseTo(69 / 70, 12);
+    expect(signals[3]!.detail.p).toBeCloseTo(1 / 140, 12);
+    expect(signals[3]!.strength).toBeCloseTo(139 / 140, 12);
   });
 
   test.each([
-    { before: [1, 1, 1, 0], now: [0, 0, 0, 0], maxP: 0.05, marked: 0 }, // p = 5 / 70
-    { before: [1, 1, 1, 0], now: [0, 0, 0, 0], maxP: 0.08, marked: 4 },
-    { before: [1, 1, 1, 1], now: [0, 0, 0, 1], maxP: 0.3, marked: 3 }, // p = 5 / 56
+    { before: [1, 1, 1, 0], now: [0, 0, 0, 0], maxP: 0.03, marked: 0 }, // p = 5 / 70 / 2
+    { before: [1, 1, 1, 0], now: [0, 0, 0, 0], maxP: 0.04, marked: 4 },
+    { before: [1, 1, 1, 1], now: [0, 0, 0, 1], maxP: 0.3, marked: 3 }, // p = 4 / 56 / 2
     { before: [], now: [0, 0, 0, 0], maxP: 1, marked: 4 },
     { before: [], now: [0, 0, 0, 0], maxP: 0.9, marked: 0 },
   ])('$before then $now at p <= $maxP marks $marked attempts', ({ before, now, maxP, marked }) => {
@@ -285,6 +285,46 @@ describe('the test of a drop', () => {
     const forgotten = first.filter(([taskId]) => Number(taskId.slice('task-'.length)) < 10);
     expect(forgotten.length).toBeGreaterThanOrEqual(7);
   });
+
+  test('of two agents with four attempts each, a drop of both is found at three of four tasks', () => {
+    const lost = agentsOf(400, (rate) => ({ target: [0.5 + 0.4 * rate, 0.1], failure: [0.5 + 0.4 * rate, 0.1] }));
+    expect(tasksOf(lost).length).toBeGreaterThanOrEqual(300);
+    const unchanged = agentsOf(400, (rate) => ({ target: [rate, rate], failure: [rate, rate] }));
+    expect(tasksOf(unchanged).length).toBeLessThanOrEqual(20);
+  });
+
+  test('a drop of the failure agent alone is not one of the target', () => {
+    const { current, history } = agentsOf(400, (rate) => ({ target: [rate, rate], failure: [0.9, 0] }));
+    const marked = detectForgetting(current, history, drop);
+    const failure = marked.filter(({ trajectoryId }) => trajectoryId.includes('/failure/'));
+    const target = marked.filter(({ trajectoryId }) => trajectoryId.includes('/target/'));
+    expect(new Set(failure.map(({ taskId }) => taskId)).size).toBeGreaterThan(200);
+    expect(new Set(target.map(({ taskId }) => taskId)).size).toBeLessThanOrEqual(20);
+  });
+
+  const tasksOf = ({ current, history }: ReturnType<typeof agentsOf>): string[] => [
+    ...new Set(detectForgetting(current, history, drop).map(({ taskId }) => taskId)),
+  ];
+
+  /** Both agents play each task 4 times in 4 iterations; `ratesOf` gives their success rates before the last one, and in it. */
+  function agentsOf(tasks: number, ratesOf: (rate: number) => Record<'target' | 'failure', [number, number]>) {
+    const random = createRandom(11);
+    const uniform = (): number => random.integer(2 ** 20) / 2 ** 20;
+    const attempts = Array.from({ length: tasks }, (_, task) =>
+      Object.entries(ratesOf(uniform())).flatMap(([role, [before, now]]) =>
+        [1, 2, 3, 4].flatMap((iteration) =>
+          groupOf(
+            [0, 1, 2, 3].map(() => (uniform() < (iteration === 4 ? now : before) ? 1 : 0)),
+            { taskId: `task-${task}`, role: role as 'target' | 'failure', iteration },
+          ),
+        ),
+      ),
+    ).flat();
+    return {
+      current: attempts.filter(({ iteration }) => iteration === 4),
+      history: attempts.filter(({ iteration }) => iteration < 4),
+    };
+  }
 
   /** Plays each task 4 times in 4 iterations, with a success rate drawn per task, or with those that `changed` returns. */
   function campaignOf(tasks: number, changed: (task: number) => { before: number; now: number } | null) {
