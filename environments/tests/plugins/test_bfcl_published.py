@@ -7,8 +7,10 @@ import pytest
 from bfcl_eval.eval_checker.multi_turn_eval import multi_turn_utils
 from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import multi_turn_checker
 
+from coevolve_environments.plugins.bfcl.calls import published_calls
 from coevolve_environments.plugins.bfcl.entries import CATEGORIES, Entry, read_entries
 from coevolve_environments.plugins.bfcl.episode import MAX_STEPS_PER_TURN, BfclEpisode
+from coevolve_environments.plugins.bfcl.literals import NotCalls
 from published_bfcl import published_helpers, published_loader
 
 Play = list[list[list[str]]]
@@ -121,3 +123,58 @@ def test_published_prompts_are_those_of_the_published_evaluation(category: str) 
         shown = [episode.open(), *(episode.act("Done.") for _ in expected[1:])]
         assert [observation.messages for observation in shown] == expected
         assert all(observation.tools is None for observation in shown)
+
+
+SINGLE = (
+    "cd(folder='a')",
+    "sort('a')",
+    "f(on=true)",
+    "f(to=home)",
+    "f(n=-2, of=[1, {'k': 'v'}])",
+    "say(text=f(a=1))",
+)
+WRITTEN = (
+    *SINGLE,
+    *(f"[{text}]" for text in SINGLE),
+    "[cd(folder='a'), ls()]",
+    "cd(folder='a'), ls()",
+    "```\n[cd(folder='a')]\n```",
+    "```python\n[cd(folder='a')]\n```",
+    "'[cd(folder=\"a\")]'",
+    "[cd(folder='a')]\n\nThis opens the folder.",
+    "I open it: [cd(folder='a')]",
+    "- cd(folder='a')\n- ls()",
+    "cd(folder='a')\nls()",
+    "print(cd(folder='a'))",
+    "r = cd(folder='a')",
+    '<tool_call>{"name": "cd", "arguments": {"folder": "a"}}</tool_call>',
+    '[{"name": "cd", "arguments": {"folder": "a"}}]',
+    "Done.",
+    "[]",
+    "",
+)
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_strict_reads_what_the_published_decoder_reads(text: str) -> None:
+    decode = published_helpers().default_decode_execute_prompting
+    try:
+        published = decode(text)
+    except Exception:
+        published = []  # its handler ends the turn
+    try:
+        found = list(map(repr, published_calls(text)))
+    except NotCalls:
+        found = []
+    assert found == published
+
+
+def test_a_strict_task_counts_no_other_spelling() -> None:
+    entry = next(read_entries("base"))
+    play = ["I open it: [cd(folder='document')]", "[cd(folder='document')]"]
+    shown = []
+    for strict in (False, True):
+        episode = BfclEpisode(entry, task_id="t", split="train", max_steps_per_turn=20, strict=strict)
+        episode.open()
+        shown.append([episode.act(text).messages[0]["role"] for text in play])
+    assert shown == [["tool", "tool"], ["user", "tool"]]

@@ -5,7 +5,7 @@ A natural answer has its calls behind a sentence, in a code fence, in a tag, or 
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -47,6 +47,33 @@ def parse_calls(text: str, schemas: Schemas | None = None) -> list[Call]:
         raise NotCalls("too long")
     calls = _cached_calls(text) if len(text) <= _MAX_CACHED_CHARACTERS else _calls(text)
     return [_copy(call, schemas or {}) for call in calls]
+
+
+def published_calls(text: str) -> list[Call]:
+    """Returns the calls that the published evaluation reads in an answer of a model without native calls.
+
+    It reads one Python list, whose brackets may be missing, and drops arguments without a name.
+
+    Raises:
+        NotCalls: the text is anything else, or an argument is not a literal or too large.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise NotCalls("too long")
+    try:
+        body = ast.parse(_bracketed(text.strip("`\n ")).strip("'"), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotCalls(str(error)) from None
+    elements = body.elts if isinstance(body, ast.List) else [body]
+    if len(elements) > MAX_CALLS:
+        raise NotCalls("not a list of calls")
+    return [replace(_call(_TextNames().visit(element)), positional=()) for element in elements]
+
+
+class _TextNames(ast.NodeTransformer):
+    """Makes texts of the names that are constants of JSON alone."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(node.id) if node.id in ("true", "false", "null") else node
 
 
 def named_arguments(text: str, parameters: Sequence[str]) -> str:
@@ -124,9 +151,8 @@ def _elements(source: str) -> list[ast.expr]:
     """Returns the elements of a list, whose brackets may be missing, or the expressions of several lines."""
     if source and "(" not in source and "[" not in source:  # prose, without parsing it
         raise NotCalls("not a call")
-    bracketed = f"{'' if source.startswith('[') else '['}{source}{'' if source.endswith(']') else ']'}"
     try:
-        body = ast.parse(bracketed, mode="eval").body
+        body = ast.parse(_bracketed(source), mode="eval").body
         elements = body.elts if isinstance(body, ast.List) else []
     except SyntaxError:
         elements = _lines(source)
@@ -136,6 +162,10 @@ def _elements(source: str) -> list[ast.expr]:
     if len(elements) > MAX_CALLS or (source.strip("[] \n") and not elements):
         raise NotCalls("not a list of calls")
     return elements
+
+
+def _bracketed(source: str) -> str:
+    return f"{'' if source.startswith('[') else '['}{source}{'' if source.endswith(']') else ']'}"
 
 
 def _lines(source: str) -> list[ast.expr]:

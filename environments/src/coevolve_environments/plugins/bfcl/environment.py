@@ -6,7 +6,8 @@ used, because it evaluates model text and keeps every object forever.
 Reward: the published metric, 0 or 1. The options `dense` (turns passed / turns, ours) and `irrelevance` (no
 calls in a turn without gold calls) are for training only: held-out tasks ignore them, so that every reported
 figure is the published metric. With the option `published_prompts` the prompts are the published
-ones, too: 4 times as long, with the functions in the system prompt.
+ones, too: 4 times as long, with the functions in the system prompt. With `strict` only such answers are calls
+as the published evaluation reads.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ from coevolve_environments.settings import Settings
 NAME = "bfcl"
 _DEFAULTS = ("agentevolver", "seal")
 _FLAGS = ("dense", "irrelevance", "published_prompts")
-_OPTIONS = SPLIT_OPTIONS | {"max_steps_per_turn", *_FLAGS}
+_OPTIONS = SPLIT_OPTIONS | {"max_steps_per_turn", "strict", *_FLAGS}
 
 
 def create(settings: Settings) -> Environment:
@@ -104,6 +105,7 @@ class Bfcl(Environment):
             dense=split == "train" and bool(definition.get("dense", False)),
             irrelevance=split == "train" and bool(definition.get("irrelevance", False)),
             published_prompts=bool(definition.get("published_prompts", False)),
+            strict=bool(definition.get("strict", False)),
             composed=COMPOSED in definition,
         )
 
@@ -172,6 +174,8 @@ def _read_options(options: Mapping[str, Any], split: str) -> tuple[EntrySplit, J
     refuse_unknown(options, _OPTIONS)
     limit = _step_limit(options.get("max_steps_per_turn", MAX_STEPS_PER_TURN))
     chosen = {name: boolean_option(options, name, False) for name in _FLAGS}
+    if boolean_option(options, "strict", False):  # definitions of release 0.1.0 lack the key
+        chosen["strict"] = True
     return read_split(options, split), {"max_steps_per_turn": limit, **chosen}
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coevolve_environments.plugins.bfcl.calls import Call, parse_calls
+from coevolve_environments.plugins.bfcl.calls import Call, parse_calls, published_calls
 from coevolve_environments.plugins.bfcl.entries import (
     Entry,
     argument_schemas,
@@ -44,6 +44,7 @@ class BfclEpisode:
         dense: bool = False,
         irrelevance: bool = False,
         published_prompts: bool = False,
+        strict: bool = False,
         composed: bool = False,
     ) -> None:
         self.task_id = task_id
@@ -53,6 +54,7 @@ class BfclEpisode:
         self._dense = dense
         self._irrelevance = irrelevance
         self._published_prompts = published_prompts
+        self._strict = strict
         self._composed = composed
         self._world = World(entry)
         self._schemas = argument_schemas(entry)
@@ -70,7 +72,7 @@ class BfclEpisode:
 
     def act(self, content: str) -> Observation:
         try:
-            calls = parse_calls(content, self._schemas)
+            calls = published_calls(content) if self._strict else parse_calls(content, self._schemas)
             if self._published_prompts:  # whose evaluation drops arguments without a name
                 calls = [replace(call, positional=()) for call in calls]
         except NotCalls:
