@@ -1,5 +1,6 @@
 import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
+import { trainingOf } from './iteration-plan';
 
 /** Sizes of a decoder, from which its memory follows. */
 export type ModelShape = {
@@ -39,7 +40,7 @@ const contextBytes = 2 * 1024 ** 3;
  */
 export function trainingMemory(spec: CampaignSpec, shape: ModelShape): MemoryNeed[] {
   const recipe = recipes[spec.recipe];
-  const trained = spec.iterations > 0 ? recipe.training.map(({ method }) => method) : [];
+  const trained = spec.iterations > 0 ? trainingOf(spec, 1).map(({ method }) => method) : [];
   const methods = [...new Set<Method>([...(spec.start === 'sft' ? (['sft'] as const) : []), ...trained])];
   const online = isReinforcement(recipe) ? trained : [];
   return [methods.filter((method) => !online.includes(method)), online]

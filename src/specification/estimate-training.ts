@@ -1,5 +1,6 @@
 import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import { gpusOf } from './compute-settings';
+import { trainingOf } from './iteration-plan';
 import type { CampaignSpec } from './campaign-spec';
 import { count } from '../domain/formats';
 import type { RowLength } from '../domain/training/row-lengths';
@@ -135,13 +136,13 @@ export const trainsPolicies = (spec: CampaignSpec): boolean => trainedMethods(sp
 export const trainedMethods = (spec: CampaignSpec): Method[] => [
   ...new Set<Method>([
     ...(spec.start === 'sft' ? (['sft'] as const) : []),
-    ...(spec.iterations > 0 ? jobsOf(spec).map(({ method }) => method) : []),
+    ...(spec.iterations > 0 ? jobsOf(spec, 1).map(({ method }) => method) : []),
   ]),
 ];
 
 /** Returns the jobs of an iteration. A failure agent whose pairs are disabled has no rows, and is not trained. */
-export const jobsOf = ({ recipe, pairs }: CampaignSpec): readonly RecipeJob[] =>
-  recipes[recipe].training.filter(({ role }) => role !== 'failure' || pairs.failureAgent.enabled !== false);
+export const jobsOf = (spec: CampaignSpec, iteration: number): readonly RecipeJob[] =>
+  trainingOf(spec, iteration).filter(({ role }) => role !== 'failure' || spec.pairs.failureAgent.enabled !== false);
 
 type Method = Exclude<keyof CampaignSpec['training'], 'init'>;
 
@@ -150,7 +151,6 @@ type Work = { iteration: number; phase: 'train' | 'optimize'; jobs: number; meth
 /** Returns the tokens to train on. A trajectory counts once per pass, and a pair as two. */
 function workByPhase(spec: CampaignSpec, played: readonly number[], perRow: (method: Method) => number): Work[] {
   const recipe = recipes[spec.recipe];
-  const jobs = jobsOf(spec);
   const { trainTasks } = spec.environment;
   const agents = spec.start === 'sft' ? recipe.agents.length : 0;
   const start: Work = {
@@ -162,6 +162,7 @@ function workByPhase(spec: CampaignSpec, played: readonly number[], perRow: (met
   };
   const phase = isReinforcement(recipe) ? 'optimize' : 'train';
   const later = played.map((attempts, i): Work => {
+    const jobs = jobsOf(spec, i + 1);
     const tokens = jobs.reduce((sum, job) => sum + trajectoriesOf(spec, job, attempts) * perRow(job.method), 0);
     return { iteration: i + 1, phase, jobs: jobs.length, methods: jobs.map(({ method }) => method), tokens };
   });

@@ -70,7 +70,7 @@ export function estimate(
     played.push(rollouts);
     attempts += rollouts + heldOutTasks + growth;
     pool += growth;
-    for (const { method, data } of jobsOf(spec)) {
+    for (const { method, data } of jobsOf(spec, iteration)) {
       const settings = spec.training[method];
       updates +=
         'batchSize' in settings

@@ -1,7 +1,7 @@
 import type { Range } from '../domain/concurrency';
 import type { IterationPlan, RlJob } from '../domain/campaign/iteration-plan';
 import type { Phase } from '../domain/campaign/phases';
-import { growsPool, recipes, type Recipe, type SynthesisAim } from '../domain/campaign/recipe';
+import { growsPool, recipes, type Recipe, type RecipeJob, type SynthesisAim } from '../domain/campaign/recipe';
 import type { Purpose } from '../domain/rollout/trajectory';
 import { feedbackSignalKinds, type FeedbackSignalKind } from '../domain/signals/feedback-signal';
 import { explorationSize, type ExplorationSize } from '../domain/tasks/exploration';
@@ -16,7 +16,7 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
   return {
     phases,
     agents: recipe.agents,
-    training: recipe.training,
+    training: trainingOf(spec, iteration),
     imports: start ? importsOf(recipe, spec) : [],
     aims,
     rlJob: start ? null : updatesOf(recipe, spec),
@@ -26,6 +26,18 @@ export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPla
     calibrates: phases.includes('validate') && calibratesIn(spec, iteration),
   };
 }
+
+/**
+ * Returns the training jobs of an iteration. A second agent plays before it trains, so no attempt would be made with a policy
+ * that it gets in the last iteration: there only the target is trained, unless the spec has `all`.
+ */
+export const trainingOf = (
+  { recipe, iterations, pairs }: Pick<CampaignSpec, 'recipe' | 'iterations' | 'pairs'>,
+  iteration: number,
+): readonly RecipeJob[] =>
+  recipes[recipe].training.filter(
+    ({ role }) => role === 'target' || iteration < iterations || pairs.lastTraining === 'all',
+  );
 
 /** The base unless the policy is trained from scratch, and the agents if they start as the base. */
 function importsOf({ agents }: Recipe, { policy, start }: CampaignSpec): IterationPlan['imports'] {

@@ -60,6 +60,12 @@ export const pairSettingsSchema = z.strictObject({
   failureCandidates: choice(['cross-only', 'union'])
     .default(defaultFailurePairSettings.candidates)
     .describe('Pairs of the failure agent: one failure of each agent, or any two failures.'),
+  lastTraining: choice(['target', 'all'])
+    .default('target')
+    .describe('Agents that train in the last iteration: the target alone, or a second agent too, which plays no more.')
+    .register(keyRules, {
+      idleIf: ({ recipe }) => recipes[recipe].agents.length < 2 && `${recipe} has no second agent`,
+    }),
   /** It trains by DPO alone, which weights all pairs equally. */
   failureAgent: kind
     .omit({ lambdaDpo: true, lambdaSft: true })

@@ -32,22 +32,32 @@ export function withoutIdleEpochs(input: unknown): unknown {
 }
 
 /**
- * Adds the bounds on lost actions that a spec of release 0.1.0 lacks: none, so that its campaign trains on as it began.
+ * Adds what a spec of release 0.1.0 lacks, so that its campaign trains on as it began: no bound on lost actions, and a second
+ * agent that trains in the last iteration too.
  *
- * @param beside spec with which it is compared, whose bounds it then gets
+ * @param beside spec with which it is compared, whose values it then gets
  */
 export function withStoredLimits(stored: unknown, beside?: unknown): unknown {
-  const training = trainingOf(stored);
+  const training = sectionOf(stored, 'training');
   if (!isSection(stored) || !training) return stored;
   const methods = Object.entries(training).map(([method, settings]) => {
     if (method === 'init' || !isSection(settings)) return [method, settings];
-    const other = trainingOf(beside)?.[method];
+    const other = sectionOf(beside, 'training')?.[method];
     return [method, { maxLostActions: (isSection(other) ? other['maxLostActions'] : undefined) ?? 1, ...settings }];
   });
-  return { ...stored, training: Object.fromEntries(methods) as unknown };
+  const pairs = sectionOf(stored, 'pairs');
+  const lastTraining = sectionOf(beside, 'pairs')?.['lastTraining'] ?? 'all';
+  return {
+    ...stored,
+    training: Object.fromEntries(methods) as unknown,
+    ...(pairs && hasSecondAgent(stored) ? { pairs: { lastTraining, ...pairs } } : {}),
+  };
 }
 
-function trainingOf(spec: unknown): Record<string, unknown> | undefined {
-  const training = isSection(spec) ? spec['training'] : undefined;
-  return isSection(training) ? training : undefined;
+function sectionOf(spec: unknown, name: string): Record<string, unknown> | undefined {
+  const section = isSection(spec) ? spec[name] : undefined;
+  return isSection(section) ? section : undefined;
 }
+
+const hasSecondAgent = ({ recipe }: Record<string, unknown>): boolean =>
+  typeof recipe === 'string' && Object.hasOwn(recipes, recipe) && recipes[recipe as RecipeName].agents.length > 1;

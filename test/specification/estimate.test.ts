@@ -30,7 +30,7 @@ test('the estimate of the quickstart is within 1.5 times of the 75 seconds of RE
   expect(training).toMatchObject({ gpuSeconds: 0, usd: 0 });
   expect(training.phases.map(({ iteration, jobs }) => [iteration, jobs])).toEqual([
     [0, 2],
-    [1, 2],
+    [1, 1], // the failure agent plays no more
   ]);
 });
 
@@ -103,7 +103,7 @@ test.each([
 test('the estimate leaves out a disabled supervised start and pairs beyond their limit', () => {
   const { training } = estimate(specOf({ start: 'base', iterations: 1, policy: adapted }));
   expect(training.phases.map(({ iteration }) => iteration)).toEqual([1]);
-  const capped = { recipe: 'co-evolving-agents', iterations: 1, pairs: { failureAgent: { maxPairs: 1 } } };
+  const capped = { recipe: 'co-evolving-agents', iterations: 2, pairs: { failureAgent: { maxPairs: 1 } } };
   const less = estimate(specOf(capped)).training.tokens;
   expect(less).toBeLessThan(estimate(specOf({ ...capped, pairs: {} })).training.tokens);
 });

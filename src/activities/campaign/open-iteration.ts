@@ -3,6 +3,7 @@ import { judgeVersion } from '../../llm/prompts/judge';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { planOf } from '../../specification/iteration-plan';
 import { getCampaign, type Dependencies } from '../context/dependencies';
+import { overdueTraining } from './overdue-training';
 
 type Input = { campaignId: number; iteration: number; recipe: string; epoch?: number };
 
@@ -13,12 +14,16 @@ type Input = { campaignId: number; iteration: number; recipe: string; epoch?: nu
  */
 export const openIteration =
   (deps: Dependencies) =>
-  async ({ campaignId, iteration, epoch }: Input): Promise<IterationPlan> => {
-    const { spec } = await getCampaign(deps, campaignId);
+  async ({ campaignId, iteration, epoch: ownEpoch }: Input): Promise<IterationPlan> => {
+    const campaign = await getCampaign(deps, campaignId);
+    const { spec, forkIteration } = campaign;
     const plan = planOf(spec, iteration);
+    const epoch = await deps.store.iterations.openNext(campaignId, iteration, ownEpoch ?? null);
+    const overdue = forkIteration === iteration - 1 ? await overdueTraining(deps, campaign) : undefined;
     return {
-      epoch: await deps.store.iterations.openNext(campaignId, iteration, epoch ?? null),
       ...plan,
+      epoch,
+      ...(overdue ? { overdue } : {}),
       calibrates: plan.calibrates || (mayCalibrate(spec, plan) && !(await isCalibrated(deps, campaignId, spec))),
     };
   };

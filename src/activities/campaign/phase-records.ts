@@ -5,7 +5,7 @@ import type { Phase } from '../../domain/campaign/phases';
 import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { attemptRange } from '../../specification/iteration-plan';
-import type { PhaseKey } from '../../store/campaign/iterations';
+import type { IterationKey, PhaseKey } from '../../store/campaign/iterations';
 import type { PlannedAttempts } from '../../store/campaign/phase-checks';
 import type { PolicyRole } from '../../store/training/policies';
 import type { Dependencies } from '../context/dependencies';
@@ -208,7 +208,11 @@ async function missingPolicies({ deps, key }: PhaseContext): Promise<string | nu
 }
 
 /** Returns all roles in iteration 0, later the roles with data to train on. */
-async function trainedRoles({ deps, key, plan }: PhaseContext): Promise<PolicyRole[]> {
+export async function trainedRoles({
+  deps,
+  key,
+  plan,
+}: Pick<PhaseContext, 'deps' | 'plan'> & { key: IterationKey }): Promise<PolicyRole[]> {
   if (key.iteration === 0) return ['base', ...plan.agents];
   const pairs = await deps.store.preferencePairs.list(key.campaignId, key.iteration);
   return plan.training

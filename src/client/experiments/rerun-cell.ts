@@ -1,6 +1,7 @@
 import { DomainError } from '../../domain/errors';
 import { startPolicy } from '../../domain/experiment/starts';
 import { resolveSpec } from '../../specification/read-spec';
+import { withStoredLimits } from '../../specification/recipe-defaults';
 import { contentHash, differingParts } from '../../store/audit/content-hash';
 import { hasEnded } from '../../store/campaign/campaigns';
 import { countDifferingScores } from '../../store/experiment/scores';
@@ -42,8 +43,8 @@ export async function rerunCell(connections: Connections, campaign: string): Pro
     );
   const rerun = await nextName(connections, campaign);
   const { compute, ...spec } = cell.manifest.spec;
-  const trained = { ...spec, name: rerun, compute: { ...(compute as object | undefined), reuse: false } };
-  await startCampaign(connections, resolveSpec(trained, rerun));
+  const played = { ...spec, name: rerun, compute: { ...(compute as object | undefined), reuse: false } };
+  await startCampaign(connections, resolveSpec(withStoredLimits(played), rerun));
   return { campaign, rerun, expected: cell.contentHash };
 }
 

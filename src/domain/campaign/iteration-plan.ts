@@ -17,6 +17,8 @@ export type IterationPlan = {
   phases: readonly Phase[];
   agents: readonly AgentRole[];
   training: readonly RecipeJob[];
+  /** Jobs of the previous iteration that a fork trains first: its source ended there and left them out. */
+  overdue?: { iteration: number; epoch: number; training: readonly RecipeJob[] };
   /** Purposes of synthesized candidates. */
   aims: readonly SynthesisAim[];
   /** Is null when the recipe has no RL steps. */

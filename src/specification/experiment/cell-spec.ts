@@ -4,6 +4,7 @@ import { deriveSeed } from '../../domain/random/seed-tree';
 import { cellCampaign, type CellName, type Experiment } from '../../domain/experiment/experiment';
 import type { CampaignSpec } from '../campaign-spec';
 import { resolveSpec } from '../read-spec';
+import { withStoredLimits } from '../recipe-defaults';
 
 /**
  * Returns the campaign spec of a cell. All arms of a seed have the same campaign seed, so they share tasks and start.
@@ -23,5 +24,6 @@ export function cellSpec(experiment: Experiment, cell: CellName): CampaignSpec {
   const name = cellCampaign(experiment.name, cell);
   const match = arm.matches === null ? null : cellCampaign(experiment.name, { arm: arm.matches, seed: cell.seed });
   const seed = deriveSeed(experiment.seed, 'cell', cell.seed);
-  return resolveSpec({ ...arm.spec, name, seed, synthesis: { ...synthesis, match } }, `the cell ${name}`);
+  const frozen = withStoredLimits({ ...arm.spec, name, seed, synthesis: { ...synthesis, match } });
+  return resolveSpec(frozen, `the cell ${name}`);
 }

@@ -74,8 +74,9 @@ const valueText: Record<LargePart['columns'][string], (column: string) => string
   other: (column) => `to_jsonb(${column})::text`,
 };
 
-/** Keys that only stop a campaign or a job: what was done has the same rows without them. */
+/** Keys whose effect other rows show, or that only stop a campaign or a job: release 0.1.0 had no such key. */
 const bounds = [
+  '{pairs,lastTraining}',
   '{llm,uselessAnswers}',
   ...['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'].map((method) => `{training,${method},maxLostActions}`),
 ].map((path) => `#- '${path}'`);

@@ -8,7 +8,7 @@ import { optimize } from './optimize';
 import { phaseRunner, type IterationInput } from './phase-runner';
 import { rolloutReferences, rolloutTasks } from './rollout-tasks';
 import { synthesize } from './synthesize';
-import { trainAgents, trainStart } from './train-agents';
+import { trainAgents, trainOverdue, trainStart } from './train-agents';
 import { validate } from './validate';
 
 const store = proxyActivities<Activities>(profiles.store);
@@ -42,6 +42,7 @@ const environmentOf = ({ environment }: IterationContext) => proxyActivities<Act
 const workOf: Record<Phase, (context: IterationContext) => Promise<unknown>> = {
   async plan(context) {
     if (isStart(context)) await environmentOf(context).seedTasks(keyOf(context));
+    await trainOverdue(context);
     await store.planIteration(keyOf(context));
   },
   rollout: (context) =>

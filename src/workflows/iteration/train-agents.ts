@@ -25,6 +25,15 @@ export async function trainAgents(context: IterationContext): Promise<void> {
   await settleAll(context.plan.training.map((job) => trainOne(context, job)));
 }
 
+/** Trains what the source of a fork left out in its last iteration, as jobs of that iteration. */
+export async function trainOverdue(context: IterationContext): Promise<void> {
+  const { overdue } = context.plan;
+  if (!overdue) return;
+  const { iteration, epoch } = overdue;
+  const previous = { ...context, iteration, plan: { ...context.plan, epoch } };
+  await settleAll(overdue.training.map((job) => trainOne(previous, job)));
+}
+
 type Job = Pick<TrainingRequest, 'role' | 'method' | 'data' | 'from'>;
 
 async function trainOne(context: IterationContext, job: Job): Promise<void> {

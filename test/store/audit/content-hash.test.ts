@@ -52,14 +52,16 @@ test('whether a policy may be found instead of trained does not change the hash'
 });
 
 test('a bound that only stops a campaign or a job does not change the hash of release 0.1.0, but other settings do', async () => {
-  const spec = (training: object) => ({ training: { sft: { epochs: 2, ...training }, base: 3 }, llm: { models: {} } });
+  const training = (changes: object) => ({ sft: { epochs: 2, ...changes }, base: 3 });
+  const spec = (changes: object) => ({ training: training(changes), llm: { models: {} }, pairs: {} });
   const withSpec = async (value: object, settings: object): Promise<string> => {
     await client.query('update campaigns set spec = $1', [value]);
     await client.query('update training_runs set settings = $1', [settings]);
     return hash();
   };
   const before = await withSpec(spec({}), { epochs: 2 });
-  const bounded = { ...spec({ maxLostActions: 0.1 }), llm: { models: {}, uselessAnswers: 10 } };
+  const pairs = { lastTraining: 'all' }; // the policies show it
+  const bounded = { ...spec({ maxLostActions: 0.1 }), llm: { models: {}, uselessAnswers: 10 }, pairs };
   expect(await withSpec(bounded, { epochs: 2, max_lost_actions: 0.1 })).toBe(before);
   expect(await withSpec({ ...bounded, llm: null }, { epochs: 2 })).not.toBe(before);
   expect(await withSpec(spec({}), { epochs: 3 })).not.toBe(before);

@@ -1,5 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
+import { resolveSpec } from '../../../src/specification/read-spec';
+import { planOf } from '../../../src/specification/iteration-plan';
 import { until } from '../../support/stack';
 import { provider, scriptedActivities } from '../scripted-activities';
 import { scriptedCampaigns, type Plan, type ScriptedCampaigns } from '../scripted-campaigns';
@@ -123,6 +125,27 @@ test('if one of two concurrent jobs fails, the other one completes and is not re
     .map(({ jobKey }) => String(jobKey).slice('campaign/two-jobs/'.length));
   expect(submitted.filter((key) => key === 'iteration/0/train/failure')).toHaveLength(2);
   expect(submitted.filter((key) => key === 'iteration/0/train/target')).toHaveLength(1);
+});
+
+test('a fork first trains what its source left out in the last iteration, under the key of that iteration', async () => {
+  const failureAgent = { role: 'failure', method: 'dpo', data: 'pairs', from: 'active' } as const;
+  const spec = resolveSpec({ name: 'goes-on', seed: 1, environment: { name: 'x' }, recipe: 'combined' }, 'fork');
+  const script = scriptedActivities('goes-on', {
+    openIteration: ({ iteration }) =>
+      Promise.resolve({
+        epoch: 3,
+        ...planOf({ ...spec, iterations: 2 }, iteration),
+        overdue: { iteration: 1, epoch: 2, training: [failureAgent] },
+      }),
+  });
+  await run('goes-on', { recipe: 'combined', iterations: 2, from: 2 }, script);
+  const jobs = script.callsOf('prepareTraining').map(({ iteration, epoch, role }) => [iteration, epoch, role]);
+  expect(jobs).toEqual([
+    [1, 2, 'failure'],
+    [2, 3, 'target'],
+  ]);
+  const order = script.calls.map(({ name }) => name);
+  expect(order.indexOf('registerPolicy')).toBeLessThan(order.indexOf('planIteration'));
 });
 
 test('if one of two concurrent rollouts fails, only this rollout is retried', async () => {
