@@ -3,7 +3,9 @@ import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { parkedCode, type ParkedCode } from '../domain/campaign/parked-reasons';
 import type { CampaignState } from '../domain/campaign/progress';
+import { recipes, type RecipeName } from '../domain/campaign/recipe';
 import { isTrusted } from '../domain/evaluation/judge-calibration';
+import { isBelow, type FailureCounts } from '../domain/pairs/near-misses';
 import { zeroCandidates } from '../domain/tasks/zero-candidates';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { readStoredSpec } from '../specification/read-spec';
@@ -47,6 +49,8 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     setScores: SetScore[];
     /** The enrichment by each signal in the newest iteration with validated candidates. */
     enrichments: EnrichmentRow[];
+    /** Failures of the agents in the newest iteration that was played; empty without a failure agent. */
+    failures: FailureShare[];
     /** Newest calibration of the judge; null without one. */
     judge: JudgeTrust | null;
     /** Why syntheses made no candidate, one line for each. */
@@ -54,6 +58,11 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     /** Level of intervals. */
     confidence: number;
   };
+
+/** `isBelow`: the failure agent's share of near misses is below the bounds of the spec. */
+export type FailureShare = FailureCounts & { bounds: Bounds; isBelow: Record<keyof Bounds, boolean> };
+
+type Bounds = CampaignSpec['pairs']['nearMisses'];
 
 /** How far a judge agrees with runs of known verdict. A judge that is not trusted agrees less than the spec requires. */
 export type JudgeTrust = Pick<CalibrationRow, 'iteration' | 'judgeVersion' | 'agreement' | 'counts'> & {
@@ -132,6 +141,7 @@ export async function readCampaignDetails(connections: Connections, name: string
     scenarios: await store.evaluations.listScenarios(id),
     setScores: await store.evaluations.listSetScores(id),
     enrichments: await newestEnrichments(connections, id, phases),
+    failures: await newestFailures(connections, row, phases),
     judge: await newestCalibration(connections, row),
     emptySyntheses: await explainEmptySyntheses(connections, row, phases),
     confidence: (row.spec as Partial<CampaignSpec> | null)?.evaluation?.confidence ?? 0.95,
@@ -145,6 +155,23 @@ async function newestCalibration({ store }: Connections, { id, spec }: CampaignR
   const { minimumAgreement } = readStoredSpec(spec).judge;
   const trust = { minimumAgreement, isTrusted: isTrusted(newest, minimumAgreement) };
   return { iteration, judgeVersion, agreement, counts, ...trust };
+}
+
+async function newestFailures(
+  { store }: Connections,
+  { id, recipe, spec }: CampaignRow,
+  phases: readonly PhaseRow[],
+): Promise<FailureShare[]> {
+  const played = phases.findLast(({ phase, finishedAt }) => phase === 'detect' && finishedAt !== null);
+  const agents: readonly string[] = recipes[recipe as RecipeName].agents;
+  if (!played || !agents.includes('failure')) return [];
+  const { hardNegativeReward: hardFrom, nearMisses: bounds } = readStoredSpec(spec).pairs;
+  const counts = await store.failureCounts.list(id, { hardFrom, iteration: played.iteration });
+  return counts.map((one) => ({
+    ...one,
+    bounds,
+    isBelow: { warnBelow: isBelow(one, bounds.warnBelow), stopBelow: isBelow(one, bounds.stopBelow) },
+  }));
 }
 
 async function newestEnrichments(

@@ -66,6 +66,18 @@ export const pairSettingsSchema = z.strictObject({
     .register(keyRules, {
       idleIf: ({ recipe }) => recipes[recipe].agents.length < 2 && `${recipe} has no second agent`,
     }),
+  nearMisses: z
+    .strictObject({
+      warnBelow: unit
+        .default(0.1)
+        .describe('Share of near misses among its failures below which the failure agent raises an alarm; 0: never.'),
+      stopBelow: unit
+        .default(0)
+        .describe('Share below which the failure agent is not trained further and plays on as it is; 0: never.'),
+    })
+    .prefault({})
+    .describe('Bounds on the drift of the failure agent away from hard negatives, which are near misses.')
+    .register(keyRules, { unreadIf: ({ recipe }) => !recipes[recipe].agents.some((role) => role === 'failure') }),
   /** It trains by DPO alone, which weights all pairs equally. */
   failureAgent: kind
     .omit({ lambdaDpo: true, lambdaSft: true })

@@ -13,6 +13,7 @@ import { reusedAttemptStore } from './trajectories/reused-attempts';
 import { reusedRunStore } from './training/reused-runs';
 import { experimentCellStore } from './experiment/cells';
 import { experimentStore } from './experiment/experiments';
+import { failureCountStore } from './trajectories/failure-counts';
 import { feedbackSignalStore } from './trajectories/feedback-signals';
 import { iterationStore } from './campaign/iterations';
 import { judgeCalibrationStore } from './tasks/judge-calibrations';
@@ -52,6 +53,7 @@ export const createStore = (pool: Pool) => ({
   attemptGroups: attemptGroupStore(pool),
   attemptCounts: attemptCountStore(pool),
   feedbackSignals: feedbackSignalStore(pool),
+  failureCounts: failureCountStore(pool),
   exploration: explorationStore(pool),
   preferencePairs: preferencePairStore(pool),
   demonstrations: demonstrationStore(pool),

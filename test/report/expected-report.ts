@@ -40,6 +40,7 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
     evaluations,
     outcome,
     roleAttempts: expectedAttempts(rows),
+    failureCounts: expectedFailures(expectedAttempts(rows)),
     signals: grouped(rowsOf(rows, 'feedback_signals'), ['iteration', 'kind']).map((group) => ({
       iteration: num(group[0]!['iteration']),
       kind: text(group[0]!['kind']),
@@ -114,6 +115,19 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
   };
 }
 
+function expectedFailures(groups: CampaignReport['roleAttempts']): CampaignReport['failureCounts'] {
+  return groups
+    .filter(({ failures }) => failures > 0)
+    .map(({ iteration, role, failures, hardNegatives }) => ({
+      iteration,
+      role,
+      failures,
+      nearMisses: hardNegatives,
+      strange: null, // its attempts have no groups
+      graded: groups.some((one) => one.iteration === iteration && (one.meanFailureReward ?? 0) > 0),
+    }));
+}
+
 function expectedHeader({ campaign, blocks }: CampaignRows): CampaignReport['campaign'] {
   return {
     id: 1,
@@ -129,6 +143,8 @@ function expectedHeader({ campaign, blocks }: CampaignRows): CampaignReport['cam
     iterations: blocks.length,
     confidence: 0.95,
     hardNegativeReward: 0.6,
+    warnBelow: 0.1,
+    stopBelow: 0,
     forkedFrom: null,
     forkIteration: null,
     nondeterminism: null,

@@ -22,7 +22,7 @@ export async function overdueTraining(
 
   const key = { campaignId, iteration, epoch: await iterations.open(campaignId, iteration) };
   const plan = planOf(spec, iteration);
-  const roles = await trainedRoles({ deps, key, plan });
+  const roles = await trainedRoles({ deps, key, plan, spec });
   const registered = new Set((await policies.list(campaignId)).map(({ id }) => id));
   const training = [];
   for (const job of plan.training.filter(({ role }) => roles.includes(role))) {

@@ -9,6 +9,7 @@ import type { IterationKey, PhaseKey } from '../../store/campaign/iterations';
 import type { PlannedAttempts } from '../../store/campaign/phase-checks';
 import type { PolicyRole } from '../../store/training/policies';
 import type { Dependencies } from '../context/dependencies';
+import { isStopped } from '../pair/drift';
 import { choosePolicies } from '../rollout/choose-policies';
 
 export type PhaseContext = {
@@ -212,11 +213,14 @@ export async function trainedRoles({
   deps,
   key,
   plan,
-}: Pick<PhaseContext, 'deps' | 'plan'> & { key: IterationKey }): Promise<PolicyRole[]> {
+  spec,
+}: Pick<PhaseContext, 'deps' | 'plan' | 'spec'> & { key: IterationKey }): Promise<PolicyRole[]> {
   if (key.iteration === 0) return ['base', ...plan.agents];
   const pairs = await deps.store.preferencePairs.list(key.campaignId, key.iteration);
+  const stopped = plan.training.some(isOfFailure) && (await isStopped(deps, key, spec));
   return plan.training
-    .filter(({ role, data }) => data !== 'pairs' || pairs.some(({ forRole }) => forRole === role))
+    .filter((job) => job.data !== 'pairs' || pairs.some(({ forRole }) => forRole === job.role))
+    .filter((job) => !stopped || !isOfFailure(job))
     .map(({ role }) => role);
 }
 
@@ -229,6 +233,8 @@ async function countAttempts({ deps, key }: PhaseContext, purposes: readonly Pur
   await store.ledger.settle(key, `iteration/${key.iteration}/${key.phase}`, cost);
   return Object.fromEntries(rows.map(({ outcome, count }) => [outcome, count]));
 }
+
+const isOfFailure = ({ role }: { role: PolicyRole }): boolean => role === 'failure';
 
 async function listCandidates({ deps, key }: PhaseContext) {
   const created = await deps.store.tasks.list(key.campaignId, { createdIteration: key.iteration });

@@ -12,6 +12,7 @@ import { failurePairSettings, targetPairSettings } from '../../specification/pai
 import type { IterationKey } from '../../store/campaign/iterations';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { createPause } from '../context/pause';
+import { recordDrift } from './drift';
 
 /**
  * Builds the preference pairs of an iteration for every agent that trains on pairs, as a pure function of stored rows. The
@@ -34,6 +35,7 @@ export const buildPreferencePairs =
       await pause();
     }
     for (const [role, parts] of results) await preferencePairs.save(key, role, mergePairs(parts));
+    await recordDrift(deps, key, spec);
     await iterations.recordWork(key, 'pair', 'pairs');
   };
 

@@ -7,6 +7,7 @@ import { gpusOf } from '../../specification/compute-settings';
 import { trainerSettings, type TrainerMethod } from '../../specification/trainer-settings';
 import type { NewTrainingRun, TrainingRunRow } from '../../store/training/training-runs';
 import { contentKeyOf, reusePolicy } from './reuse-policy';
+import { isStopped } from '../pair/drift';
 import { importPolicy } from './import-policy';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { trainingData, type TrainingRequest } from './training-data';
@@ -16,7 +17,7 @@ export type PreparedTraining = { jobKey: string; rows: number; policyId?: string
 
 /**
  * Writes the dataset of a training job and stores its run. With `compute.reuse` it looks for the policy of an equal job.
- * Returns null if there is no data to train on.
+ * Returns null if there is no data to train on, or if the failure agent has drifted below `pairs.nearMisses.stopBelow`.
  *
  * @throws DomainError `NothingScored` when no expert is left for the first policies
  */
@@ -31,6 +32,7 @@ export const prepareTraining =
       const policyId = stored?.policyId ?? (await importPolicy(deps, request, spec, jobKey)).policyId;
       return { jobKey, rows: 0, ...(policyId ? { policyId } : {}) };
     }
+    if (!stored && role === 'failure' && iteration > 0 && (await isStopped(deps, request, spec))) return null;
     const run = stored ?? (await saveRun(deps, { ...request, method }, jobKey, spec));
     if (!run) return null;
     const reused = await reusePolicy(deps, run, request.epoch);

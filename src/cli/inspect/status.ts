@@ -17,6 +17,7 @@ import { followOutput } from '../output/follow-output';
 import { dateTime, duration, rounded, shortHash } from '../../domain/formats';
 import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
+import { failuresText } from '../output/failures-text';
 import { judgeText } from '../output/judge-text';
 import { enrichmentText, jobText, lossText, resultText, rolloutText, trainingText } from '../output/running-text';
 import { number, properties, text } from '../../tables/table';
@@ -84,11 +85,12 @@ function attentionText(details: CampaignDetails, isEnd: boolean): string[] {
 
 /** Measurements below the table of phases. */
 function measuredText(details: CampaignDetails): string[] {
-  const { name, emptySyntheses, enrichments, judge, rollouts, jobs, scores, setScores, training } = details;
+  const { name, emptySyntheses, enrichments, failures, judge, rollouts, jobs, scores, setScores, training } = details;
   const isEvaluation = !setScores.some(({ evaluationSet }) => evaluationSet === 'dev');
   return [
     ...emptySyntheses.map(asCalled),
     ...enrichments.map(enrichmentText),
+    ...failuresText(failures),
     ...(judge ? [asCalled(judgeText(name, judge))] : []),
     ...rollouts.map(rolloutText),
     ...jobs.map(jobText),

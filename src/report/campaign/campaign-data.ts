@@ -40,6 +40,8 @@ export type CampaignHeader = ForkOrigin & {
   iterations: number; // the supervised start, which is iteration 0, included
   confidence: number; // level of the evaluations' intervals, in (0, 1)
   hardNegativeReward: number; // a failure of at least this reward is a hard negative
+  warnBelow: number; // shares of hard negatives among the failure agent's failures, see src/domain/pairs/near-misses.ts
+  stopBelow: number;
 };
 
 /** The score of one policy on an evaluation set. */

@@ -1,5 +1,7 @@
 import type pg from 'pg';
 import { count, decimal, rate, share } from '../../domain/formats';
+import { isBelow, type FailureCounts } from '../../domain/pairs/near-misses';
+import { listFailureCounts } from '../../store/trajectories/failure-counts';
 import { number, table, text } from '../../tables/table';
 import { scaleAround } from '../charts/axes';
 import { barChart } from '../charts/bar-chart';
@@ -8,18 +10,27 @@ import { pointsChart } from '../charts/points-chart';
 import { key, lead, note } from '../page/blocks';
 import { panels, type Panels } from '../page/section';
 import { html } from '../../tables/html';
-import { absence, agentName, defineSection, iterationsOf, roleColour, type SharedData } from './campaign-data';
+import {
+  absence,
+  agentName,
+  defineSection,
+  iterationsOf,
+  roleColour,
+  type CampaignHeader,
+  type SharedData,
+} from './campaign-data';
 
 /** Failures of each agent at training tasks, by their reward. */
 export const failuresSection = defineSection({
   id: 'failures',
   title: 'Failures',
-  queries: { roleAttempts: listRoleAttempts },
-  body({ campaign, roleAttempts }) {
+  queries: { roleAttempts: listRoleAttempts, failureCounts: countFailures },
+  body({ campaign, roleAttempts, failureCounts }) {
     if (roleAttempts.length === 0) return absence(campaign, 'rollout', 'No training attempt was scored');
     const roles = [...new Set(roleAttempts.map(({ role }) => role))];
     return [
       lead(summary(roleAttempts)),
+      ...driftNotes(campaign, failureCounts),
       panels([
         ...roles.map((role) => failureBars(roleAttempts, role)),
         trend('Mean reward of failures', roleAttempts, roles, ({ meanFailureReward }) => meanFailureReward),
@@ -32,7 +43,7 @@ export const failuresSection = defineSection({
       html`<h3>Failures by reward</h3>`,
       note('Each bar covers a tenth of the reward range and is labelled with its lower edge.'),
       ...roles.map((role) => histograms(roleAttempts, role, campaign.hardNegativeReward)),
-      attemptsTable(roleAttempts),
+      attemptsTable(roleAttempts, failureCounts),
     ];
   },
 });
@@ -110,7 +121,22 @@ function histograms(groups: readonly RoleAttempts[], role: string, hardFrom: num
   return panels(charts);
 }
 
-const attemptsTable = (groups: readonly RoleAttempts[]) =>
+/** One note per iteration whose failure agent had drifted below a bound of the spec. */
+function driftNotes({ warnBelow, stopBelow }: CampaignHeader, counts: readonly FailureCounts[]) {
+  return counts.flatMap((one) => {
+    const bound = isBelow(one, stopBelow) ? stopBelow : warnBelow;
+    if (!isBelow(one, bound)) return [];
+    const consequence = bound === stopBelow ? 'it was not trained further' : 'it learns to fail, not to nearly succeed';
+    return [
+      note(
+        `Alarm: in iteration ${one.iteration} ${count(one.nearMisses)} of ${count(one.failures)} failures of the failure agent are ` +
+          `hard negatives, significantly below ${rate(bound)}: ${consequence}.`,
+      ),
+    ];
+  });
+}
+
+const attemptsTable = (groups: readonly RoleAttempts[], counts: readonly FailureCounts[]) =>
   table('Training attempts by iteration and agent', groups, [
     text('iteration', (a) => a.iteration),
     text('agent', (a) => agentName(a.role)),
@@ -123,7 +149,14 @@ const attemptsTable = (groups: readonly RoleAttempts[]) =>
     number('mean reward of failures', (a) => a.meanFailureReward, rate),
     number('hard negatives', (a) => a.hardNegatives),
     number('hard / failures', (a) => share(a.hardNegatives, a.failures)),
+    number('strange actions', ({ iteration, role }) => {
+      return counts.find((one) => one.iteration === iteration && one.role === role)?.strange ?? null;
+    }),
   ]);
+
+function countFailures(client: pg.ClientBase, campaignId: number, { campaign }: SharedData): Promise<FailureCounts[]> {
+  return listFailureCounts(client, campaignId, { hardFrom: campaign.hardNegativeReward });
+}
 
 /** Number of bins of equal width over [0, 1); a reward of 1 is a success and lies in no bin. */
 export const histogramBins = 10;

@@ -22,7 +22,9 @@ async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Pro
             c.fork_iteration as "forkIteration", c.nondeterminism,
             (select count(*)::int from iterations i where i.campaign_id = c.id) as iterations,
             coalesce((c.spec #>> '{evaluation,confidence}')::float8, 0.95) as confidence,
-            coalesce((c.spec #>> '{pairs,hardNegativeReward}')::float8, 0.6) as "hardNegativeReward"
+            coalesce((c.spec #>> '{pairs,hardNegativeReward}')::float8, 0.6) as "hardNegativeReward",
+            coalesce((c.spec #>> '{pairs,nearMisses,warnBelow}')::float8, 0.1) as "warnBelow",
+            coalesce((c.spec #>> '{pairs,nearMisses,stopBelow}')::float8, 0) as "stopBelow"
        from campaigns c
       where c.id = $1::int`,
     [campaignId],

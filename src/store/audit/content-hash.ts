@@ -77,6 +77,7 @@ const valueText: Record<LargePart['columns'][string], (column: string) => string
 /** Keys whose effect other rows show, or that only stop a campaign or a job: release 0.1.0 had no such key. */
 const bounds = [
   '{pairs,lastTraining}',
+  '{pairs,nearMisses}',
   '{llm,uselessAnswers}',
   ...['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'].map((method) => `{training,${method},maxLostActions}`),
 ].map((path) => `#- '${path}'`);
