@@ -1,10 +1,18 @@
 import { DomainError } from '../domain/errors';
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
+import { baselineFailures, type BaselineFailures } from '../domain/evaluation/baseline-failures';
 import { compareRewards, type PairedComparison, type RewardsByTask } from '../domain/evaluation/compare-rewards';
 import { groupBy } from '../domain/group-by';
+import { defaultTargetPairSettings } from '../domain/pairs/pair-settings';
 import { differencesOf } from '../input/differences';
 import { valueAt } from '../input/merge';
-import { listActiveRewards, listEffort, type ActiveRewards, type IterationEffort } from '../store/audit/compare';
+import {
+  listActiveRewards,
+  listEffort,
+  listStartRewards,
+  type ActiveRewards,
+  type IterationEffort,
+} from '../store/audit/compare';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { listMatches, type Match } from '../store/tasks/matches';
 import type { Connections } from './connections';
@@ -23,6 +31,8 @@ export type Comparison = {
   evaluationSet: string;
   /** The compared policy of each campaign, its active target. Is null for a campaign without one. */
   policies: (string | null)[];
+  /** Failures on the tasks that a baseline failed; null if it has no score on the set. */
+  baseline: ComparedBaseline | null;
   /** Meaning of the p values. */
   meaning: string;
   pairs: CampaignPair[];
@@ -30,6 +40,14 @@ export type Comparison = {
 
 /** `leftOut`: tasks of the set that are not compared, because one of the two policies was trained on them. */
 export type CampaignPair = PairedComparison & { campaigns: readonly [string, string]; leftOut: number };
+
+/** `what`: the policy in words. Tasks on which it or a compared policy was trained are left out. */
+export type ComparedBaseline = {
+  campaign: string;
+  policyId: string;
+  what: string;
+  campaigns: (BaselineFailures & { campaign: string })[];
+};
 
 /** A campaign beside the one that it is matched with. The efforts of the latter are null if it is not compared. */
 export type MatchedPair = {
@@ -43,6 +61,8 @@ export type ComparisonOptions = {
   evaluationSet?: string;
   /** Compares every campaign with every other, not only with the first. */
   allPairs?: boolean;
+  /** Campaign whose active policy is the baseline; default: the supervised start of the first campaign. */
+  baseline?: string;
 };
 
 const confidence = 0.95;
@@ -59,7 +79,7 @@ const meaning =
 export async function compareCampaigns(
   { store, pool }: Connections,
   names: readonly string[],
-  { evaluationSet, allPairs = false }: ComparisonOptions = {},
+  { evaluationSet, allPairs = false, baseline }: ComparisonOptions = {},
 ): Promise<Comparison> {
   const rows: CampaignRow[] = [];
   for (const name of names) rows.push(await store.campaigns.getByName(name));
@@ -91,6 +111,7 @@ export async function compareCampaigns(
     matches: rows.flatMap(({ name }, i) => matchedPairs(name, matches[i]!, effortOf)),
     evaluationSet: set,
     policies: scores.map(({ policyId }) => policyId),
+    baseline: await baselineOf({ store, pool }, rows, { scores, set, named: baseline }),
     meaning,
     pairs: compared.map((pair, n) => ({
       campaigns: [names[indices[n]![0]]!, names[indices[n]![1]]!],
@@ -111,6 +132,31 @@ function untrainedScores(
   const scoresOf = ({ rewards }: ActiveRewards): RewardsByTask =>
     new Map(rewards.filter((task) => !trained.has(task.contentKey)).map((task) => [task.contentKey, task.reward]));
   return { pair: [scoresOf(first), scoresOf(second)], leftOut: trained.size };
+}
+
+async function baselineOf(
+  { store, pool }: Pick<Connections, 'store' | 'pool'>,
+  rows: readonly CampaignRow[],
+  { scores, set, named }: { scores: readonly ActiveRewards[]; set: string; named: string | undefined },
+): Promise<ComparedBaseline | null> {
+  const first = rows[0]!;
+  const owner = named === undefined ? first : await store.campaigns.getByName(named);
+  const found = await (named === undefined ? listStartRewards : listActiveRewards)(pool, owner.id, set);
+  const { policyId } = found;
+  if (named !== undefined && found.rewards.length === 0)
+    throw new DomainError('UnknownSet', `--baseline: the active policy of ${named} has no score on ${set}`);
+  if (policyId === null || found.rewards.length === 0) return null;
+  const spec = first.spec as { pairs?: { hardNegativeReward?: number } } | null;
+  const hardFrom = spec?.pairs?.hardNegativeReward ?? defaultTargetPairSettings.hardNegativeReward;
+  return {
+    campaign: owner.name,
+    policyId,
+    what: `${named === undefined ? 'supervised start' : 'active policy'} of ${owner.name}`,
+    campaigns: scores.map((score, i) => {
+      const [ofBaseline, own] = untrainedScores(found, score).pair;
+      return { campaign: rows[i]!.name, ...baselineFailures(ofBaseline, own, { hardFrom, confidence }) };
+    }),
+  };
 }
 
 /** The first with each of the others, or all pairs. */

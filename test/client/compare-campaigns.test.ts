@@ -57,6 +57,33 @@ test('many campaigns are compared with the first', async () => {
   expect(both + onlyFirst + onlySecond + neither).toBe(60);
 });
 
+test('failures are counted on the tasks that the supervised start failed, or that a named campaign fails', async () => {
+  const { baseline, policies } = await compare('light', 'dark', 'visitor');
+  const { rows } = await database.pool.query<{ id: string; reward: number; task: string; policy: string }>(
+    `select c.name as id, t.reward::float8 as reward, k.content_key as task, t.policy_id as policy from trajectories t
+     join campaigns c on c.id = t.campaign_id join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+     where t.purpose = 'evaluation' and t.outcome = 'scored' and k.evaluation_set = 'dev'`,
+  );
+  const rewardsOf = (name: string, policy: string) =>
+    new Map(rows.filter((row) => row.id === name && row.policy === policy).map(({ task, reward }) => [task, reward]));
+  const failedBy = (start: Map<string, number>, own: Map<string, number>) => {
+    const left = [...start].flatMap(([task, reward]) => (reward < 1 && own.has(task) ? [own.get(task)!] : []));
+    return { tasks: left.length, failed: left.filter((reward) => reward < 1).length };
+  };
+  expect(baseline).toMatchObject({ campaign: 'light', what: 'supervised start of light' });
+  const start = rewardsOf('light', baseline!.policyId);
+  for (const [i, name] of ['light', 'dark'].entries()) {
+    const expected = failedBy(start, rewardsOf(name, policies[i]!));
+    expect(expected.tasks).toBeGreaterThan(0);
+    expect(baseline!.campaigns[i]).toMatchObject({ campaign: name, ...expected });
+  }
+  const named = await compareCampaigns(connections(), ['light', 'dark'], { baseline: 'light' });
+  expect(named.baseline!.campaigns[0]).toMatchObject({ share: { rate: 1, high: 1 } }); // its own failures
+  await expect(compareCampaigns(connections(), ['light', 'dark'], { baseline: 'nothing' })).rejects.toThrow(
+    'no campaign',
+  );
+});
+
 test('graded rewards are compared by their paired differences, with an interval and a sign-flip test', async () => {
   const [pair] = (await compare('light', 'dark')).pairs;
   const rewards = await database.pool.query<{ first: number; second: number }>(

@@ -1,6 +1,12 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../errors/errors';
-import { compareCampaigns, type CampaignPair, type Comparison, type MatchedPair } from '../../client/compare-campaigns';
+import {
+  compareCampaigns,
+  type CampaignPair,
+  type ComparedBaseline,
+  type Comparison,
+  type MatchedPair,
+} from '../../client/compare-campaigns';
 import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
@@ -9,7 +15,7 @@ import { printMessage, printResult } from '../output/output';
 import { type Column, number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
-type Options = { set?: string; allPairs?: boolean; json?: boolean };
+type Options = { set?: string; baseline?: string; allPairs?: boolean; json?: boolean };
 
 /** `coevolve compare <campaign...>` */
 export function addCompare(program: Command): void {
@@ -17,15 +23,20 @@ export function addCompare(program: Command): void {
     .command('compare <campaigns...>')
     .description('compare campaigns: specs, effort, reward and success on the same tasks')
     .option('--set <name>', 'evaluation set of the scores (default: test, or dev)')
+    .option('--baseline <campaign>', 'count failures on the tasks that it failed (default: the start of the first)')
     .option('--all-pairs', 'compare every pair, not only the first with each')
     .option('--json', 'print the comparison as JSON')
-    .action((names: string[], { set, allPairs, json }: Options) => {
+    .action((names: string[], { set, baseline, allPairs, json }: Options) => {
       if (new Set(names).size < 2)
         throw new UsageError(
           `compare: found ${names.join(' ')}, expected at least two campaigns; see \`coevolve list\``,
         );
       return withConnections(async (connections) => {
-        const options = { ...(set === undefined ? {} : { evaluationSet: set }), allPairs: allPairs ?? false };
+        const options = {
+          ...(set === undefined ? {} : { evaluationSet: set }),
+          ...(baseline === undefined ? {} : { baseline }),
+          allPairs: allPairs ?? false,
+        };
         const comparison = await compareCampaigns(connections, [...new Set(names)], options);
         for (const pair of comparison.pairs) {
           if (pair.leftOut > 0) printMessage(`warning: ${trainedText(pair, comparison.evaluationSet)}`);
@@ -113,9 +124,24 @@ function comparisonText(comparison: Comparison): string {
       ],
     ),
     scoresText(comparison),
+    ...(comparison.baseline ? [baselineText(comparison.baseline, evaluationSet)] : []),
     ...(evaluationSet === 'dev' ? ['The promotion gates of the campaigns have read these tasks.'] : []),
   ].join('\n\n');
 }
+
+const baselineText = ({ what, policyId, campaigns }: ComparedBaseline, set: string): string =>
+  [
+    `failures on the tasks of ${set} that the ${what} (${shortHash(policyId)}) failed`,
+    terminalTable(campaigns, [
+      text('campaign', (row) => row.campaign),
+      number('tasks', (row) => row.tasks),
+      number('failed', (row) => row.failed),
+      number('share', (row) => row.share?.rate, rate),
+      number('95 %', ({ share: found }) => interval(found?.low, found?.high)),
+      number('near misses', (row) => row.nearMisses),
+      number('mean reward', (row) => row.meanReward, rate),
+    ]),
+  ].join('\n\n');
 
 function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
   const refused = pairs.filter(({ tests }) => !tests);

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { trainedTasks } from '../training/trained-tasks';
-import { sql } from '../database/sql';
+import { raw, sql } from '../database/sql';
 
 /** Work of one iteration: candidates, attempts, updates and model calls. */
 export type IterationEffort = {
@@ -47,7 +47,24 @@ export type TaskReward = { contentKey: string; reward: number; trained: boolean 
 export type ActiveRewards = { policyId: string | null; rewards: TaskReward[] };
 
 /** Returns the scores of a campaign's active target policy on an evaluation set, by content of the tasks. */
-export async function listActiveRewards(pool: Pool, campaignId: number, evaluationSet: string): Promise<ActiveRewards> {
+export const listActiveRewards = (pool: Pool, campaignId: number, evaluationSet: string): Promise<ActiveRewards> =>
+  listRewards(pool, campaignId, evaluationSet, 'active');
+
+/** The same of the target of the supervised start. */
+export const listStartRewards = (pool: Pool, campaignId: number, evaluationSet: string): Promise<ActiveRewards> =>
+  listRewards(pool, campaignId, evaluationSet, 'start');
+
+const chosenTarget = {
+  active: `select campaign_id, policy_id from active_policies where role = 'target'`,
+  start: `select campaign_id, candidate_id as policy_id from promotions where role = 'target' and iteration = 0`,
+};
+
+async function listRewards(
+  pool: Pool,
+  campaignId: number,
+  evaluationSet: string,
+  target: keyof typeof chosenTarget,
+): Promise<ActiveRewards> {
   const { rows } = await pool.query<ActiveRewards>(sql`
     with trained as (${trainedTasks(campaignId)})
     select h.policy_id as "policyId",
@@ -60,6 +77,6 @@ export async function listActiveRewards(pool: Pool, campaignId: number, evaluati
           where t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
             and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
           group by k.environment, k.content_key) r), '[]') as rewards
-    from active_policies h where h.role = 'target' and h.campaign_id = ${campaignId}::integer`);
+    from (${raw(chosenTarget[target])}) h where h.campaign_id = ${campaignId}::integer`);
   return rows[0] ?? { policyId: null, rewards: [] };
 }

@@ -28,7 +28,7 @@ afterAll(() => database.drop());
 
 const changed = { environment: { name: 'x' }, recipe: 'combined', seed: 7 };
 
-/** Forks the source after its last iteration and returns the plan of what the fork has to train first. */
+/** Forks the source after its last iteration and returns the training that the fork owes. */
 async function forked(name: string, during?: (campaignId: number) => Promise<unknown>) {
   const spec = resolveSpec({ ...changed, name, iterations: 3 }, name);
   const { id } = await forkCampaign(database.pool, {
