@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { rm, stat, mkdir, rename } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
+import { canonicalJson } from '../domain/canonical-json';
+import { sha256 as sha256Of } from '../files/sha256';
 import { writeAtomically } from '../files/atomic-write';
 import { writeLines, type Lines } from '../files/write-lines';
 import { requireFile, sha256OfFile, findProblem } from './verify-policy';
@@ -58,6 +60,14 @@ export const artifactStore = (root: string) => ({
    */
   adoptPolicy(path: string, hash: string): Promise<string> {
     return adoptPolicy(path, this.policyPath(hash), hash);
+  },
+
+  /** Stores a policy without weights, a manifest alone, and returns its id. */
+  async saveManifest(manifest: Record<string, unknown>): Promise<string> {
+    const text = canonicalJson(manifest);
+    const id = sha256Of(text);
+    await writeAtomically(join(this.policyPath(id), 'manifest.json'), text);
+    return id;
   },
 
   requireFile,

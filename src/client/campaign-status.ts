@@ -1,3 +1,4 @@
+import { isOnlyEvaluated } from '../domain/campaign/policy-source';
 import { messageOf } from '../errors/errors';
 import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
@@ -106,7 +107,7 @@ export async function listCampaigns(connections: Connections): Promise<CampaignL
     const problem = problems.get(row.name) ?? null;
     const work = held.get(row.name) ?? [];
     const hasPausedWork = work.some(({ kind }) => kind === 'paused');
-    const isEvaluation = (spec as Partial<CampaignSpec> | null)?.policy?.source === 'stored';
+    const isEvaluation = isOnlyEvaluated((spec as Partial<CampaignSpec> | null)?.policy);
     const status = problem?.status ?? row.status;
     return [{ ...row, ...overview, status, problem, hasPausedWork, isEvaluation, held: work }];
   });

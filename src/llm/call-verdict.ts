@@ -1,5 +1,5 @@
 import { separateAction } from '../domain/rollout/separate-action';
-import { promptId } from './prompts/prompt';
+import { environmentPrompt, promptId } from './prompts/prompt';
 import { prompts } from './prompts';
 import { cutOffAt, readStructured } from './read-structured';
 import type { Reply } from './request';
@@ -21,7 +21,8 @@ type Answered = { prompt: string; answer: unknown };
 /** Reads a stored answer with the parser that read it in the campaign. */
 export function callVerdict({ prompt, answer }: Answered): CallVerdict {
   if (!isReply(answer)) return { verdict: 'unchecked', problem: null };
-  const known = prompts.find((each) => promptId(each) === prompt.split('+')[0]);
+  const known: Partial<(typeof prompts)[number]> | undefined =
+    prompt === environmentPrompt ? {} : prompts.find((each) => promptId(each) === prompt.split('+')[0]);
   if (!known) return { verdict: 'unchecked', problem: `${prompt} is a prompt of another release` };
   if (known.schema) {
     const read = readStructured(answer, known.schema);

@@ -19,7 +19,8 @@ export type { EmbeddingRequest, FinalReply, ModelRequest, Reply, Structured } fr
 /** Language models of a campaign, within its budget and the rate limits of their providers. */
 export type ModelService = {
   /**
-   * Returns the reply. A reply that was cut off is requested once more, in short, by a second call `<callId>/shorten`.
+   * Returns the reply. A reply that was cut off is requested once more, in short, by a second call `<callId>/shorten`, unless
+   * the request is final.
    *
    * @throws DomainError `BudgetReached`, `UnknownProvider`, `NoProviders`, `StaleEpoch`; ModelError; the signal's reason
    */
@@ -43,7 +44,7 @@ export function createModelService({ store, providers }: ModelServiceDependencie
     async complete(spec, request) {
       const target = targetOf(spec, request.purpose);
       const reply = await ask(target, spec, request);
-      const shorter = shorterOf(request, reply);
+      const shorter = request.isFinal ? undefined : shorterOf(request, reply);
       const { callId } = shorter ?? request;
       return { ...(shorter ? await ask(target, spec, shorter) : reply), callId };
     },

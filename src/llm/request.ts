@@ -13,6 +13,8 @@ export type ModelRequest = {
   messages: readonly ChatMessage[];
   seed: number;
   signal: AbortSignal;
+  /** The answer is used as it is: one that was cut off is not requested again. */
+  isFinal?: boolean;
 };
 
 /**

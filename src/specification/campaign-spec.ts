@@ -1,3 +1,4 @@
+import { isOnlyEvaluated } from '../domain/campaign/policy-source';
 import { z } from 'zod';
 import { defaultPromotionSettings } from '../domain/evaluation/promotion';
 import {
@@ -115,7 +116,7 @@ export const campaignSpecSchema = z
       .describe('Iterations after the supervised start; the default depends on the recipe.')
       .register(keyRules, {
         expects: ({ policy, iterations }) =>
-          policy.source === 'stored' && iterations > 0 && '0: a stored policy is only evaluated',
+          isOnlyEvaluated(policy) && iterations > 0 && `0: a ${policy.source} policy is only evaluated`,
       }),
     rollouts: z
       .strictObject({
@@ -164,7 +165,10 @@ export const campaignSpecSchema = z
       .nullable()
       .default(null)
       .describe("Language models; null: the environment's own generator synthesizes tasks, and there is no judge.")
-      .register(keyRules, { idleIf: (spec) => !synthesizes(spec) && `${spec.recipe} synthesizes no tasks` }),
+      .register(keyRules, {
+        idleIf: (spec) =>
+          spec.policy.source !== 'provider' && !synthesizes(spec) && `${spec.recipe} synthesizes no tasks`,
+      }),
     budget: budgetSettingsSchema
       .prefault({})
       .describe('Limits on the spending; at a limit the campaign parks until `coevolve budget raise`.'),
@@ -201,7 +205,7 @@ export const campaignSpecSchema = z
       .register(keyRules, {
         expects: ({ start, policy: { source } }) =>
           (source === 'scratch' && start === 'base' && 'sft: a policy from scratch is untrained') ||
-          (source === 'stored' && start === 'sft' && 'base: a stored policy is only evaluated'),
+          (isOnlyEvaluated({ source }) && start === 'sft' && `base: a ${source} policy is only evaluated`),
       }),
     compute: computeSettingsSchema
       .prefault({})

@@ -27,11 +27,17 @@ const unless =
 
 /** The model to train. */
 export const policySettingsSchema = z.strictObject({
-  source: choice(['scratch', 'imported', 'stored'])
+  source: choice(['scratch', 'imported', 'stored', 'provider'])
     .default('scratch')
     .describe(
-      'A small decoder made from the reference trajectories (scratch), a model of `coevolve model import`, or a stored policy to evaluate.',
-    ),
+      'A small decoder made from the reference trajectories (scratch), a model of `coevolve model import`, or to evaluate: a stored policy, or the solver of `llm.models` (provider).',
+    )
+    .register(keyRules, {
+      expects: ({ llm, policy: { source } }) =>
+        source === 'provider' &&
+        llm === null &&
+        'scratch, imported or stored: without llm.models.solver no model plays',
+    }),
   model: z
     .string()
     .min(1)

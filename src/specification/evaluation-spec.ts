@@ -3,9 +3,19 @@ import { canonicalJson } from '../domain/canonical-json';
 import type { CampaignSpec, CampaignSpecInput } from './campaign-spec';
 import { resolveSpec } from './read-spec';
 
+/** The language model that plays in place of a policy: the solver of an evaluation's spec. */
+export type PlayingModel = NonNullable<CampaignSpec['llm']>['models']['solver'];
+
+/** Returns whether a language model of a provider plays, and no policy server. */
+export const isPlayedByModel = ({ policy }: Pick<CampaignSpec, 'policy'>): boolean => policy.source === 'provider';
+
 export type EvaluationRequest = {
-  /** Hash of the policy. */
-  policyId: string;
+  /** Hash of the policy; null where a model plays. */
+  policyId: string | null;
+  /** Language model that plays in place of a policy. */
+  model: ModelInput | null;
+  /** Limit on the spending of the model in US dollars; null: that of the source, or none. */
+  usd: number | null;
   /** Settings of the campaign that the policy belongs to; null for an imported model. */
   source: CampaignSpec | null;
   /** Environment to play. Is null for the source's environment with its evaluation sets. */
@@ -17,6 +27,9 @@ export type EvaluationRequest = {
   name: string | null;
 };
 
+/** A model as a spec names it. */
+export type ModelInput = NonNullable<CampaignSpecInput['llm']>['models']['explorer'];
+
 /** Number of tasks without another statement. */
 const defaultTasks = 200;
 
@@ -25,7 +38,7 @@ const defaultTasks = 200;
  * source's evaluation sets, so that the scores pair task by task; otherwise one set, test.
  */
 export function evaluationSpec(request: EvaluationRequest): CampaignSpec {
-  const { policyId, source, environment, options, tasks } = request;
+  const { policyId, model, source, environment, options, tasks } = request;
   const isOwn = source !== null && (environment === null || environment === source.environment.name);
   const name = environment ?? source?.environment.name ?? '';
   const drawsOwnSets = isOwn && tasks === null && Object.keys(options).length === 0;
@@ -35,7 +48,7 @@ export function evaluationSpec(request: EvaluationRequest): CampaignSpec {
     recipe: 'sft',
     iterations: 0,
     start: 'base',
-    policy: { source: 'stored', id: policyId },
+    ...(model === null ? { policy: { source: 'stored' as const, id: policyId } } : playedBy(request, model)),
     environment: {
       name,
       options: { ...(isOwn ? source.environment.options : {}), ...options },
@@ -51,5 +64,23 @@ export function evaluationSpec(request: EvaluationRequest): CampaignSpec {
     },
   } satisfies Omit<CampaignSpecInput, 'name'>;
   const id = sha256(canonicalJson(input)).slice(0, 8);
-  return resolveSpec({ ...input, name: request.name ?? `evaluate-${policyId.slice(0, 8)}-${id}` }, 'the evaluation');
+  const subject = model === null ? policyId!.slice(0, 8) : nameOf(model);
+  return resolveSpec({ ...input, name: request.name ?? `evaluate-${subject}-${id}` }, 'the evaluation');
 }
+
+/** Actions of an evaluation are sampled at its temperature, unless the model accepts none. */
+function playedBy({ source, usd }: EvaluationRequest, model: ModelInput) {
+  const temperature = model.temperature === null ? null : (source?.evaluation.temperature ?? 0);
+  return {
+    policy: { source: 'provider' as const },
+    llm: { models: { explorer: { ...model, temperature } } },
+    budget: { usd: usd ?? source?.budget.usd ?? null, llmTokens: source?.budget.llmTokens ?? null },
+  };
+}
+
+const nameOf = ({ model }: ModelInput): string =>
+  model
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+    .slice(0, 24);

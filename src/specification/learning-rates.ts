@@ -1,3 +1,4 @@
+import { isOnlyEvaluated } from '../domain/campaign/policy-source';
 import { isSection, merge } from '../input/merge';
 import type { CampaignSpec } from './campaign-spec';
 import { count } from '../domain/formats';
@@ -42,7 +43,7 @@ function highestRate({ adapter }: Policy, parameters: number | null): number {
 
 /** Returns a line per learning rate that would destroy a policy, or a model with this number of parameters, or null if unknown. */
 export function absurdRates(policy: Policy, training: CampaignSpec['training'], parameters: number | null): string[] {
-  if (policy.source === 'stored') return [];
+  if (isOnlyEvaluated(policy)) return [];
   const isScratch = policy.source === 'scratch';
   const highest = isScratch ? highestFromScratch : highestRate(policy, parameters);
   const imported = parameters === null ? 'an imported model' : `a model of ${count(parameters)} parameters`;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { saveModel } from '../../src/artifacts/imported-models';
+import { readPrice } from '../../src/client/choose-model';
 import { choosePolicy, type PolicyChoice } from '../../src/client/choose-policy';
 import type { Connections } from '../../src/client/connections';
 import { taskCampaign, type TaskCampaign } from '../activities/context/task-campaign';
@@ -42,7 +43,7 @@ const choose = (subject: string, choice: PolicyChoice = {}) =>
 
 test('a policy is named by its campaign, with an iteration or a role, by its hash, or by its imported model', async () => {
   const { name, spec } = campaign;
-  const ofCampaign = { policyId: hash('a'), source: spec };
+  const ofCampaign = { policyId: hash('a'), model: null, source: spec };
   expect(await choose(name)).toEqual({ ...ofCampaign, origin: `active target policy of ${name}` });
   expect(await choose(name, { iteration: 1 })).toEqual({
     ...ofCampaign,
@@ -53,7 +54,30 @@ test('a policy is named by its campaign, with an iteration or a role, by its has
     policyId: hash('b'),
     origin: `base policy of iteration 1 of ${name}`,
   });
-  expect(await choose('small')).toEqual({ policyId: hash('c'), source: null, origin: 'model small' });
+  expect(await choose('small')).toEqual({ policyId: hash('c'), model: null, source: null, origin: 'model small' });
+});
+
+test('a language model is named by its provider, alone or on the tasks of a campaign', async () => {
+  const price = { inputPerMillion: 2.5, outputPerMillion: 10 };
+  const model = { provider: 'open', model: 'vendor/large', price };
+  expect(await choose('open/vendor/large', { price })).toMatchObject({ policyId: null, model, source: null });
+  const { name, spec } = campaign;
+  expect(await choose(name, { model: 'open/vendor/large', price })).toMatchObject({
+    policyId: null,
+    model,
+    source: spec,
+  });
+  await expect(choose('open/vendor/large')).rejects.toThrow(
+    '--price: found nothing, expected US dollars per million tokens of prompts and of answers of open/vendor/large',
+  );
+  await expect(choose(name, { model: 'solver' })).rejects.toThrow(
+    '--model: found "solver", expected <provider>/<model>: the campaign names no language models',
+  );
+  await expect(choose(name, { model: 'open/vendor/large', price, iteration: 1 })).rejects.toThrow(
+    '--iteration, --role',
+  );
+  expect(() => readPrice('2.5')).toThrow('--price: found "2.5"');
+  expect(readPrice('2.5, 10')).toEqual(price);
 });
 
 test.each([

@@ -249,6 +249,68 @@ test('the report contains the language models and the judge', async () => {
   for (const text of ['scripted/careful', 'reflector', 'abstractor']) expect(page).toContain(text);
 });
 
+describe('a language model of a provider in place of a policy', () => {
+  type Scored = {
+    campaign: string;
+    policyId: string;
+    scores: { evaluationSet: string; feature: string | null; tasks: number; successes: number }[];
+    models: { purpose: string; model: string; calls: number; tokens: number; usd: number }[];
+  };
+  const whole = ({ scores }: Scored) =>
+    scores
+      .filter(({ feature }) => feature === null)
+      .map(({ evaluationSet, tasks, successes }) => [evaluationSet, tasks, successes]);
+  const evaluate = (...args: string[]) => stack.json<Scored>('evaluate', name, '--model', ...args);
+
+  test('plays the tasks of a campaign like its policy; outages are retried, answers are paid once', async () => {
+    const references = await rows<{ goal: string; actions: string[] }>(
+      `select goal, reference_actions as actions from tasks where split = 'held-out'`,
+    );
+    const before = model.log.length;
+    model.answerBy(({ messages, ordinal }) => {
+      if (ordinal === before) return { status: 503, message: 'overloaded' };
+      const text = messages.map(({ content }) => content).join('\n');
+      const turn = messages.filter(({ role }) => role === 'assistant').length;
+      return references.find(({ goal }) => text.includes(goal))?.actions[turn] ?? 'select 1';
+    });
+    const first = await evaluate('explorer', '--usd', '1');
+    expect(whole(first)).toEqual([
+      ['dev', 4, 4],
+      ['test', 4, 4],
+    ]);
+    const asked = model.log.slice(before).filter(({ status }) => status === 200);
+    expect(first.models).toMatchObject([{ purpose: 'solver', model: 'large', calls: asked.length }]);
+    expect(first.models[0]!.usd).toBeGreaterThan(0);
+    expect(new Set(asked.flatMap(({ messages }) => messages.map(({ role }) => role)))).toEqual(
+      new Set(['system', 'user', 'assistant']),
+    );
+    const again = await evaluate('explorer', '--usd', '1');
+    expect([again.campaign, whole(again)]).toEqual([first.campaign, whole(first)]);
+    expect(model.log.slice(before).filter(({ status }) => status === 200)).toHaveLength(asked.length);
+    expect((await stack.cli('compare', first.campaign, name)).code).toBe(0);
+    const [policy] = await rows<{ uri: string }>(`select uri from policies where id = '${first.policyId}'`);
+    expect(readFileSync(path.join(policy!.uri.slice('file://'.length), 'manifest.json'), 'utf8')).toContain('"large"');
+  });
+
+  test('wrong answers are scored 0, and at its budget the evaluation waits without a score until the budget is raised', async () => {
+    const poor = ['idle/other', '--price', '1,2', '--usd', '0.000001', '--name', 'poor'];
+    const evaluated = evaluate(...poor);
+    const reason = await until(async () => {
+      const { status, progress } = await stack.status('poor').catch(() => ({ status: '', progress: null }));
+      return status === 'parked' && progress?.parked;
+    }, 200);
+    expect(reason).toContain('the budget of language models is reached');
+    const scored = `select from trajectories t join campaigns c on c.id = t.campaign_id
+      where c.name = 'poor' and t.purpose in ('evaluation', 'test')`;
+    expect(await rows(scored)).toEqual([]);
+    await stack.cli('budget', 'raise', 'poor', '--usd', '1');
+    expect(whole(await evaluated)).toEqual([
+      ['dev', 4, 0],
+      ['test', 4, 0],
+    ]);
+  });
+});
+
 test('payloads contain ids and counts, not the text of models', () => {
   expect(new Set(runs.map(({ type }) => type))).toEqual(
     new Set(['campaign', 'iteration', 'explore', 'rollout', 'train']),
@@ -312,7 +374,7 @@ test('a model that says `ok` to everything parks the first synthesis after few c
   }, 200);
   expect(reason).toMatch('the last 3 answers of the abstractor (small of idle) could not be used');
   expect(reason.match(/^"ok": .+$/gm)).toHaveLength(3);
-  expect(idle.log.map(requestKind)).not.toContain('other'); // no judge was calibrated: there is no candidate
+  expect(idle.log.filter((one) => one.model !== 'other').map(requestKind)).not.toContain('other'); // no judge was calibrated: there is no candidate
   const listed = await stack.cli('list', '--attention');
   expect(listed.stdout).toMatch(/useless .*parked/);
   await stack.json('abort', 'useless');

@@ -1,4 +1,4 @@
-import { evaluationSpec, type EvaluationRequest } from '../../src/specification/evaluation-spec';
+import { evaluationSpec, isPlayedByModel, type EvaluationRequest } from '../../src/specification/evaluation-spec';
 import { evaluationSets } from '../../src/specification/evaluation-settings';
 import { resolveSpec } from '../../src/specification/read-spec';
 
@@ -16,7 +16,7 @@ const source = resolveSpec(
 );
 
 const specOf = (changes: Partial<EvaluationRequest> = {}) => {
-  const nothing = { environment: null, options: {}, tasks: null, seed: null, name: null };
+  const nothing = { environment: null, options: {}, tasks: null, seed: null, name: null, model: null, usd: null };
   return evaluationSpec({ policyId, source, ...nothing, ...changes });
 };
 
@@ -58,4 +58,34 @@ test.each([
   const { policy, environment, seed, start, recipe } = specOf();
   const spec = { name: 'x', policy, environment, seed, start, recipe, ...changes };
   expect(() => resolveSpec(spec, 'x.yaml')).toThrow(message);
+});
+
+const price = { inputPerMillion: 2, outputPerMillion: 8 };
+
+test('a language model plays the same tasks in place of a policy, at the temperature of evaluations and within a budget', () => {
+  const model = { provider: 'open', model: 'Vendor/Large 2.5', price };
+  const spec = specOf({ policyId: null, model, usd: 5 });
+  expect(evaluationSets(spec)).toEqual(evaluationSets(source));
+  expect(spec).toMatchObject({
+    seed: 11,
+    iterations: 0,
+    start: 'base',
+    policy: { source: 'provider', id: null },
+    budget: { usd: 5 },
+    llm: { models: { solver: { provider: 'open', model: 'Vendor/Large 2.5', price, temperature: 0 } } },
+  });
+  expect(spec.name).toMatch(/^evaluate-vendor-large-2-5-[0-9a-f]{8}$/);
+  expect(isPlayedByModel(spec)).toBe(true);
+  const fixed = specOf({ policyId: null, model: { ...model, temperature: null } });
+  expect(fixed.llm!.models.solver.temperature).toBeNull(); // a model that accepts none
+});
+
+test('a spec whose policy is a provider has language models, and no iteration or training', () => {
+  const base = { name: 'x', seed: 1, environment: { name: 'x' }, recipe: 'sft', policy: { source: 'provider' } };
+  const llm = { models: { explorer: { provider: 'open', model: 'm', price } } };
+  expect(() => resolveSpec(base, 'x')).toThrow('policy.source: found "provider", expected scratch, imported or stored');
+  expect(() => resolveSpec({ ...base, llm }, 'x')).toThrow('start: found "sft", expected base: a provider policy');
+  expect(() => resolveSpec({ ...base, llm, recipe: 'eto', start: 'base', iterations: 1 }, 'x')).toThrow(
+    'iterations: found 1, expected 0: a provider policy is only evaluated',
+  );
 });

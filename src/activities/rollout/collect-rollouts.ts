@@ -1,6 +1,7 @@
 import { cancellationSignal, heartbeat } from '@temporalio/activity';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { CampaignSpec } from '../../specification/campaign-spec';
+import { isPlayedByModel } from '../../specification/evaluation-spec';
 import { attemptRange } from '../../specification/iteration-plan';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { TaskRow } from '../../store/tasks/tasks';
@@ -64,7 +65,8 @@ export const collectRollouts = (deps: Dependencies) => {
         await playAttempt(deps, spec, { ...attempt, journal }, callbacks);
         await report(batch, campaign);
       });
-    await withLease(deps, open.length > 0 ? batch.policyId : null, play);
+    const isServed = open.length > 0 && !isPlayedByModel(spec);
+    await withLease(deps, isServed ? batch.policyId : null, play);
     return { attempts: planned.length, reused: planned.length - open.length };
   }
 

@@ -13,6 +13,8 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { NewTrajectory } from '../../store/trajectories/trajectories';
 import type { Dependencies } from '../context/dependencies';
 import { isGradedByJudge, judgeRollout } from './judge-rollout';
+import { isPlayedByModel } from '../../specification/evaluation-spec';
+import { askModel } from './ask-model';
 import { askSolver } from './ask-solver';
 import { attemptSeed, temperatureOf } from './sampling';
 import { worldEnded, worldEnds, type AnswerTimes } from './world-ends';
@@ -126,7 +128,9 @@ async function playInSession(
     const chooseAction: ChooseAction = (conversation, turn) => {
       onTurn();
       const request = { conversation, seed: (seed + turn) % seedLimit, signal };
-      if (attempt.policyId !== null) return samplePolicy(deps, spec, attempt, request);
+      const isPolicy = attempt.policyId !== null;
+      if (isPolicy && isPlayedByModel(spec)) return askModel(deps, spec, { campaignId, epoch, attempt, turn }, request);
+      if (isPolicy) return samplePolicy(deps, spec, attempt, request);
       if (attempt.purpose !== 'solving') return Promise.resolve(task.referenceActions[turn] ?? null);
       return askSolver(deps, spec, { campaignId, epoch, attempt, turn }, request);
     };

@@ -3,6 +3,7 @@ import { getModel } from '../../artifacts/imported-models';
 import { DomainError } from '../../domain/errors';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { CampaignSpec } from '../../specification/campaign-spec';
+import { isPlayedByModel, type PlayingModel } from '../../specification/evaluation-spec';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingRequest } from './training-data';
 import type { Dependencies } from '../context/dependencies';
@@ -45,8 +46,12 @@ export async function importPolicy(
   return trainingRuns.get(jobKey);
 }
 
-async function basePolicy({ artifacts }: Origin, { policy }: CampaignSpec): Promise<string> {
-  const { model, id } = policy;
+/** Names a language model and everything of its requests that decides its answers. */
+const manifestOf = ({ price: _, structured: __, ...request }: PlayingModel) => ({ kind: 'language-model', ...request });
+
+async function basePolicy({ artifacts }: Origin, spec: CampaignSpec): Promise<string> {
+  const { model, id } = spec.policy;
+  if (isPlayedByModel(spec)) return artifacts.saveManifest(manifestOf(spec.llm!.models.solver));
   if (id !== null) return requirePolicy(artifacts, id);
   if (model === null) throw new DomainError('InvalidSpec', 'policy.model: found nothing, expected a name');
   return (await getModel(artifacts, model)).policyId;

@@ -1,5 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { UsageError } from '../../errors/errors';
+import { count, counted, dollars } from '../../domain/formats';
+import { readPrice } from '../../client/choose-model';
+import { listModelSpending, type ModelSpending } from '../../store/spending/model-spending';
 import { runCheck } from '../../client/campaign-run';
 import { choosePolicy } from '../../client/choose-policy';
 import { followCampaign } from '../../client/follow-campaign';
@@ -21,21 +24,30 @@ type Options = {
   tasks?: number;
   iteration?: number;
   role?: string;
+  model?: string;
+  price?: string;
+  usd?: number;
   seed?: number;
   name?: string;
   json?: boolean;
 };
 
-/** `coevolve evaluate <policy>`: plays a stored policy on an environment or on a campaign's evaluation sets. */
+/**
+ * `coevolve evaluate <policy>`: plays a stored policy, or a language model of a provider, on an environment or on a campaign's
+ * evaluation sets.
+ */
 export function addEvaluate(program: Command): void {
   program
     .command('evaluate <policy>')
-    .description('score the policy of a campaign, an imported model or a hash; safe to repeat')
+    .description('score a policy (of a campaign, imported, or by hash) or <provider>/<model>; safe to repeat')
     .option('--on <environment-or-set>', 'environment, or a set of the campaign (default: all its sets)')
     .option('--option <change...>', 'options of the environment, such as held_out=test', [])
     .option('--tasks <n>', 'number of tasks to draw', wholeNumber)
     .option('--iteration <k>', 'policy of this iteration, not the active one', wholeNumber)
     .option('--role <role>', 'target, failure, positive, or base: the untrained policy')
+    .option('--model <name>', 'language model in place of the policy: <provider>/<model>, or a purpose such as solver')
+    .option('--price <in,out>', 'US dollars per million tokens of its prompts and answers')
+    .option('--usd <n>', 'budget of its answers in US dollars', dollarsOf)
     .option('--seed <n>', "seed of the draw (default: the campaign's)", wholeNumber)
     .option('--name <name>', 'name under which the scores are stored')
     .option('--json', 'print the scores as JSON')
@@ -47,17 +59,25 @@ export function addEvaluate(program: Command): void {
           `${spec.name}: ${origin} on ${spec.environment.name}${outcome === 'ended' ? ', stored before' : ''}`,
         );
         const scores = await scoresOf(connections, spec, set);
+        const models = await spendingOf(connections, spec);
         for (const line of trainedLines(scores)) printMessage(line);
-        const result = { campaign: spec.name, policyId: spec.policy.id, environment: spec.environment.name, scores };
-        printResult(options.json, result, () => scoresText(scores, spec));
+        const policyId = spec.policy.id ?? (await activeOf(connections, spec));
+        const result = { campaign: spec.name, policyId, environment: spec.environment.name, scores, models };
+        printResult(options.json, result, () => [...models.map(modelText), scoresText(scores, spec)].join('\n'));
       }),
     );
 }
 
 /** Returns the spec of the evaluation, and the set whose scores are printed, or null for all sets. */
 async function readRequest(connections: Connections, subject: string, options: Options) {
-  const { on, option, tasks, iteration, role, seed, name } = options;
-  const { policyId, source, origin } = await choosePolicy(connections, subject, { iteration, role });
+  const { on, option, tasks, iteration, role, model: wanted, usd, seed, name } = options;
+  const price = options.price === undefined ? undefined : readPrice(options.price);
+  const choice = { iteration, role, model: wanted, price };
+  const { policyId, model, source, origin } = await choosePolicy(connections, subject, choice);
+  if (model === null && (price !== undefined || usd !== undefined))
+    throw new UsageError(
+      `--price, --usd: found with ${origin}, expected a language model: only its answers cost money`,
+    );
   const set = source !== null && on !== undefined && Object.hasOwn(source.evaluation.sets, on) ? on : null;
   if (source === null && on === undefined)
     throw new UsageError(`--on: found nothing, expected an environment: ${origin} has no evaluation sets`);
@@ -65,6 +85,8 @@ async function readRequest(connections: Connections, subject: string, options: O
     throw new UsageError(`--on: found the set ${set}, expected an environment with --option and --tasks`);
   const spec = evaluationSpec({
     policyId,
+    model,
+    usd: usd ?? null,
     source,
     environment: set === null ? (on ?? null) : null,
     options: optionsOf(option),
@@ -103,6 +125,17 @@ async function scoresOf(connections: Connections, { name }: CampaignSpec, set: s
   return scores;
 }
 
+/** Returns the calls of the language model that played; empty where a policy played. */
+async function spendingOf({ store, pool }: Connections, { name }: CampaignSpec): Promise<ModelSpending[]> {
+  return listModelSpending(pool, (await store.campaigns.getByName(name)).id);
+}
+
+const activeOf = async ({ store }: Connections, { name }: CampaignSpec): Promise<string | undefined> =>
+  (await store.policies.listActive((await store.campaigns.getByName(name)).id)).target;
+
+const modelText = ({ provider, model, calls, tokens, usd }: ModelSpending): string =>
+  `${counted(calls, 'answer')} of ${model} of ${provider}: ${count(tokens)} tokens, ${dollars(usd, 4)}`;
+
 /** Warns of tasks on which the policy may have been trained: the whole set's score counts them. */
 const trainedLines = (scores: readonly SetScore[]): string[] =>
   scores
@@ -119,6 +152,11 @@ const scoresText = (scores: readonly SetScore[], { name, evaluation }: CampaignS
     ...groupScoresText(scores, evaluation.confidence),
     asCalled(`stored as ${name}; \`coevolve report ${name}\` and \`coevolve compare ${name} <campaign>\` read it`),
   ].join('\n\n');
+
+function dollarsOf(text: string): number {
+  if (/^\d{1,7}(\.\d+)?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected an amount of US dollars, such as 5 or 0.5.');
+}
 
 function wholeNumber(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);

@@ -1,3 +1,4 @@
+import { isOnlyEvaluated } from '../../domain/campaign/policy-source';
 import { existsSync } from 'node:fs';
 import { artifactStore } from '../../artifacts/artifact-store';
 import { findModel } from '../../artifacts/imported-models';
@@ -65,7 +66,7 @@ async function probe(config: Config, spec: CampaignSpec, rowTokens: number): Pro
   const model = policy.model === null ? undefined : await findModel(artifacts, policy.model);
   if (policy.source === 'imported' && !model)
     return unknown(`known after \`coevolve model import <source> --name ${policy.model}\``);
-  if (policy.source === 'stored') return unknown(notPlayed);
+  if (isOnlyEvaluated(policy)) return unknown(notPlayed);
   if (!existsSync(config.python))
     return unknown(`a probe failed: no Python at ${config.python}; run \`npm run setup\``);
   const base = model ? { hash: model.policyId, path: artifacts.policyPath(model.policyId) } : null;

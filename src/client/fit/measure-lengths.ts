@@ -20,7 +20,7 @@ const seed = 1;
  * Measured on intercode-sql: characters per token of the embedded policy's vocabulary, trained on the same texts, and of
  * SmolLM2's; tokens that a chat template adds to a message. Used where the policy's tokenizer is not here.
  */
-const density = { scratch: 2.9, imported: 3.3, stored: 3.3 };
+const density = { scratch: 2.9, imported: 3.3, stored: 3.3, provider: 3.3 };
 const tokensPerMessage = 5;
 
 type Measuring = Pick<Config, 'environment' | 'python' | 'projectRoot' | 'artifacts'>;

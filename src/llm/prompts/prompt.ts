@@ -17,6 +17,9 @@ export type Prompt<Input> = {
   render(input: Input): ChatMessage[];
 };
 
+/** Id of requests that are the messages of an environment alone, as a policy reads them. */
+export const environmentPrompt = 'environment@1';
+
 /** Id of the prompt in stored calls, such as `reflection@1`. */
 export const promptId = ({ name, version }: { name: string; version: number }): string => `${name}@${version}`;
 
