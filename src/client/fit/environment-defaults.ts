@@ -110,7 +110,8 @@ function hasOtherLength(given: unknown, path: readonly string[]): boolean {
  * tasks may have changed, and a campaign of an older release has the defaults of that release.
  */
 export function storedDefaults(given: unknown, spec: CampaignSpec, stored: CampaignSpec): SpecChange[] {
-  const keys = spec.recipe === stored.recipe ? [...keptKeys, ...declarable] : keptKeys; // another recipe may refuse them
+  const ofRecipe = ['pairs.lastTraining', ...declarable]; // another recipe may refuse them
+  const keys = spec.recipe === stored.recipe ? [...keptKeys, ...ofRecipe] : keptKeys;
   return valuesLeftOut(keys, given, stored).filter(({ path, value }) => !isDeepStrictEqual(valueAt(spec, path), value));
 }
 

@@ -3,7 +3,7 @@ import {
   storedDefaults,
   type EnvironmentFacts,
 } from '../../../src/client/fit/environment-defaults';
-import { readGiven, resolveSpec } from '../../../src/specification/read-spec';
+import { readGiven, readStoredSpec, resolveSpec } from '../../../src/specification/read-spec';
 
 const required = { name: 'four', seed: 7, environment: { name: 'any' }, recipe: 'eto' };
 const unknown: EnvironmentFacts = {
@@ -120,6 +120,17 @@ test('a second start of four lines has the stored values, also of a release that
   const other = { ...required, environment: { name: 'any', trainTasks: 9 } };
   const changed = readGiven(other, storedDefaults(other, resolveSpec(other, 'other'), stored));
   expect(changed.environment.trainTasks).toBe(9);
+});
+
+test('a second start of two agents keeps the last training of release 0.1.0, and another recipe has no such key', () => {
+  const pair = { ...required, recipe: 'combined' };
+  const { pairs, ...others } = resolveSpec(pair, 'two agents');
+  const { lastTraining: _, ...older } = pairs;
+  const stored = readStoredSpec({ ...others, pairs: older });
+  expect(stored.pairs.lastTraining).toBe('all');
+  const again = readGiven(pair, storedDefaults(pair, resolveSpec(pair, 'two agents'), stored));
+  expect(again.pairs).toEqual(stored.pairs);
+  expect(() => readGiven(required, storedDefaults(required, resolveSpec(required, 'one agent'), stored))).not.toThrow();
 });
 
 test('a second start has the stored settings that an environment declared, and with another recipe it is another campaign', () => {
