@@ -28,29 +28,31 @@ const deleteNote = (title: string): string =>
 /** Environments without a generator of their own for language models, with requests that can be made there. */
 export const undertakings = {
   guess: [
-    { query: 'Find out whether my number is above 50 with one guess.', actions: ['50'] },
+    { query: 'Guess fifty.', actions: ['50'] },
     { query: 'Try ten and then twenty.', actions: ['10', '20'] },
-    { query: 'Which of 40 and 90 is nearer to it?', actions: ['40', '90'] },
-    { query: 'Is the secret larger than 70?', actions: ['70'] },
+    { query: 'Which of 40 and 90 is nearer to it?', actions: ['40', '90', 'finish[40]'] },
+    { query: 'Is the secret larger than 70?', actions: ['70', 'finish[no]'] },
     { query: 'Narrow it down from both ends.', actions: ['5', '100'] },
   ],
   'appworld-mini': [
     { query: 'Throw away what I wrote about seeds.', actions: [logIn, deleteNote('Seed order')] },
     { query: 'The list of books is read, delete it.', actions: [logIn, deleteNote('Reading list')] },
-    { query: 'Show me everything that I wrote down.', actions: [logIn] },
-    { query: 'How many notes have I?', actions: [logIn, python('print(len(notes))')] },
-    { query: 'What is my first note called?', actions: [logIn, python('print(notes[0]["title"])')] },
-    { query: 'List the titles of my notes.', actions: [logIn, python('print([note["title"] for note in notes])')] },
+    { query: 'The choir is over, delete its dates.', actions: [logIn, deleteNote('Choir dates')] },
+    { query: 'I am packed, the list can go.', actions: [logIn, deleteNote('Packing list')] },
+    { query: 'How many notes have I?', actions: [logIn, python('apis.supervisor.complete_task(answer=len(notes))')] },
   ],
   scienceworld: [
     {
       query: 'Bring the lighter of the kitchen into the bathroom.',
       actions: ['teleport to kitchen', 'pick up lighter', 'teleport to bathroom', 'drop lighter'],
     },
-    { query: 'Tell me what stands in the workshop.', actions: ['teleport to workshop', 'look around'] },
+    {
+      query: 'Which freezer stands in the workshop?',
+      actions: ['teleport to workshop', 'look around', 'finish[an ultra low temperature freezer]'],
+    },
     { query: 'Open the cupboard of the kitchen.', actions: ['teleport to kitchen', 'open cupboard'] },
-    { query: 'Look into the greenhouse.', actions: ['teleport to greenhouse', 'look around'] },
-    { query: 'See what the bedroom has.', actions: ['teleport to bedroom', 'look around'] },
+    { query: 'Go to the greenhouse.', actions: ['teleport to greenhouse'] },
+    { query: 'Open the closet of the bedroom.', actions: ['teleport to bedroom', 'open closet'] },
   ],
 } satisfies Record<string, readonly Undertaking[]>;
 

@@ -6,8 +6,9 @@ game is an observation with a low reward; an exception other than `BadRequest` i
 and never becomes a reward, except what a text does to its own world (`server/failed_action.py`).
 """
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
@@ -19,7 +20,9 @@ Replay = Literal["observations", "score", "none"]
 Grader = Literal["environment", "judge"]
 Compose = Literal["checker", "judge", "none"]
 StopReason = Literal["completed", "turn-limit", "world-ended"]
-RefusalReason = Literal["not-executable", "empty-result", "ambiguous-result", "bad-format"]
+RefusalReason = Literal[
+    "not-executable", "empty-result", "ambiguous-result", "bad-format", "no-effect", "no-goal", "no-answer"
+]
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
@@ -91,6 +94,24 @@ class SpecDefaults:
     """Tokens of its longest usual action, likewise."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Other keys of a campaign with a policy from scratch by their path, such as `training.sft.epochs`."""
+
+
+@dataclass(frozen=True)
+class Composing:
+    """How the facts of an environment are read when the server composes a task (`server/facts.py`)."""
+
+    looks: tuple[str, ...] = ()
+    """Actions that only look; inserted between others, they must not change the checked facts."""
+    wait: str | None = None
+    """Action that only lets time pass."""
+    informs: re.Pattern[str] | None = None
+    """Actions that need not change a fact, such as looks; another action without an effect is refused."""
+    fails: re.Pattern[str] | None = None
+    """Observations of actions that failed."""
+    words: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Words by which a request names a relation, and the agent as a holder of things."""
+    exact: bool = False
+    """Every change that the reference does not make is a mistake."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +245,7 @@ class Environment(ABC):
     """Action that ends any task. If it is None, the server reads `finish[<answer>]` in composed tasks."""
     spec_defaults: ClassVar[SpecDefaults] = SpecDefaults()
     """Defaults of a spec on this environment."""
+    composing: ClassVar[Composing] = Composing()
     license: str | None = None
     """License of the tasks' data, if it is not the package's own."""
 

@@ -1,8 +1,15 @@
 """The state of a world after an attempt at a composed task, and the part of it that the judge sees."""
 
-from typing import Protocol, runtime_checkable
+import json
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
 
 from coevolve_environments.protocol import Json
+
+Fact = tuple[str, str, str]
+"""Subject, relation and value, such as `("banana", "in", "fridge")` or `("fridge", "open", "yes")`."""
+IN, AT, THERE, AGENT = "in", "at", "there", "agent"
+"""Relations of a thing to its places and holders, of the agent to its place, of what exists; the agent."""
 
 _MAX_CHANGES, _MAX_CHANGE_CHARACTERS = 20, 200
 
@@ -13,7 +20,16 @@ class HasState(Protocol):
 
     def state(self) -> Json:
         """Returns all that actions change and a request can ask for, without counters and times. Called once,
-        after the last action, also of a done episode."""
+        after the last action, also of a done episode. With an own `finish`, `answer` is the answer."""
+
+
+@runtime_checkable
+class HasFacts(Protocol):
+    """An episode that states its world as facts at any time, for composed tasks."""
+
+    def facts(self) -> list[Fact]:
+        """Returns all that holds now and a request can ask for, with the agent's place. A thing is in each
+        place that contains it: these facts stand together, from the innermost place. Changes nothing."""
 
 
 @runtime_checkable
@@ -22,6 +38,19 @@ class HasChanges(HasState, Protocol):
 
     def changes(self, state: Json) -> list[str]:
         """Returns the changes by the actions, as lines for the judge; `state` is the result of `state()`."""
+
+
+def facts_of(state: Json) -> list[Fact]:
+    """Returns the values of a state as facts, each with the path of its field; a list is one value."""
+
+    def leaves(value: Any, path: str) -> Iterator[Fact]:
+        if isinstance(value, dict) and value:
+            for name, inner in sorted(value.items()):
+                yield from leaves(inner, f"{path}.{name}" if path else name)
+        else:
+            yield (path, "is", json.dumps(value, sort_keys=True))
+
+    return list(leaves(state, ""))
 
 
 def changes_text(changes: list[str]) -> str:

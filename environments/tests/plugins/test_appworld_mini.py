@@ -142,7 +142,7 @@ def test_a_composed_task_is_checked_by_the_rows_that_its_actions_change(
     assert scores == {"gold": 1.0, "in one block": 1.0, "nothing": 0.0, "the parent's gold": 0.0}
 
 
-def test_a_composed_question_is_checked_by_its_answer_and_by_the_judge_without_one(
+def test_a_composed_question_is_checked_by_its_answer_and_refused_without_one(
     client: Client, session: Session, tasks: list[Task]
 ) -> None:
     parent, other = by_id(tasks, "drop_1"), by_id(tasks, "count_2")
@@ -151,9 +151,10 @@ def test_a_composed_question_is_checked_by_its_answer_and_by_the_judge_without_o
     assert (composed["grader"], composed["reference_actions"][-1]) == ("environment", answer)
     assert session.play(composed["definition"], [answer])["reward"] == 1.0
     assert session.play(composed["definition"], [answer.replace("=", "=1")])["reward"] == 0.0
-    again = compose(client, composed, "Which notes do I have?", read)
-    assert (again["grader"], again["definition"]["composed_in"]) == ("judge", parent["definition"])
-    assert session.play(again["definition"], again["reference_actions"])["reward"] == 0.0
+    again = compose(client, composed, "Count my notes for shopping.", [*read, answer])
+    assert again["definition"]["composed_in"] == parent["definition"]
+    body = {"parent": parent["definition"], "query": "Which notes do I have?", "actions": read, "options": {}}
+    assert client.post(f"/envs/{MINI}/data/compose", **body)["refused"]["reason"] == "no-answer"
 
 
 def test_only_train_tasks_are_ever_rewarded_densely(client: Client, session: Session) -> None:

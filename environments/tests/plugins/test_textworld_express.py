@@ -61,19 +61,24 @@ def test_gold_scores_1_in_all_eight_games(client: Client, tasks: list[Task]) -> 
             assert ended["metadata"]["stop_reason"] == "completed"
 
 
-def test_a_composed_task_replaces_the_games_own_and_is_graded_by_the_judge(
+def test_a_composed_task_replaces_the_games_own_and_is_checked_by_facts(
     client: Client, tasks: list[Task]
 ) -> None:
     parent = next(task for task in tasks if task["features"]["pattern"] == "cookingworld")
-    query = "Say what you carry."
-    body = {"parent": parent["definition"], "query": query, "actions": ["inventory"], "options": {}}
+    query = "Open the fridge and close it again, then open the dishwasher."
+    actions = ["open fridge", "close fridge", "open dishwasher"]
+    body = {"parent": parent["definition"], "query": query, "actions": actions, "options": {}}
     task = client.post(f"/envs/{NAME}/data/compose", **body)["task"]
-    assert (task["grader"], task["reference_actions"]) == ("judge", ["inventory", "finish[]"])
+    assert (task["grader"], task["reference_actions"]) == ("environment", [*actions, "finish[]"])
     with client.session(NAME) as session:
         opened = text_of(session.reset(task=task["definition"], seed=0))
         assert query in opened
         assert parent["goal"] not in opened
-        assert session.play(task["definition"], parent["reference_actions"])["reward"] == 0.0
+        after_its_own_goal = [*parent["reference_actions"], "open dishwasher", "finish[]"]
+        assert session.play(task["definition"], after_its_own_goal)["reward"] == 1.0
+        assert session.play(task["definition"], ["finish[]"])["reward"] == 0.0
+    say = {**body, "query": "Say what you carry.", "actions": ["inventory"]}
+    assert client.post(f"/envs/{NAME}/data/compose", **say)["refused"]["reason"] == "no-answer"
 
 
 def test_looking_around_scores_0_and_stops_at_the_step_limit(client: Client, tasks: list[Task]) -> None:

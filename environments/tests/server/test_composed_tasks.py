@@ -1,5 +1,7 @@
 """Composed tasks of environments without a composer of their own: a query in the world of another task."""
 
+import hashlib
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,17 +77,47 @@ def test_the_state_after_the_actions_is_the_checker_and_the_parents_reward_never
     }
 
 
-def test_the_judge_grades_a_task_whose_actions_change_no_state(
+def test_a_question_is_checked_by_its_answer_and_never_by_the_state_alone(
     client: Client, parent: dict[str, Any]
 ) -> None:
-    walk = [*to_corner(parent), "finish[16 steps]"]  # an answer is no part of a state
-    assert compose(client, parent, "How far is the corner?", walk)["task"]["grader"] == "judge"
-    question = compose(client, parent, "Where are you?", ["look", "finish[here]"], form="react")["task"]
-    assert question["grader"] == "judge"
-    assert question["reference_actions"] == ["Action: look", "Action: finish[here]"]
+    query = "How far is the north-west corner?"
+    steps = len(to_corner(parent))
+    walk = [*to_corner(parent), f"finish[{steps} steps]"]
+    task = compose(client, parent, query, walk, form="react")["task"]
+    assert (task["grader"], task["reference_actions"][-1]) == (
+        "environment",
+        f"Action: finish[{steps} steps]",
+    )
+    ways = {
+        "gold": walk,
+        "in other words": ["south", f"finish[The corner is {steps}.0 steps far.]"],
+        "a wrong answer": [*walk[:-1], "finish[16 steps]"],
+        "no answer": [*walk[:-1], "finish[]"],
+        "nothing": ["finish[]"],
+    }
     with client.session("courier") as session:
-        data = session.play(question["definition"], question["reference_actions"])
-    assert (data["done"], data["reward"], data["metadata"]["success"]) == (True, 0.0, False)
+        rewards = {name: session.play(task["definition"], way)["reward"] for name, way in ways.items()}
+    assert rewards == {
+        "gold": 1.0,
+        "in other words": 1.0,
+        "a wrong answer": 0.0,
+        "no answer": 0.0,
+        "nothing": 0.0,
+    }
+    assert compose(client, parent, query, walk[:-1])["refused"]["reason"] == "no-answer"
+
+
+def test_a_task_of_the_first_release_is_graded_by_the_hash_of_its_end_state(
+    client: Client, parent: dict[str, Any]
+) -> None:
+    end = hashlib.sha256(json.dumps({"at": [0, 0], "holds": False}, sort_keys=True).encode()).hexdigest()
+    task = {"task_id": "courier/composed/1", "split": "train", "query": QUERY, "end_state": end}
+    task["composed_in"] = parent["definition"]
+    walk = to_corner(parent)
+    with client.session("courier") as session:
+        assert session.play(task, [*walk, "finish[]"])["reward"] == 1.0
+        assert session.play(task, [*walk[1:], "finish[]"])["reward"] == 0.0
+        assert session.play({**task, "end_state": None}, [*walk, "finish[]"])["reward"] == 0.0
 
 
 def test_equal_end_states_of_one_world_are_one_task_and_a_composed_parent_gives_its_world(
@@ -105,6 +137,8 @@ def test_equal_end_states_of_one_world_are_one_task_and_a_composed_parent_gives_
         (["north"] * 20, "not-executable"),
         ([], "bad-format"),
         (["finish[]"], "bad-format"),
+        (["east", "west"], "no-goal"),
+        (["west", "finish[I am there]"], "no-answer"),
     ],
 )
 def test_actions_that_do_not_end_before_the_limit_are_refused(
@@ -121,6 +155,6 @@ def test_a_held_out_parent_and_an_invalid_definition_are_refused(
     refused = client.http.post("/envs/courier/data/compose", json=body)
     assert (refused.status_code, "train task" in refused.text) == (400, True)
     with client.session("courier") as session:
-        for broken in ({"composed_in": 1}, {"query": None}, {"end_state": 3}):
+        for broken in ({"composed_in": 1}, {"query": None}, {"end_state": 3}, {"goal": {"facts": 1}}):
             definition = {"composed_in": parent["definition"], "query": QUERY, **broken}
             assert session.reset(task=definition)["data"]["code"] == "VALIDATION_ERROR"

@@ -2,6 +2,7 @@ import type { Dependencies } from '../context/dependencies';
 import { seedLimit } from '../../domain/random/seed-tree';
 import { sessionHolder } from '../../domain/campaign/ids';
 import type { SynthesisAim } from '../../domain/campaign/recipe';
+import { finishedAnswer } from '../../domain/rollout/finish';
 import { separateAction } from '../../domain/rollout/separate-action';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { explorationCallId, type Reflection } from '../../domain/tasks/exploration';
@@ -64,6 +65,9 @@ export async function playRun(deps: PlayDependencies, run: Run): Promise<Played>
   }
 }
 
+/** Reply to an answer: most environments know none, and a composed task compares it. The session goes on. */
+const answerNoted = [{ role: 'user', content: 'The answer is noted. The session goes on.' }];
+
 async function actInSession(
   deps: PlayDependencies,
   run: Run,
@@ -85,7 +89,7 @@ async function actInSession(
       if (reply.kind === 'cut-off') return { outcome: 'cut-off', fault: cutOffAt[reply.at], reward: null };
       const { action, thinking: before } = separateAction(reply.text);
       const thinking = [reply.thinking, before].filter(Boolean).join('\n') || null;
-      observed = await session.step(action);
+      observed = finishedAnswer(action) ? { ...observed, messages: answerNoted } : await session.step(action);
       record.turns.push({ action, thinking, observation: observed.messages, callId: reply.callId });
     }
     const { done, reward } = observed;

@@ -55,7 +55,10 @@ const composition = z.union([
   z.object({ task: taskRecord.extend({ grader: z.enum(['environment', 'judge']) }) }),
   z.object({
     refused: z.object({
-      reason: z.enum(['not-executable', 'empty-result', 'ambiguous-result', 'bad-format']),
+      reason: z.enum([
+        ...(['not-executable', 'empty-result', 'ambiguous-result', 'bad-format'] as const),
+        ...(['no-effect', 'no-goal', 'no-answer'] as const),
+      ]),
       detail: z.string(),
     }),
   }),

@@ -11,8 +11,10 @@ import type { ThirdPartyServer } from './read-servers';
 import { actionParserOf, type ParseAction } from './parse-action';
 import { messagesOf, toolsOf } from './observation';
 import { openSocket, type WireObservation } from '../openenv/socket';
-import { composedConverter, composedTaskOf, isFinish, type ComposedTask } from './composed-task';
-import { changesText, stateHash, worldStateOf, type WorldState } from './world-state';
+import { finishedAnswer, isFinish } from '../../domain/rollout/finish';
+import { isSameAnswer } from '../../domain/tasks/answers';
+import { composedConverter, composedTaskOf, type ComposedTask } from './composed-task';
+import { changesText, holdsFacts, stateHash, worldStateOf, type WorldState } from './world-state';
 
 export type ThirdPartySession = EnvironmentSession & {
   /** Returns the world's state; null if the server's settings name no field of it. */
@@ -25,7 +27,7 @@ export type ThirdPartySession = EnvironmentSession & {
  * with the reason: it is a mistake of the policy and counts as a turn.
  *
  * In an episode of a composed task the server's rewards are dropped, because they are about another task. It ends with
- * `finish[...]` or when the server ends it, and its reward is 1 if the world is in the state that the reference actions leave.
+ * `finish[...]` or when the server ends it, and its reward is 1 if what the reference actions changed holds and the answer is theirs.
  */
 export function thirdPartyClient(
   server: ThirdPartyServer,
@@ -45,27 +47,21 @@ export function thirdPartyClient(
     let convert = (_: WireObservation): Observation => {
       throw new EnvironmentError('fault', 'the episode has no reset');
     };
-    let grade = (observation: Observation): Promise<Observation> => Promise.resolve(observation);
+    let grade: Grade = (observation) => Promise.resolve(observation);
     let composed: ComposedTask | undefined;
     const limited = turnLimiter(maxTurns);
 
     return {
       async reset(request) {
         composed = composedTaskOf(request.task);
-        const endState = composed?.endState ?? null;
         convert = composed ? composedConverter(server, composed.query) : scorer(server);
         const opened = convert(await session.request({ type: 'reset', data: resetData(request) }));
         const before = composed ? await worldState() : null;
-        if (before)
-          grade = async (end) => {
-            const after = (await worldState())!;
-            const messages = [...end.messages, { role: 'user', content: changesText(before, after) }];
-            return { ...end, messages, reward: stateHash(after) === endState ? 1 : 0 };
-          };
+        if (composed && before) grade = composedGrader(composed, before, worldState);
         return opened;
       },
       async step(text) {
-        if (composed && isFinish(text)) return grade(finished);
+        if (composed && isFinish(text)) return grade(finished, finishedAnswer(text));
         const parsed = toAction(text);
         if ('problem' in parsed) return limited(notAnAction(parsed.problem));
         const observed = await session
@@ -82,6 +78,20 @@ export function thirdPartyClient(
     };
   };
 }
+
+type Grade = (end: Observation, answer?: string) => Promise<Observation>;
+
+/** Grades the end of an attempt by the values that the reference actions changed and the answer, or by the old hash. */
+const composedGrader =
+  ({ endState, goal, query }: ComposedTask, before: WorldState, read: () => Promise<WorldState | null>): Grade =>
+  async (end, answer = '') => {
+    const after = (await read())!;
+    const messages = [...end.messages, { role: 'user', content: changesText(before, after) }];
+    const isRight = goal
+      ? holdsFacts(goal.facts, after) && (goal.answer === null || isSameAnswer(goal.answer, answer, query))
+      : stateHash(after) === endState;
+    return { ...end, messages, reward: isRight ? 1 : 0 };
+  };
 
 /** OpenEnv's limit of `episode_id`. */
 const maxIdLength = 255;
@@ -103,8 +113,13 @@ const finished: Observation = {
   stopReason: 'completed',
 };
 
+const noAction = 'That is no action: ';
+/** True if the server refused the action of this observation. */
+export const isNoAction = ({ messages }: Observation): boolean =>
+  messages.at(-1)?.content.startsWith(noAction) ?? false;
+
 const notAnAction = (why: string): Observation => ({
-  messages: [{ role: 'user', content: `That is no action: ${why}` }],
+  messages: [{ role: 'user', content: `${noAction}${why}` }],
   done: false,
   reward: 0,
   score: null,

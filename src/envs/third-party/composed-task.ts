@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { actionOf } from '../../domain/rollout/action-form';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { functionsAdder, type Observation } from '../contract/environment';
 import type { WireObservation } from '../openenv/socket';
@@ -8,9 +7,16 @@ import type { ThirdPartyServer } from './read-servers';
 
 const composedSchema = z.object({
   query: z.string(),
-  /** sha256 of the world's state after the reference actions. Is null when the judge grades attempts. */
+  /** sha256 of the world's state after the reference actions, in tasks of version 0.1; otherwise null. */
   endState: z.string().nullable(),
+  /** What checks attempts since version 0.2: values of the state that the actions changed, and the answer. */
+  goal: z
+    .object({ facts: z.array(z.tuple([z.string(), z.string()])), answer: z.string().nullable() })
+    .nullable()
+    .default(null),
 });
+
+export type ComposedGoal = NonNullable<z.output<typeof composedSchema>['goal']>;
 
 /** Part of a task's definition: a query in the world of a listed task or a seed, whose own goal no longer counts. */
 export type ComposedTask = z.output<typeof composedSchema>;
@@ -18,30 +24,6 @@ export type ComposedTask = z.output<typeof composedSchema>;
 /** Returns the composed part of a definition; undefined for a task of the server. */
 export const composedTaskOf = (definition: Record<string, unknown>): ComposedTask | undefined =>
   composedSchema.optional().parse(definition['composed']);
-
-/** Ends an attempt at a composed task. It is never sent to the server, whose actions we do not know. */
-export const finishAction = 'finish[]';
-
-/**
- * Returns the answer of `finish[<answer>]` in the last lines of an action, also in a fence or in backticks; undefined for
- * other texts.
- */
-function answerOf(text: string): string | undefined {
-  const bare = actionOf(text)
-    .replace(endTokens, '')
-    .replace(/```\w*|`/g, '')
-    .trim();
-  if (!/\]\.?$/.test(bare)) return undefined; // otherwise the search takes quadratic time
-  return /(?:^|\n)[ \t]*finish\s*\[([^]*)\]\.?$/i.exec(bare)?.[1]?.trim();
-}
-
-/** Special tokens that end an answer; some servers leave them in its text. */
-const endTokens = /(?:<\|\w{1,30}\|>|<\/s>){1,4}\s*$/;
-
-export const isFinish = (text: string): boolean => answerOf(text) !== undefined;
-
-/** True if a finish has an answer, which no state of a world contains. */
-export const hasAnswer = (finish: string): boolean => answerOf(finish) !== '';
 
 const replacement = (query: string): string =>
   `Your task is now the following one. It replaces every other task that is stated before or after it:\n${query}`;

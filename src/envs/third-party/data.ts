@@ -6,9 +6,11 @@ import type { ThirdPartyServer } from './read-servers';
 import { listTasks, type ListedTask } from './list-tasks';
 import { canonicalJson } from '../../domain/canonical-json';
 import { formatAction } from '../../domain/rollout/action-form';
-import { thirdPartyClient, type ThirdPartySession } from './client';
-import { finishAction, hasAnswer, isFinish } from './composed-task';
-import { stateHash } from './world-state';
+import { finishedAnswer, isFinish } from '../../domain/rollout/finish';
+import { asks, isComparable, saysNothing } from '../../domain/tasks/answers';
+import { isNoAction, thirdPartyClient, type ThirdPartySession } from './client';
+import type { ComposedGoal } from './composed-task';
+import { changedFacts, type WorldState } from './world-state';
 
 /**
  * Data of a third-party server: tasks without reference actions. They are the tasks of its train and test splits, or
@@ -93,38 +95,62 @@ const keyOf = (parts: unknown): string => sha256(JSON.stringify(parts));
 const timeoutMs = 5 * 60_000;
 
 /**
- * Makes a task of a query and actions in the world of a parent task. The actions are executed in new sessions. The world's
- * state after them is the checker if the server's settings name it, the actions change it, a second session repeats it,
- * and no answer belongs to the result; otherwise the judge grades attempts. The server's own reward never counts: it is about the parent's goal.
+ * Makes a task of a query and actions in the world of a parent task. The actions are executed in new sessions. Where the
+ * server's settings name its state, the values that they change in both sessions and the answer check attempts; otherwise
+ * the judge grades. The server's own reward never counts: it is about the parent's goal.
  */
 async function composeTask(server: ThirdPartyServer, request: ComposeRequest): Promise<Composition> {
   const actions = request.actions.filter((action) => !isFinish(action));
-  const finish = request.actions.findLast(isFinish) ?? finishAction;
+  const given = request.actions.map(finishedAnswer).findLast((answer) => answer !== undefined) ?? '';
+  const answer = saysNothing(given) ? null : given;
   const { query } = request;
   if (query.trim() === '' || actions.length === 0) return refused('bad-format', 'the query or the actions are empty');
   if (actions.length >= server.maxTurns)
     return refused('bad-format', `${actions.length} actions and finish[]; the maximum is ${server.maxTurns} actions`);
+  if (asks(query) && answer === null)
+    return refused('no-answer', 'the request asks for an answer, and no action gives one by finish[<answer>]');
 
   const world = worldOf(request.parent);
-  const play = (): Promise<Played> => playOnce(server, { ...world, composed: { query, endState: null } }, actions);
-  const first = await play();
+  const task = { ...world, composed: { query, endState: null } };
+  const first = await playOnce(server, task, actions);
   if ('refused' in first) return first;
-  const changed = first.end !== first.start && !hasAnswer(finish);
-  const second = changed ? await play() : null;
-  const endState = second && !('refused' in second) && second.end === first.end ? first.end : null;
+  const goal = await goalOf(query, answer, first, () => playOnce(server, task, actions));
+  if (goal && 'refused' in goal) return goal;
 
-  const key = sha256(canonicalJson([server.name, 'composed', world, endState ?? actions]));
+  const identity = goal ? [goal, goal.answer === null ? null : query] : actions;
+  const key = sha256(canonicalJson([server.name, 'composed', world, identity]));
   return {
     task: {
       task_id: `composed/${key.slice(0, 12)}`,
       goal: query,
       content_key: key,
-      definition: { ...world, composed: { query, endState } },
+      definition: { ...world, composed: { query, endState: null, goal } },
       features: { pattern: 'composed', source: 'composed', actions: actions.length },
-      reference_actions: [...actions, finish].map((action) => formatAction(action, request.form ?? 'plain')),
-      grader: endState === null ? 'judge' : 'environment',
+      reference_actions: [...actions, `finish[${answer ?? ''}]`].map((action) =>
+        formatAction(action, request.form ?? 'plain'),
+      ),
+      grader: goal === null ? 'judge' : 'environment',
     },
   };
+}
+
+/** Returns what checks attempts; null if the server states nothing, so that the judge grades. A question is checked by its answer. */
+async function goalOf(
+  query: string,
+  answer: string | null,
+  { start, end }: PlayedActions,
+  playAgain: () => Promise<Played>,
+): Promise<ComposedGoal | Refused | null> {
+  if (!start || !end) return null;
+  const again = asks(query) ? null : await playAgain();
+  if (again && 'refused' in again) return again;
+  const facts = again?.end ? changedFacts(start, end, again.end) : [];
+  if (answer !== null && facts.length > 0)
+    return refused('no-answer', `the request asks for no answer, and the actions give "${answer}"`);
+  if (answer !== null && !isComparable(answer)) return refused('no-answer', 'the answer is too long to be compared');
+  if (answer === null && facts.length === 0)
+    return refused('no-goal', 'the actions leave no change of the state that a second session repeats');
+  return { facts, answer };
 }
 
 /**
@@ -136,7 +162,8 @@ function worldOf(parent: Record<string, unknown>): { reset: Record<string, unkno
 }
 
 type Refused = Extract<Composition, { refused: unknown }>;
-type Played = { start: string | null; end: string | null } | Refused;
+type PlayedActions = { start: WorldState | null; end: WorldState | null };
+type Played = PlayedActions | Refused;
 
 async function playOnce(
   server: ThirdPartyServer,
@@ -150,7 +177,7 @@ async function playOnce(
     const failed = await execute(session, actions);
     if (failed) return failed;
     const end = await session.worldState();
-    return { start: start && stateHash(start), end: end && stateHash(end) };
+    return { start, end };
   } finally {
     session.close();
   }
@@ -159,8 +186,13 @@ async function playOnce(
 /** Returns the refusal of actions that cannot be played to their end. */
 async function execute(session: ThirdPartySession, actions: readonly string[]): Promise<Refused | undefined> {
   for (const [index, action] of actions.entries()) {
-    const { done } = await session.step(action);
-    if (done && index + 1 < actions.length)
+    const observed = await session.step(action);
+    if (isNoAction(observed))
+      return refused(
+        'no-effect',
+        `action ${index + 1} of ${actions.length} failed: ${observed.messages.at(-1)!.content}`,
+      );
+    if (observed.done && index + 1 < actions.length)
       return refused('not-executable', `the session ends after action ${index + 1} of ${actions.length}`);
   }
   return undefined;

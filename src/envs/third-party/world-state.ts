@@ -30,6 +30,29 @@ export async function worldStateOf(
 /** Returns the sha256 of the values. */
 export const stateHash = (state: WorldState): string => sha256(canonicalJson(state.map(([, value]) => value)));
 
+/** A value in a state: its path of field names, and its JSON. */
+type Fact = [path: string, value: string];
+
+/** Returns the values of a state without parts; a list is one value. */
+export function factsOf(state: WorldState): Fact[] {
+  const leaves = (value: unknown, path: string): Fact[] =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
+      ? Object.entries(value).flatMap(([name, inner]) => leaves(inner, `${path}.${name}`))
+      : [[path, canonicalJson(value)]];
+  return state.flatMap(([field, value]) => leaves(value, field));
+}
+
+/** Returns the facts of an end that its start lacks, and that hold in a second end too. */
+export function changedFacts(start: WorldState, end: WorldState, again: WorldState): Fact[] {
+  const [before, second] = [new Map(factsOf(start)), new Map(factsOf(again))];
+  return factsOf(end).filter(([path, value]) => before.get(path) !== value && second.get(path) === value);
+}
+
+export function holdsFacts(facts: readonly Fact[], state: WorldState): boolean {
+  const held = new Map(factsOf(state));
+  return facts.every(([path, value]) => held.get(path) === value);
+}
+
 /** Returns what the end of an attempt shows to the judge of a composed task; the policy does not read it. */
 export function changesText(before: WorldState, after: WorldState): string {
   const short = (value: unknown): string => canonicalJson(value).slice(0, maxValue);

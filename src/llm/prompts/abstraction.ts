@@ -50,6 +50,9 @@ Rules:
 - Seen to succeed: use only actions of the record whose own observation shows that they worked, copied to the letter.
 - Minimal from the beginning: the actions start in a fresh session, so include whatever a later one depends on; leave out
   failures, looking around, repetitions, and an action that does nothing but end the session.
+- A question needs its answer: a query that asks for something ends with the action of the record that gives the answer,
+  such as finish[12] or the environment's own; without such an action in the record it makes no task. A query that asks
+  for a change ends without an answer.
 - The last action yields the result that the query asks for, or completes the state that it asks for.
 - Query and actions must agree: nothing asked that the actions do not deliver, nothing done that is not asked for.
 - A result that is empty, or that would be the same without the actions, makes no task.
@@ -70,7 +73,7 @@ const user = `<session-opening>
 /** Derives candidate tasks from exploration runs. Content of Fig. 12 of arXiv:2604.15840 in our wording. */
 export const abstractionPrompt = {
   name: 'abstraction',
-  version: 2,
+  version: 3,
   summary: 'candidate tasks from the runs of one exploration context',
   template: [
     { role: 'system', content: system },

@@ -6,6 +6,7 @@ import type { OpenEnvironment } from '../../../src/envs/contract/environment';
 import { createEnvironments } from '../../../src/envs/environments';
 import type { ComposeRequest, EnvironmentData } from '../../../src/envs/server/environment-data';
 import { policyClient } from '../../../src/llm/policy-client';
+import { sha256 } from '../../../src/files/sha256';
 import { hasOpenEnv, startThirdPartyServer, whyNot, type ThirdPartyServer } from '../../support/third-party-server';
 import { addPolicy, hash } from '../../store/support/new-campaign';
 import { inActivity } from '../context/in-activity';
@@ -130,9 +131,12 @@ describe('a task composed in the world of another task', () => {
     expect(await play('guess', parent, ['7'])).toMatchObject({ reward: 1 });
   });
 
-  real('is checked by the state that its actions lead to, if the settings name it', async () => {
+  real('is checked by the values that its actions change, if the settings name them', async () => {
     const { grader, definition, reference_actions: reference } = await composedIn('counted');
     expect(grader).toBe('environment');
+    expect(definition).toMatchObject({
+      composed: { endState: null, goal: { facts: [['guesses_left', '6']], answer: null } },
+    });
     const { shown, last, reward } = await play('counted', definition, reference);
     expect(reward).toBe(1);
     expect(last).toBe('The actions have changed in the world:\n- guesses_left: 8 -> 6');
@@ -145,11 +149,29 @@ describe('a task composed in the world of another task', () => {
     expect(await play('counted', definition, ['7'])).toMatchObject({ reward: 0, rawScore: null });
   });
 
-  real('is graded by the judge if a second session leads to another state', async () => {
-    expect(await composedIn('drifting')).toMatchObject({
-      grader: 'judge',
-      definition: { composed: { endState: null } },
+  real('of version 0.1 is checked by the hash of the state', async () => {
+    const { definition } = await composedIn('counted');
+    const old = { ...definition, composed: { query, endState: sha256('[6]') } };
+    expect(await play('counted', old, ['50', '40', 'finish[]'])).toMatchObject({ reward: 1 });
+    expect(await play('counted', old, ['50', 'finish[]'])).toMatchObject({ reward: 0 });
+  });
+
+  real('that asks a question is checked by its answer alone', async () => {
+    const {
+      grader,
+      definition,
+      reference_actions: reference,
+    } = await composedIn('counted', {
+      query: 'Is the number below 50?',
+      actions: ['50', 'finish[Yes]'],
     });
+    expect({ grader, reference }).toEqual({ grader: 'environment', reference: ['50', 'finish[Yes]'] });
+    for (const [answer, reward] of [
+      ['yes.', 1],
+      ['no', 0],
+      ['', 0],
+    ] as const)
+      expect(await play('counted', definition, ['60', `finish[${answer}]`])).toMatchObject({ reward });
   });
 
   real('can be composed in the world of a composed task, whose query is dropped', async () => {
@@ -157,9 +179,9 @@ describe('a task composed in the world of another task', () => {
     const again = await composedIn('counted', {
       parent: definition,
       query: 'Guess once.',
-      actions: ['50', 'finish[a]'],
+      actions: ['50', 'finish[done]'],
     });
-    expect(again).toMatchObject({ grader: 'judge', goal: 'Guess once.', reference_actions: ['50', 'finish[a]'] });
+    expect(again).toMatchObject({ grader: 'environment', goal: 'Guess once.', reference_actions: ['50', 'finish[]'] });
     expect(again.definition['reset']).toEqual(definition['reset']);
   });
 
@@ -167,6 +189,10 @@ describe('a task composed in the world of another task', () => {
     ['no actions', 'guess', { actions: ['finish[]'] }, 'bad-format'],
     ['too many actions', 'guess', { actions: Array<string>(30).fill('1') }, 'bad-format'],
     ['an end before the last action', 'guess', { actions: ['7', '50'] }, 'not-executable'],
+    ['an action that the server rejects', 'guess', { actions: ['50', 'two'] }, 'no-effect'],
+    ['a question without an answer', 'guess', { query: 'Is it 50?' }, 'no-answer'],
+    ['an answer to no question', 'counted', { actions: ['50', 'finish[a]'] }, 'no-answer'],
+    ['a change that a second session does not repeat', 'drifting', {}, 'no-goal'],
   ])('is refused for %s', async (_, name, changes, reason) => {
     expect(await compose(name, changes)).toMatchObject({ refused: { reason } });
   });

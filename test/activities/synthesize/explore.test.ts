@@ -253,6 +253,21 @@ describe('a run', () => {
     ]);
   });
 
+  test('an answer of the explorer is noted without the environment, and the session goes on', async () => {
+    const flagged = await campaign({ synthesis: settings });
+    const { services, key } = flagged;
+    await plan(flagged, 'random');
+    const said = ['select 1', '<action>finish[12]</action>', 'submit'];
+    model.answerBy(() => said[requestsFor('exploration').length - 1]!);
+    const run = { ...key, contextId: '1/random/0', round: 0 };
+    await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'finished', turns: 3 });
+    const [played] = await services.store.exploration.listRuns(key.campaignId, '1/random/0');
+    expect(played!.turns[1]).toMatchObject({
+      action: 'finish[12]',
+      observation: [{ role: 'user', content: expect.stringContaining('The answer is noted.') }],
+    });
+  });
+
   test('a run whose session breaks three times is an environment fault, and requests no action twice', async () => {
     const flagged = await campaign({ synthesis: settings });
     const { services, key } = flagged;

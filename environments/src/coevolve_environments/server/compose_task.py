@@ -1,26 +1,10 @@
 """Composes a task of a model's query and actions: by the environment itself, or in the parent's world."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coevolve_environments.protocol import (
-    BadRequest,
-    ComposedTask,
-    Environment,
-    Json,
-    NotSupported,
-    Refusal,
-    TaskRecord,
-)
-from coevolve_environments.server.composed_episode import (
-    COMPOSED_IN,
-    FINISH,
-    ComposedEpisode,
-    has_answer,
-    is_finish,
-)
+from coevolve_environments.protocol import ComposedTask, Environment, Json, NotSupported, Refusal
+from coevolve_environments.server.compose_in_world import compose_in_world
 from coevolve_environments.server.gold_episode import GoldEpisode
 
 MAX_ACTIONS = 64
@@ -42,7 +26,7 @@ def compose_task(
     if error := _format_error(query.strip(), actions):
         return Refusal("bad-format", error)
     if type(environment).compose is Environment.compose:
-        return _compose_in_world(environment, parent, query.strip(), actions)
+        return compose_in_world(environment, parent, query.strip(), actions)
     composed = environment.compose(parent, query.strip(), actions, options)
     if isinstance(composed, Refusal) or composed.grader == "judge":
         return composed
@@ -50,85 +34,6 @@ def compose_task(
     if reward < 1:
         return Refusal("not-executable", f"the actions score {reward:g} in a new episode; expected 1")
     return composed
-
-
-def _compose_in_world(
-    environment: Environment, parent: Json, query: str, actions: Sequence[str]
-) -> ComposedTask | Refusal:
-    """Plays the actions in the parent's world. The state after them is the checker if it is another one than
-    without them, a second episode repeats it, and the result has no answer; otherwise the judge grades.
-    """
-    world = parent.get(COMPOSED_IN, parent)
-    if world.get("split", "train") != "train":
-        raise BadRequest("a composed task needs a train task as its parent")
-    reference = _reference_actions(environment, actions)
-    if reference[0] == reference[-1] and is_finish(reference[0]):
-        return Refusal("bad-format", "there is no action but finish")
-    definition: Json = {COMPOSED_IN: world, "query": query, "end_state": None}
-    played = _play(environment, definition, reference)
-    if isinstance(played, Refusal):
-        return played
-    if played is not None and not (environment.finish is None and has_answer(reference[-1])):
-        untouched = _play(environment, definition, [environment.finish or FINISH])
-        if played != untouched and _play(environment, definition, reference) == played:
-            definition["end_state"] = played
-    record = _record(environment, definition, reference)
-    return ComposedTask(record, "judge" if definition["end_state"] is None else "environment")
-
-
-def _reference_actions(environment: Environment, actions: Sequence[str]) -> list[str]:
-    """Returns the actions, with the server's own finish at their end if the environment has none."""
-    if environment.finish is not None:
-        return list(actions)
-    ends = [action for action in actions if is_finish(action)]
-    return [*(action for action in actions if not is_finish(action)), ends[-1] if ends else FINISH]
-
-
-def _play(environment: Environment, definition: Json, reference: list[str]) -> str | Refusal | None:
-    """Returns the state after the actions. Adds the environment's own finish to them if it is missing."""
-    episode = ComposedEpisode(environment, definition, 0)
-    try:
-        observation = episode.open()
-        for played, action in enumerate(reference):
-            if observation.done:
-                if is_finish(action):
-                    break
-                return Refusal(
-                    "not-executable", f"the episode ends after action {played} of {len(reference)}"
-                )
-            observation = episode.act(action)
-        if not observation.done and environment.finish is not None:
-            reference.append(environment.finish)
-            observation = episode.act(environment.finish)
-        if not observation.done or observation.metadata.get("stop_reason") == "turn-limit":
-            return Refusal("not-executable", f"the episode is not over after {len(reference)} actions")
-        return episode.state()
-    finally:
-        episode.close()
-
-
-def _record(environment: Environment, definition: Json, reference: list[str]) -> TaskRecord:
-    world = {
-        name: value for name, value in definition[COMPOSED_IN].items() if name not in ("task_id", "split")
-    }
-    outcome = definition["end_state"] or reference
-    identity = json.dumps([environment.name, world, outcome], sort_keys=True)
-    key = hashlib.sha256(identity.encode()).hexdigest()
-    task_id = f"{environment.name}/composed/{key[:12]}"
-    return TaskRecord(
-        task_id=task_id,
-        split="train",
-        goal=definition["query"],
-        definition={"task_id": task_id, "split": "train", **definition},
-        features={
-            "pattern": "composed",
-            "difficulty": 1 + min(4, len(reference) // 5),
-            "source": "composed",
-            "actions": len(reference),
-        },
-        content_key=key,
-        reference_actions=reference,
-    )
 
 
 def _format_error(query: str, actions: Sequence[str]) -> str | None:

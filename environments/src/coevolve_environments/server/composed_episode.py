@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,9 @@ from coevolve_environments.protocol import (
     Observation,
     StopReason,
 )
-from coevolve_environments.world_state import HasChanges, HasState, changes_text
+from coevolve_environments.server.answers import same_answer
+from coevolve_environments.server.facts import Facts, Goal
+from coevolve_environments.world_state import HasChanges, HasFacts, HasState, changes_text, facts_of
 
 COMPOSED_IN = "composed_in"
 """Field of a composed task's definition: the definition of the task in whose world it is played."""
@@ -42,15 +45,10 @@ def start_episode(environment: Environment, definition: Json, seed: int) -> Epis
 
 
 def is_finish(action: str) -> bool:
-    return _answer_of(action) is not None
+    return answer_of(action) is not None
 
 
-def has_answer(action: str) -> bool:
-    """Returns whether the action finishes with an answer, which no state contains."""
-    return bool(_answer_of(action))
-
-
-def _answer_of(content: str) -> str | None:
+def answer_of(content: str) -> str | None:
     """Returns the answer of `finish[<answer>]` in any spelling, or as the last lines; else None."""
     call = only_call(bare_answer(content))
     if call is not None and call.name == "finish":
@@ -60,15 +58,27 @@ def _answer_of(content: str) -> str | None:
     return finish and finish[1].strip()
 
 
+def facts_at_end(episode: Episode, state: Json | None) -> Facts | None:
+    """Returns the facts of a world, or of its state without the answer; None if it has neither."""
+    if isinstance(episode, HasFacts):
+        return Counter(episode.facts())
+    if state is None:
+        return None
+    return Counter(facts_of({name: value for name, value in state.items() if name != "answer"}))
+
+
 class ComposedEpisode:
-    """Plays the parent's world with another request. The reward is 1 if the attempt ends in the state of
-    the reference actions, otherwise 0; always 0 without an end state, because then the judge grades attempts.
+    """Plays the parent's world with another request. The reward is 1 if the facts of the goal hold at the end
+    and the answer is the expected one, otherwise 0; always 0 without a goal: then the judge grades attempts.
+
+    Until version 0.1 the goal was the sha256 of the state after the reference actions, `end_state`.
     """
 
     def __init__(self, environment: Environment, definition: Json, seed: int) -> None:
         world, query, end_state = (definition.get(name) for name in (COMPOSED_IN, "query", "end_state"))
         if not isinstance(world, dict) or not isinstance(query, str) or not isinstance(end_state, str | None):
-            raise BadRequest("a composed task needs `composed_in`, `query` and `end_state`")
+            raise BadRequest("a composed task needs `composed_in`, `query` and `goal`")
+        self._goal, self._answer = _checker_of(definition)
         self.task_id = str(definition.get("task_id", ""))
         self.split = "train"
         self._query = query
@@ -76,8 +86,10 @@ class ComposedEpisode:
         self._own_finish = environment.finish is not None
         self._instruction: str | None = None
         self._turn = 0
-        self._state: Json | None = None
-        self._episode = environment.start({**world, "query": query}, seed)
+        goal = definition.get("goal")
+        self._episode = environment.start(
+            {**world, "query": query, **({} if goal is None else {"goal": goal})}, seed
+        )
 
     def open(self) -> Observation:
         observation = self._episode.open()
@@ -92,7 +104,8 @@ class ComposedEpisode:
     def act(self, content: str) -> Observation:
         self._turn += 1
         if not self._own_finish and is_finish(content):
-            return self._end([{"role": "user", "content": "The episode is over."}], self._turn, "completed")
+            over = [{"role": "user", "content": "The episode is over."}]
+            return self._end(over, self._turn, "completed", answer_of(content))
         observation = self._episode.act(content)
         messages = self._restated(observation.messages)
         if observation.done:
@@ -102,29 +115,33 @@ class ComposedEpisode:
     def close(self) -> None:
         self._episode.close()
 
-    def state(self) -> str | None:
-        """Returns the sha256 of the world's state after the end; None if the environment has none."""
-        if self._state is None:
-            return None
-        canonical = json.dumps(self._state, sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
-
-    def _end(self, messages: list[dict[str, str]], turn: int, stop_reason: StopReason) -> Observation:
-        changed = ""
-        if isinstance(self._episode, HasState):
-            self._state = self._episode.state()
+    def _end(
+        self, messages: list[dict[str, str]], turn: int, stop_reason: StopReason, answer: str | None = None
+    ) -> Observation:
+        facts = Counter(self._episode.facts()) if isinstance(self._episode, HasFacts) else None
+        state = self._episode.state() if isinstance(self._episode, HasState) else None
+        if state is not None:
+            facts = facts_at_end(self._episode, state) if facts is None else facts
             if isinstance(self._episode, HasChanges):
-                changed = changes_text(self._episode.changes(self._state))
-        is_checked = self._end_state is not None and stop_reason == "completed"
-        success = is_checked and self.state() == self._end_state
+                messages = _with_text(messages, changes_text(self._episode.changes(state)))
+            if self._own_finish:
+                answer = state.get("answer")
+        success = stop_reason == "completed" and self._is_reached(facts, state, answer)
         return Observation.final(
-            _with_text(messages, changed),
+            messages,
             turn,
             reward=float(success),
             raw_score=float(success),
             success=success,
             stop_reason=stop_reason,
         )
+
+    def _is_reached(self, facts: Facts | None, state: Json | None, answer: str | None) -> bool:
+        if self._goal is None:
+            return self._end_state is not None and self._end_state == _hash_of(state)
+        if self._answer is not None and not same_answer(self._answer, answer or "", self._query):
+            return False
+        return not self._goal or (facts is not None and self._goal.holds(facts))
 
     def _restated(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
         parents = self._instruction
@@ -141,3 +158,23 @@ def _with_text(messages: list[dict[str, str]], text: str) -> list[dict[str, str]
         return [*messages, {"role": "user", "content": text}]
     last: dict[str, Any] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{text}"}
     return [*messages[:-1], last]
+
+
+def _checker_of(definition: Json) -> tuple[Goal | None, str | None]:
+    """Returns the facts and the answer of the definition's goal; no facts without one."""
+    goal = definition.get("goal")
+    if goal is None:
+        return None, None
+    try:
+        answer = goal["answer"]
+        if not isinstance(answer, str | None):
+            raise TypeError
+        return Goal.from_json(goal["facts"]), answer
+    except (KeyError, TypeError, ValueError):
+        raise BadRequest("`goal` of a composed task must have `facts` and `answer`") from None
+
+
+def _hash_of(state: Json | None) -> str | None:
+    if state is None:
+        return None
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()

@@ -12,7 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from coevolve_environments.plugins.alfworld.game_facts import facts_of_game
 from coevolve_environments.protocol import BadRequest, Json
+from coevolve_environments.world_state import Fact
 
 _LEFT_OUT = ("not_", "atlocation(agent", "checked(")
 """Facts that follow from others, the agent's position, and a record of its looks."""
@@ -48,6 +50,12 @@ class Games:
         """Returns the facts of the game, such as the place of each thing."""
         facts = (str(fact) for fact in self._engine.unwrapped._pddl_state.facts)
         return {"facts": sorted(fact for fact in facts if not fact.startswith(_LEFT_OUT))}
+
+    def facts(self) -> list[Fact]:
+        """Returns places, holders, doors and properties of all things, and the place of the agent."""
+        pddl = self._engine.unwrapped
+        names = {name: info.name for name, info in pddl._entity_infos.items()}
+        return facts_of_game(map(str, pddl._pddl_state.facts), names)
 
     def solve(self, game: str) -> Json:
         """Returns `actions` that win when played, from the game's file, else from the planner, else none.

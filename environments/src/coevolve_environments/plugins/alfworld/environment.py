@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from coevolve_environments.plugins.alfworld.game_facts import WORDS
 from coevolve_environments.plugins.alfworld.games import GAMES, TYPES, Game, Games
 from coevolve_environments.plugins.atomic_files import write_atomically
 from coevolve_environments.plugins.draws import sample
@@ -25,6 +26,7 @@ from coevolve_environments.processes.episode_child import EpisodeChild
 from coevolve_environments.protocol import (
     BadRequest,
     Capabilities,
+    Composing,
     Environment,
     Episode,
     Json,
@@ -35,6 +37,7 @@ from coevolve_environments.protocol import (
     Unavailable,
 )
 from coevolve_environments.settings import Settings
+from coevolve_environments.world_state import Fact
 
 NAME = "alfworld"
 _HELD_OUT = ("seen", "unseen")
@@ -74,6 +77,12 @@ class Alfworld(Environment):
         replay="observations",
         dense_reward=False,
         max_turns=MAX_STEPS,
+    )
+    composing = Composing(
+        looks=("look", "inventory"),
+        informs=re.compile(r"(?:look|inventory|examine|go to)\b", re.IGNORECASE),
+        fails=re.compile(r"\ANothing happens"),
+        words=WORDS,
     )
     call_seconds = 60.0  # the first reset of a child includes its imports, 2 s on a free core
     episode_seconds = 900.0
@@ -203,6 +212,9 @@ class AlfworldEpisode:
             stop_reason="completed" if won else "turn-limit",
             error_type="no-such-action" if state["observation"] == NOTHING else None,
         )
+
+    def facts(self) -> list[Fact]:
+        return [(subject, relation, value) for subject, relation, value in self._child.call("facts")]
 
     def state(self) -> Json:
         return dict(self._child.call("state"))

@@ -3,6 +3,7 @@
 The data may be distributed only encrypted, so none of it is included; `hosted.appworld.root` is its folder.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -17,6 +18,7 @@ from coevolve_environments.plugins.pool_settings import engine_python, read_pool
 from coevolve_environments.processes.child_pool import ChildPool, ChildProgram
 from coevolve_environments.protocol import (
     Capabilities,
+    Composing,
     Environment,
     Episode,
     Json,
@@ -67,6 +69,7 @@ class AppWorld(Environment):
         max_turns=MAX_STEPS,
     )
     finish = code_action("apis.supervisor.complete_task()")
+    composing = Composing(fails=re.compile(r"\AExecution failed"), exact=True)
     control = finish  # runs code and the tests
     runs_code = True
     call_seconds = _START_SECONDS + 30

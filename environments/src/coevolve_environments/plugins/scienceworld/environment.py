@@ -1,12 +1,13 @@
 """scienceworld: thirty task types, the package's own variations, ETO's protocol by default."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from coevolve_environments.plugins.java import JavaEngine, find_engine
 from coevolve_environments.plugins.scienceworld.gold_paths import GoldPaths
-from coevolve_environments.plugins.scienceworld.object_tree import described_text
+from coevolve_environments.plugins.scienceworld.object_tree import WORDS, described_text
 from coevolve_environments.plugins.scienceworld.options import Options, read_options
 from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS, TYPES, VERSION
 from coevolve_environments.plugins.scienceworld.tasks import (
@@ -23,6 +24,7 @@ from coevolve_environments.processes.child_pool import ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild
 from coevolve_environments.protocol import (
     Capabilities,
+    Composing,
     Environment,
     Episode,
     Json,
@@ -36,6 +38,7 @@ from coevolve_environments.protocol import (
     Variant,
 )
 from coevolve_environments.settings import Settings
+from coevolve_environments.world_state import Fact
 
 _GOLD_SECONDS = 300.0  # the genetics tasks take a minute on a busy core
 _GOLD_IDLE_SECONDS = 30.0
@@ -67,6 +70,18 @@ class ScienceWorld(Environment):
         max_turns=MAX_STEPS,
     )
     spec_defaults = SpecDefaults(train_tasks=80, held_out_tasks=40, max_positions=4096)
+    composing = Composing(
+        looks=("look around", "inventory"),
+        wait="wait",
+        informs=re.compile(
+            r"(?:look|examine|inventory|read|wait|focus|task|use|objects|help|open door|close door|\d)",
+            re.IGNORECASE,
+        ),
+        fails=re.compile(
+            r"\A(?:No known action|Unknown action|Ambiguous request|That can't|That thing doesn't appear)"
+        ),
+        words=WORDS,
+    )
     call_seconds = 60.0  # the first reset of a child includes the start of its JVM
     episode_seconds = 1800.0
 
@@ -158,6 +173,9 @@ class ScienceWorldEpisode:
             error_type="wrong-focus" if world["score"] < 0 else None,
             score=self._best,
         )
+
+    def facts(self) -> list[Fact]:
+        return [(subject, relation, value) for subject, relation, value in self._child.call("facts")]
 
     def state(self) -> Json:
         return dict(self._child.call("changes"))

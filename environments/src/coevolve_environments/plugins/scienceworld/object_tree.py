@@ -1,10 +1,11 @@
 """What actions changed in a world, from ScienceWorld's trees of objects."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coevolve_environments.protocol import Json
+from coevolve_environments.world_state import AGENT, AT, IN, THERE, Fact
 
 _ROOM_DEPTH = 1
 _THING_PARTS = 4  # "", "universe", room, thing
@@ -21,6 +22,52 @@ _DESCRIBED = (
     ("propLife", "lifeformType"),
     ("propLife", "isDead"),
 )
+
+_RELATIONS = (
+    ("propMaterial", "stateOfMatter", "matter"),
+    ("propMaterial", "color", "color"),
+    ("propMaterial", "hasCombusted", "burnt"),
+    ("propContainer", "isOpen", "open"),
+    ("propDevice", "isActivated", "active"),
+    ("propDevice", "isBroken", "broken"),
+    ("propLife", "lifeformType", "life"),
+    ("propLife", "isDead", "dead"),
+)
+_HIDDEN_ROOMS = ("sewer",)
+WORDS = {
+    IN: (
+        *("put", "place", "move", "bring", "carry", "drop", "pour", "insert", "lay", "set", "store"),
+        *("deliver", "transfer", "leave", "take", "throw", "return"),
+    ),
+    AT: ("go", "walk", "enter", "visit", "head", "teleport", "travel", "stand"),
+    AGENT: ("pick", "take", "hold", "carry", "get", "grab", "fetch", "inventory", "keep", "collect"),
+    THERE: ("eat", "consume", "destroy", "make", "mix", "create", "grow"),
+    "matter": (
+        *(
+            "boil",
+            "melt",
+            "freeze",
+            "evaporate",
+            "condense",
+            "liquid",
+            "gas",
+            "solid",
+            "steam",
+            "ice",
+            "vaporize",
+        ),
+        *("matter", "boiling", "melting", "freezing"),
+    ),
+    "color": ("color", "colour", "paint", "mix", "dye"),
+    "burnt": ("burn", "combust", "ignite", "fire", "ash"),
+    "open": ("open", "close", "shut", "opened", "closed"),
+    "active": ("turn", "switch", "activate", "deactivate", "start", "turned", "activated", "switched"),
+    "broken": ("break", "broken", "repair", "fix"),
+    "life": ("grow", "plant", "seed", "sprout", "hatch"),
+    "dead": ("kill", "die", "dead"),
+    "connected": ("connect", "wire", "circuit", "link", "power", "electrical"),
+}
+"""Words by which a request names a relation."""
 
 Described = tuple[str, ...]
 
@@ -52,6 +99,60 @@ def described_text(thing: Described) -> str:
     connected = (f"connected to {other}" for other in values[len(_DESCRIBED) :])
     details = [*(f"{field} {value}" for field, value in named if value), *connected]
     return f"{path} ({', '.join(details)})" if details else path
+
+
+def facts_of_tree(tree: Json) -> list[Fact]:
+    """Returns places, switches, matter and connections of all objects that an agent can see, and its room.
+
+    A fact of a liquid or a gas stands once: the number of its parts depends on time alone.
+    """
+    names = {node["uuid"]: node["name"] for node, _, _ in _walk(tree, "", 0)}
+    facts: dict[Fact, int] = {}
+    for fact, is_fluid in _stated(tree, (), names):
+        facts[fact] = 1 if is_fluid else facts.get(fact, 0) + 1
+    return [fact for fact, count in facts.items() for _ in range(count)]
+
+
+def _stated(node: Json, places: tuple[str, ...], names: Mapping[str, str]) -> Iterator[tuple[Fact, bool]]:
+    """Yields facts, and whether each is of a liquid or a gas.
+
+    Args:
+        places: what contains the node, from the innermost one; the agent stands for all beyond it.
+    """
+    for child in node["contents"].values():
+        name = child["name"]
+        if name == AGENT:
+            yield ((AGENT, AT, places[0]), False)
+            for inventory in child["contents"].values():
+                yield from _stated(inventory, (AGENT,), names)
+        elif name not in _HIDDEN_ROOMS and not name.startswith("terminal"):
+            is_fluid = (child["propMaterial"] or {}).get("stateOfMatter") in ("liquid", "gas")
+            for fact in _facts_of(child, places, names):
+                yield fact, is_fluid
+            yield from _stated(child, (name, *places), names)
+
+
+def _facts_of(node: Json, places: tuple[str, ...], names: Mapping[str, str]) -> Iterator[Fact]:
+    subject = _subject(node)
+    yield (subject, THERE, "yes")
+    for place in places:
+        yield (subject, IN, place)
+    for part, field, relation in _RELATIONS:
+        value = (node[part] or {}).get(field)
+        if value not in (None, ""):
+            yield (subject, relation, str(value))
+    terminals = (part for part in node["contents"].values() if part["name"].startswith("terminal"))
+    for end in (node, *terminals):
+        connection = end["propElectricalConnection"] or {"connectedTo": []}
+        for uuid in connection["connectedTo"]:
+            yield (subject, "connected", names.get(uuid, ""))
+
+
+def _subject(node: Json) -> str:
+    """Returns the name of a thing; of a liquid, a gas or ice the name of its matter, which it keeps."""
+    matter = node["propMaterial"] or {}
+    is_matter = matter.get("stateOfMatter") in ("liquid", "gas") or node["name"] == "ice"
+    return str(matter["substanceName"] if is_matter else node["name"])
 
 
 def _thing(path: str) -> str:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from coevolve_environments.plugins.jvm import start_jvm
-from coevolve_environments.plugins.scienceworld.object_tree import changes_of
+from coevolve_environments.plugins.scienceworld.object_tree import changes_of, facts_of_tree
 from coevolve_environments.plugins.scienceworld.task_types import MAX_STEPS
 from coevolve_environments.protocol import BadRequest, Json
+from coevolve_environments.world_state import Fact
 
 _WAIT = "wait"
 _WAITS = 10  # of ten steps each
@@ -53,6 +54,9 @@ class World:
         for _ in range(_WAITS):
             self._server.step(_WAIT)
         return changes_of(tree, opened, self._object_tree())
+
+    def facts(self) -> list[Fact]:
+        return facts_of_tree(self._object_tree())
 
     def _object_tree(self) -> Json:
         """The simulator writes its tree to a file of a folder, here of the child's home."""

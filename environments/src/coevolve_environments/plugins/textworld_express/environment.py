@@ -1,5 +1,6 @@
 """textworld-express: eight fast text games with rewards between 0 and 1."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -8,6 +9,7 @@ from coevolve_environments.plugins.java import JavaEngine, find_engine
 from coevolve_environments.plugins.spellings import command_of
 from coevolve_environments.plugins.textworld_express.games import GAMES, MAX_STEPS, SEEDS
 from coevolve_environments.plugins.textworld_express.options import Options, read_options
+from coevolve_environments.plugins.textworld_express.room_facts import WORDS
 from coevolve_environments.plugins.textworld_express.tasks import (
     NAME,
     GeneratedGame,
@@ -23,6 +25,7 @@ from coevolve_environments.processes.child_pool import Child, ChildPool
 from coevolve_environments.processes.episode_child import EpisodeChild
 from coevolve_environments.protocol import (
     Capabilities,
+    Composing,
     Environment,
     Episode,
     Json,
@@ -34,6 +37,7 @@ from coevolve_environments.protocol import (
     Variant,
 )
 from coevolve_environments.settings import Settings
+from coevolve_environments.world_state import Fact
 
 _INSTRUCTION = "You play a text game by short commands, one per turn."
 
@@ -45,7 +49,15 @@ def create(settings: Settings) -> Environment:
 
 class TextWorldExpress(Environment):
     description = "Play one of eight small text games (TextWorldExpress)."
-    capabilities = Capabilities(variants=True, replay="observations", dense_reward=True, max_turns=MAX_STEPS)
+    capabilities = Capabilities(
+        variants=True, compose="checker", replay="observations", dense_reward=True, max_turns=MAX_STEPS
+    )
+    composing = Composing(
+        looks=("look around", "inventory"),
+        informs=re.compile(r"(?:look|inventory|examine|read|task)\b", re.IGNORECASE),
+        fails=re.compile(r"\AUnknown action"),
+        words=WORDS,
+    )
     spec_defaults = SpecDefaults(train_tasks=300, held_out_tasks=100)
     call_seconds = 60.0  # the first reset of a child includes the start of its JVM
 
@@ -110,6 +122,7 @@ class TextWorldExpressEpisode:
         self.split: str = definition["split"]
         self._child = EpisodeChild(pool)
         self._turn = 0
+        self._is_composed = "goal" in definition
 
     def open(self) -> Observation:
         world = self._child.call("open", **generated_of(self._definition).arguments())
@@ -130,7 +143,8 @@ class TextWorldExpressEpisode:
         world = self._child.call("step", action=command_of(content))
         messages = [{"role": "user", "content": self._observation_text(world)}]
         score = min(1.0, max(0.0, world["score"]))
-        if not world["done"] and self._turn < self._definition["max_turns"]:
+        done = world["done"] and not self._is_composed  # another task is not over with the goal of this game
+        if not done and self._turn < self._definition["max_turns"]:
             return Observation(messages, self._turn, score=score)
         return Observation.final(
             messages,
@@ -138,9 +152,12 @@ class TextWorldExpressEpisode:
             reward=score,
             raw_score=world["score"],
             success=score == 1.0,
-            stop_reason="completed" if world["done"] else "turn-limit",
+            stop_reason="completed" if done else "turn-limit",
             score=score,
         )
+
+    def facts(self) -> list[Fact]:
+        return [(subject, relation, value) for subject, relation, value in self._child.call("facts")]
 
     def close(self) -> None:
         self._child.close()

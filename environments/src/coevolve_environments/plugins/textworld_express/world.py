@@ -4,7 +4,11 @@ import json
 from typing import Any
 
 from coevolve_environments.plugins.jvm import start_jvm
+from coevolve_environments.plugins.textworld_express.room_facts import facts_of_rooms
 from coevolve_environments.protocol import BadRequest, Json
+from coevolve_environments.world_state import Fact
+
+_ONE_ROOM = ("ArithmeticGame", "SortingGame", "PeckingOrderGame")
 
 
 class World:
@@ -21,6 +25,20 @@ class World:
     def step(self, action: str) -> Json:
         """`score` is in [-1, 1]; `valid` are the currently valid actions, sorted."""
         return _state(self._server.stepJSON(action))
+
+    def facts(self) -> list[Fact]:
+        """Returns the places and properties of all things; none in simonsays, which has no world."""
+        game = self._server.game()
+        name = str(game.getClass().getSimpleName())
+        if name.startswith("SimonSays"):
+            return []
+        here = game.agentLocation()
+        rooms = [here] if name in _ONE_ROOM else game.locations()
+        gone = _listed(game.deletedObjects()) if name == "CookingWorldGame" else []
+        inventory = json.loads(game.agentInventory().toJSON())
+        return facts_of_rooms(
+            [json.loads(room.toJSON()) for room in rooms], inventory, gone, str(here.name())
+        )
 
     def solve(self, game: str, parameters: str, seed: int, fold: str) -> Json:
         """Returns the package's gold path up to the end of the game, and its score when played."""
@@ -48,3 +66,8 @@ def _state(text: str) -> Json:
         "score": score,
         "done": score >= 1.0 or state["tasksuccess"] or state["taskfailure"],
     }
+
+
+def _listed(things: Any) -> list[Json]:
+    """Returns the things of a Scala buffer."""
+    return [json.loads(things.apply(index).toJSON()) for index in range(things.length())]
