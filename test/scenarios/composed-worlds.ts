@@ -39,7 +39,7 @@ export const undertakings = {
     { query: 'The list of books is read, delete it.', actions: [logIn, deleteNote('Reading list')] },
     { query: 'The choir is over, delete its dates.', actions: [logIn, deleteNote('Choir dates')] },
     { query: 'I am packed, the list can go.', actions: [logIn, deleteNote('Packing list')] },
-    { query: 'How many notes have I?', actions: [logIn, python('apis.supervisor.complete_task(answer=len(notes))')] },
+    { query: 'Nothing grows there, forget the beds.', actions: [logIn, deleteNote('Garden beds')] },
   ],
   scienceworld: [
     {

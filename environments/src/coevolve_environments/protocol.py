@@ -74,7 +74,7 @@ class Capabilities:
     """Grader of tasks made from a request and the actions that fulfil it: always the `judge`, or a `checker`
     where they leave a state or an output to compare with. `none`: no such tasks."""
     states: bool = False
-    """Episodes are `HasState`: the state checks composed tasks. Requires `compose` to be `checker`."""
+    """Episodes are `HasFacts` or `HasState` and check composed tasks. Requires `compose` to be `checker`."""
     gold: bool = True
     """Tasks have reference actions."""
     constant_answers: tuple[tuple[str, ...], ...] = ()
@@ -109,7 +109,8 @@ class Composing:
     fails: re.Pattern[str] | None = None
     """Observations of actions that failed."""
     words: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """Words by which a request names a relation, and the agent as a holder of things."""
+    """Words by which a request names a relation, such as `open`, or a value of it, such as `open no`, and the
+    agent as a holder of things."""
     exact: bool = False
     """Every change that the reference does not make is a mistake."""
 

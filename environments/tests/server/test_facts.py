@@ -78,6 +78,19 @@ def test_the_place_of_the_agent_counts_where_the_request_sends_it_there() -> Non
     assert not goal("Look for the hall.", gone)
 
 
+def test_a_door_that_is_closed_again_must_be_closed_where_the_request_says_so() -> None:
+    words = {**WORDS, "open no": ("close",)}
+    steps = [START, *PUT, facts(BALL_IN_BOX, CLOSED)]
+
+    def of(text: str) -> set[Fact]:
+        request = Request(text, words)
+        made = goal_of(request, Played(steps), [steps[-1]], [START], lambda _: START, is_question=False)
+        return set(made.at_least)
+
+    assert of("Put the ball into the box and close the box.") == {("ball", IN, "box"), CLOSED}
+    assert of("Put the ball into the box.") == {("ball", IN, "box")}
+
+
 def test_a_thing_that_is_used_up_must_be_gone() -> None:
     eaten = goal("Take the ball and eat it.", [facts(CLOSED)])
     assert (eaten.holds(facts(CLOSED)), eaten.holds(START)) == (True, False)

@@ -105,9 +105,11 @@ def goal_of(
         > max(number(fact, facts) for facts in [start, *idle])
     }
     added |= {
-        fact: 1  # the agent may be sent back to where it began
-        for fact in played.end
-        if fact[1] == AT and all(fact in end for end in ends) and not all(fact in f for f in played.steps)
+        fact: min(end[fact] for end in ends)
+        for fact in start  # restored by the actions, as a door that they open and close
+        if not all(fact in step for step in played.steps)
+        and all(fact in end for end in ends)
+        and request.demands_end(fact)
     }
     gone = {
         fact: n

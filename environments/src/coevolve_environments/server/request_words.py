@@ -59,6 +59,13 @@ class Request:
             return self.names(subject) and self.has_word(AGENT)
         return self.has_word(relation) and self.names(subject) and (relation != IN or self.names(value))
 
+    def demands_end(self, fact: Fact) -> bool:
+        """Returns whether the request demands this very value, such as a closed door, also at the start."""
+        subject, relation, value = fact
+        if relation in (AT, IN):
+            return value != AGENT and self.demands(fact)
+        return self.has_word(f"{relation} {value}") and self.names(subject)
+
     def _sends_to(self, place: str) -> bool:
         """Returns whether the request has the place soon after a verb for going."""
         words, verbs = self._text.split(), self._words.get(AT, ())

@@ -29,13 +29,15 @@ WORDS = {
     AT: ("go", "walk", "visit", "head", "stand"),
     AGENT: ("pick", "take", "hold", "carry", "get", "grab", "fetch", "keep", "collect", "inventory"),
     "open": ("open", "close", "shut", "opened", "closed"),
+    "open no": ("close", "shut", "closed"),
+    "on no": ("off",),
     "on": ("turn", "switch", "toggle", "turned", "switched"),
     "clean": ("clean", "wash", "rinse", "cleaned", "washed"),
     "hot": ("heat", "hot", "warm", "cook", "heated"),
     "cool": ("cool", "cold", "chill", "cooled", "chilled"),
     "sliced": ("slice", "cut", "sliced"),
 }
-"""Words by which a request names a relation."""
+"""Words by which a request names a relation, and a value of one."""
 
 
 def facts_of_game(stated: Iterable[str], names: Mapping[str, str]) -> list[Fact]:

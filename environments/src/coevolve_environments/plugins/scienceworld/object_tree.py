@@ -61,13 +61,15 @@ WORDS = {
     "color": ("color", "colour", "paint", "mix", "dye"),
     "burnt": ("burn", "combust", "ignite", "fire", "ash"),
     "open": ("open", "close", "shut", "opened", "closed"),
+    "open False": ("close", "shut", "closed"),
+    "active False": ("off", "deactivate", "deactivated"),
     "active": ("turn", "switch", "activate", "deactivate", "start", "turned", "activated", "switched"),
     "broken": ("break", "broken", "repair", "fix"),
     "life": ("grow", "plant", "seed", "sprout", "hatch"),
     "dead": ("kill", "die", "dead"),
     "connected": ("connect", "wire", "circuit", "link", "power", "electrical"),
 }
-"""Words by which a request names a relation."""
+"""Words by which a request names a relation, and a value of one."""
 
 Described = tuple[str, ...]
 

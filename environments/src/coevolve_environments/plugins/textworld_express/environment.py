@@ -50,7 +50,12 @@ def create(settings: Settings) -> Environment:
 class TextWorldExpress(Environment):
     description = "Play one of eight small text games (TextWorldExpress)."
     capabilities = Capabilities(
-        variants=True, compose="checker", replay="observations", dense_reward=True, max_turns=MAX_STEPS
+        variants=True,
+        compose="checker",
+        states=True,
+        replay="observations",
+        dense_reward=True,
+        max_turns=MAX_STEPS,
     )
     composing = Composing(
         looks=("look around", "inventory"),

@@ -33,6 +33,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     AGENT: ("pick", "take", "hold", "carry", "get", "grab", "fetch", "keep", "collect", "inventory"),
     THERE: ("eat", "consume", "make", "prepare", "cook"),
     "open": ("open", "close", "shut", "opened", "closed"),
+    "open no": ("close", "shut", "closed"),
     "chopped": ("chop", "cut", "chopped"),
     "sliced": ("slice", "cut", "sliced"),
     "diced": ("dice", "cut", "diced"),
@@ -41,7 +42,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     "grilled": ("grill", "cook", "barbeque", "toast", "toaster", "grilled"),
     "eaten": ("eat", "consume", "taste", "meal"),
 }
-"""Words by which a request names a relation."""
+"""Words by which a request names a relation, and a value of one."""
 
 
 def facts_of_rooms(rooms: Sequence[Json], inventory: Json, gone: Sequence[Json], room: str) -> list[Fact]:
