@@ -17,7 +17,14 @@ from coevolve_environments.server.composed_episode import start_episode
 from coevolve_environments.settings import Settings
 
 TESTS = Path(__file__).parent
-WORLDS = ("scienceworld", "alfworld", "textworld-express", "appworld-mini", "intercode-sql")
+WORLDS = (
+    "scienceworld",
+    "alfworld",
+    "textworld-express",
+    "textworld-express-7",
+    "appworld-mini",
+    "intercode-sql",
+)
 _MODULES = {
     "appworld-mini": "appworld.mini",
     "intercode-sql": "intercode_sql.environment",
@@ -37,15 +44,19 @@ def read_requests(world: str) -> Json:
 class World:
     """One environment with the requests to it."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name = name
+    def __init__(self, table: str, folder: Path) -> None:
+        """
+        Args:
+            table: one of `WORLDS`, a file of requests.
+        """
+        self._listed = read_requests(table)
+        self.name = name = str(self._listed["world"])
         values: Json = {} if name == "intercode-sql" else {"pool": 1}
         if name == "alfworld":
             _write_kitchen(folder / "data" / "json_2.1.1" / _KITCHEN)
             values["data"] = "data"
         module = import_module(f"coevolve_environments.plugins.{_MODULES.get(name, f'{name}.environment')}")
         self.environment: Environment = module.create(Settings(name, values, folder, folder / "state"))
-        self._listed = read_requests(name)
         self.requests: list[Json] = self._listed["requests"]
         self.refused: list[Json] = self._listed["refused"]
 
@@ -88,7 +99,12 @@ class World:
     def _parent(self, request: Json) -> Json:
         name = str(request.get("game", self._listed["parent"]))
         if self.name == "textworld-express":
-            return {"task_id": f"{self.name}/{name}", "split": "train", "game": name, "seed": 1}
+            return {
+                "task_id": f"{self.name}/{name}",
+                "split": "train",
+                "game": name,
+                "seed": self._listed.get("seed", 1),
+            }
         if self.name == "scienceworld":
             about = {"type": name, "variation": 0, "simplifications": "easy"}
             return {"task_id": f"{self.name}/{name}", "split": "train", **about}

@@ -35,7 +35,7 @@ export function isComparable(answer: string): boolean {
  * words of the request, unless the expected answer is a choice among them.
  */
 export function isSameAnswer(expected: string, given: string, request: string): boolean {
-  const asked = new Set(wordsOf(request));
+  const asked = new Set(wordsOf(request).map(singular));
   const wanted = contentOf(wordsOf(expected));
   const isChoice = wanted.some((word) => asked.has(word));
   const found = contentOf(wordsOf(given)).filter((word) => isChoice || wanted.includes(word) || !asked.has(word));
@@ -49,8 +49,10 @@ const wordsOf = (text: string): string[] =>
     return number < 0 ? token : String(number);
   });
 
+const singular = (word: string): string => (/[^s]s$/.test(word) && word.length > 3 ? word.slice(0, -1) : word);
+
 function contentOf(words: readonly string[]): readonly string[] {
-  const content = words.filter((word) => !fillers.has(word));
+  const content = words.filter((word) => !fillers.has(word)).map(singular);
   return content.length > 0 ? content : words;
 }
 

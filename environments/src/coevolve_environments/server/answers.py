@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 
+from coevolve_environments.server.request_words import singular
+
 MAX_WORDS = 20
 """Of an answer that can be compared; a longer one says the same in too many ways."""
 
@@ -52,7 +54,7 @@ def same_answer(expected: str, given: str, request: str) -> bool:
     The given one may repeat words of the request, unless the expected answer is a choice among them.
     """
     wanted, found = _content(_words(expected)), _content(_words(given))
-    asked = set(_words(request))
+    asked = set(map(singular, _words(request)))
     if any(word in asked for word in wanted):
         return wanted == found
     return wanted == Counter({word: n for word, n in found.items() if word in wanted or word not in asked})
@@ -70,5 +72,5 @@ def _normalized(token: str) -> str:
 
 
 def _content(words: list[str]) -> Counter[str]:
-    content = Counter(word for word in words if not _FILLER.fullmatch(word))
+    content = Counter(singular(word) for word in words if not _FILLER.fullmatch(word))
     return content or Counter(words)

@@ -20,7 +20,7 @@ class Request:
     """The things and relations that a request names. Each environment states the words for its relations."""
 
     def __init__(self, text: str, words: Mapping[str, Collection[str]]) -> None:
-        self._text = f" {' '.join(map(_singular, _WORD.findall(text.casefold())))} "
+        self._text = f" {' '.join(map(singular, _WORD.findall(text.casefold())))} "
         self._words = words
         pairs = self._text.split()
         self._joined = {before + after for before, after in pairwise(pairs)}  # "side table" for sidetable
@@ -29,7 +29,7 @@ class Request:
         """Returns whether the request has a thing's name or its last word; of the agent, a word for it."""
         if thing == AGENT:
             return self.has_word(AGENT)
-        words = [_singular(word) for word in _WORD.findall(kind_of(thing).casefold())]
+        words = [singular(word) for word in _WORD.findall(kind_of(thing).casefold())]
         last = {words[-1], words[-1].removesuffix("basin")} if words else set()  # ALFWorld's sinkbasin
         return any(f" {name} " in self._text for name in (*last, " ".join(words))) or (
             len(words) == 1 and words[0] in self._joined
@@ -37,10 +37,10 @@ class Request:
 
     def numbers(self, thing: str) -> bool:
         """Returns whether the request has a thing's name with its number."""
-        return f" {' '.join(map(_singular, _WORD.findall(thing.casefold())))} " in self._text
+        return f" {' '.join(map(singular, _WORD.findall(thing.casefold())))} " in self._text
 
     def has_word(self, relation: str) -> bool:
-        return any(f" {_singular(word)} " in self._text for word in self._words.get(relation, ()))
+        return any(f" {singular(word)} " in self._text for word in self._words.get(relation, ()))
 
     def is_about(self, fact: Fact) -> bool:
         subject, relation, value = fact
@@ -73,5 +73,6 @@ class Request:
         return any(Request(" ".join(follow), {}).names(place) for follow in near)
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
+    """Returns the word without the `s` of a plural or a verb."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

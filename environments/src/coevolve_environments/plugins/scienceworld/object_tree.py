@@ -108,7 +108,7 @@ def facts_of_tree(tree: Json) -> list[Fact]:
 
     A fact of a liquid or a gas stands once: the number of its parts depends on time alone.
     """
-    names = {node["uuid"]: node["name"] for node, _, _ in _walk(tree, "", 0)}
+    names = {node["uuid"]: " ".join(path.split("/")[-2:]) for node, path, _ in _walk(tree, "", 0)}
     facts: dict[Fact, int] = {}
     for fact, is_fluid in _stated(tree, (), names):
         facts[fact] = 1 if is_fluid else facts.get(fact, 0) + 1
