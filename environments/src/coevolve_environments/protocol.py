@@ -262,7 +262,8 @@ class Environment(ABC):
     def start(self, definition: Json, seed: int) -> Episode:
         """Makes a new episode. Raises `BadRequest` if the definition cannot be played.
 
-        A composed task's definition is its parent's with a `query`, which the episode may state by itself.
+        A composed task's definition is its parent's with a `query`, which the episode may state by itself, and
+        `checks_facts`, with which no end of the parent's own task may end the episode.
         """
 
     def variants(

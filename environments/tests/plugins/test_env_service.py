@@ -83,13 +83,13 @@ def test_an_instance_at_the_step_limit_is_scored_in_its_current_state(client: Cl
 
 def test_a_composed_task_states_its_query_and_is_never_scored_by_the_service(client: Client) -> None:
     parent = tasks(client, "train")[0]["definition"]
-    body = {"parent": parent, "query": "Say five.", "actions": ["5"], "options": {}}
+    body = {"parent": parent, "query": "Send five.", "actions": ["5"], "options": {}}
     task = client.post(f"/envs/{NAME}/data/compose", **body)["task"]
     assert (task["grader"], task["reference_actions"]) == ("judge", ["5", "finish[]"])
     with client.session(NAME) as session:
         opened = session.reset(task=task["definition"], seed=0)
         assert "It replaces every other task" in text_of(opened)
-        assert "Say five." in text_of(opened)
+        assert "Send five." in text_of(opened)
         ended = session.play(task["definition"], task["reference_actions"])
     assert (ended["done"], ended["reward"], ended["metadata"]["raw_score"]) == (True, 0.0, 0.0)
 

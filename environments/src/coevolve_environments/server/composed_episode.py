@@ -22,6 +22,9 @@ from coevolve_environments.world_state import HasChanges, HasFacts, HasState, ch
 
 COMPOSED_IN = "composed_in"
 """Field of a composed task's definition: the definition of the task in whose world it is played."""
+CHECKS_FACTS = "checks_facts"
+"""Field of the definition that `start` receives: facts check the attempt, so no end of the world's own task
+may end it. Absent in tasks of version 0.1.0."""
 FINISH = "finish[]"
 _FINISH = re.compile(r"(?:\A|\n)[ \t]*finish\s*\[(.*)\]\.?\Z", re.IGNORECASE | re.DOTALL)
 _REPLACEMENT = (
@@ -88,7 +91,7 @@ class ComposedEpisode:
         self._turn = 0
         goal = definition.get("goal")
         self._episode = environment.start(
-            {**world, "query": query, **({} if goal is None else {"goal": goal})}, seed
+            {**world, "query": query, **({} if goal is None else {CHECKS_FACTS: True})}, seed
         )
 
     def open(self) -> Observation:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coevolve_environments.protocol import Environment, Json, Observation
-from coevolve_environments.server.composed_episode import facts_at_end
+from coevolve_environments.server.composed_episode import CHECKS_FACTS, facts_at_end
 from coevolve_environments.server.facts import Facts
 from coevolve_environments.world_state import HasFacts, HasState
 
@@ -37,7 +37,7 @@ class ReferencePlays:
         Args:
             each: reads the facts after each action.
         """
-        episode = self._environment.start({**self._world, "query": self._query, "goal": {}}, 0)
+        episode = self._environment.start({**self._world, "query": self._query, CHECKS_FACTS: True}, 0)
         try:
             observations = [episode.open()]
             steps = [Counter(episode.facts())] if each and isinstance(episode, HasFacts) else []

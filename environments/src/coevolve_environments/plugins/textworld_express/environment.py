@@ -127,7 +127,7 @@ class TextWorldExpressEpisode:
         self.split: str = definition["split"]
         self._child = EpisodeChild(pool)
         self._turn = 0
-        self._is_composed = "goal" in definition
+        self._is_composed = definition.get("checks_facts") is True
 
     def open(self) -> Observation:
         world = self._child.call("open", **generated_of(self._definition).arguments())
