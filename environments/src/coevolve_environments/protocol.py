@@ -262,7 +262,7 @@ class Environment(ABC):
     def start(self, definition: Json, seed: int) -> Episode:
         """Makes a new episode. Raises `BadRequest` if the definition cannot be played.
 
-        A composed task's definition is its parent's with a `query`, which the episode may state by itself, and
+        A composed task's definition is its parent's with a `query`, which the episode may state, and
         `checks_facts`, with which no end of the parent's own task may end the episode.
         """
 
