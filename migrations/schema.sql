@@ -353,7 +353,7 @@ create table judge_calibrations (
   recall_high double precision,
   drifted boolean not null,
   reason text,
-  constraint judge_calibrations_pkey PRIMARY KEY (campaign_id, iteration),
+  constraint judge_calibrations_pkey PRIMARY KEY (campaign_id, iteration, judge_version),
   constraint judge_calibrations_check CHECK (drifted = (reason IS NOT NULL))
 );
 create table judgements (

@@ -28,7 +28,7 @@ export type Deciders = {
     solverAttempts: number;
     grader: string;
   };
-  judge: { calibrationTasks: number };
+  judge: { calibrationTasks: number; whenUntrusted: string };
   pool: { strategy: string; window: number; retirement: { patience: number } | null };
   policy: { source: string; model: string | null; id: string | null };
   compute: Record<Compute, string> & { processes: number; pricePerGpuHour: number };

@@ -204,7 +204,21 @@ export const judgeSettingsSchema = z.strictObject({
   calibrateEvery: integer(1, 1000).default(1).describe('Iterations between calibrations.'),
   minimumAgreement: unit
     .default(0.7)
-    .describe('Agreement below which a campaign whose judge grades attempts is parked.'),
+    .describe(
+      'Agreement with runs of known verdict below which a judge is not trusted; above 0.5 it must also beat chance.',
+    ),
+  whenUntrusted: choice(['park', 'solver'])
+    .default('park')
+    .describe(
+      "Where verdicts of an untrusted judge would admit tasks: park, or take the solver's success in its place and reject what the judge alone could admit.",
+    )
+    .register(keyRules, {
+      idleIf: ({ llm }) => !llm && 'without an llm section there is no judge',
+      expects: ({ judge, synthesis: { rule, solverAttempts } }) =>
+        judge.whenUntrusted === 'solver' &&
+        ((rule === 'agreed' && 'park: rule agreed needs the judge') ||
+          (rule === 'by-author' && solverAttempts === 0 && 'park: synthesis.solverAttempts is 0')),
+    }),
 });
 
 export const budgetSettingsSchema = z.strictObject({

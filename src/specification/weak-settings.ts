@@ -49,6 +49,7 @@ export function weakSettings(spec: CampaignSpec): string[] {
   const isEqual = rollouts.temperature === 0 && rollouts.attempts > 1;
   const small = evaluationSets(spec).filter(({ tasks }) => tasks < fewestTasks);
   return [
+    ...unreadQueries(spec),
     ...(isEqual && iterations > 0 && playsAttempts(recipes[recipe])
       ? [
           `rollouts.temperature: 0 makes the ${rollouts.attempts} attempts at a task equal; set rollouts.attempts to 1, or a temperature such as 0.9`,
@@ -66,6 +67,28 @@ export function weakSettings(spec: CampaignSpec): string[] {
         ]
       : []),
   ];
+}
+
+/** Votes on the queries of a model that are missing or that cannot be trusted. */
+function unreadQueries(spec: CampaignSpec): string[] {
+  const { llm, judge, synthesis } = spec;
+  if (!llm || !synthesizes(spec)) return [];
+  const { rule, validation } = synthesis;
+  const unread =
+    validation === 'off'
+      ? 'synthesis.validation: off'
+      : rule === 'strict' || rule === 'paper'
+        ? `synthesis.rule: ${rule}`
+        : null;
+  if (unread !== null)
+    return [
+      `${unread} admits queries of a language model that their actions do not answer, because nothing reads them; rule solvable has a model solve them`,
+    ];
+  return judge.calibrationTasks < 2
+    ? [
+        `judge.calibrationTasks: with ${judge.calibrationTasks} no judge is better than chance; where its verdicts would admit tasks the campaign parks`,
+      ]
+    : [];
 }
 
 /** Returns one line per limit of the budget that the estimated campaign exceeds, where it would park. */

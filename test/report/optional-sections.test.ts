@@ -138,8 +138,8 @@ test('the judge section shows agreement, precision and recall with intervals, an
   };
   const shown = page({
     calibrations: [
-      { iteration: 0, ...calibration, drift: null },
-      { iteration: 1, ...calibration, drift: 'another judge' },
+      { iteration: 0, ...calibration, drift: null, distrust: null },
+      { iteration: 1, ...calibration, drift: 'another judge', distrust: 'the judge approves everything' },
     ],
     agreements: [
       { iteration: 1, grader: 'environment', both: 40, judgeOnly: 3, environmentOnly: 5, neither: 2, unusable: 0 },
@@ -149,6 +149,7 @@ test('the judge section shows agreement, precision and recall with intervals, an
     '1',
     'judge@1 open/big',
     'another judge',
+    'the judge approves everything',
     '18',
     '4',
     '15',

@@ -172,7 +172,7 @@ test('the lineage of a task contains every link as text and as JSON', async () =
     ...explored.map(({ id }) => id),
     `abstraction ${abstraction!.id} (call ${abstraction!.callId})`,
     validation.trajectory!.id,
-    'judged completed by judge@2 scripted/careful at 0',
+    'judged completed by judge@3 scripted/careful at 0',
     'passed approved',
   ];
   expect(expected.filter((text) => !stdout.includes(text))).toEqual([]);

@@ -61,8 +61,8 @@ test('keys that other settings control, and secrets, are rejected in the body', 
 test('the version of a judge contains every setting that changes its answers', () => {
   const judge = { provider: 'far', model: 'large', price, temperature: null, reasoningEffort: 'high' };
   const version = (changes: object) => judgeVersion(specWith({}, { judge: { ...judge, ...changes } }));
-  expect(version({})).toBe('judge@2 far/large at its own temperature, effort high');
+  expect(version({})).toBe('judge@3 far/large at its own temperature, effort high');
   expect(version({ reasoningEffort: null, body: { top_k: 5 } })).toBe(
-    'judge@2 far/large at its own temperature, {"top_k":5}',
+    'judge@3 far/large at its own temperature, {"top_k":5}',
   );
 });

@@ -34,6 +34,9 @@ test.each([
   expect(() => specOf(changes)).toThrow(line);
 });
 
+const anyModel = { provider: 'p', model: 'm', price: { inputPerMillion: 0, outputPerMillion: 0 } };
+const anyLlm = { models: { explorer: anyModel } };
+
 test.each([
   ['PPO compares with its value head', reinforcement('ppo', { attempts: 1 })],
   ['one attempt at a time', reinforcement('ppo', { attempts: 1, temperature: 0 })],
@@ -56,6 +59,21 @@ test.each([
     'few held-out tasks',
     { environment: { name: 'e', heldOutTasks: 11 } },
     /^environment\.heldOutTasks: test has 5 of its tasks/,
+  ],
+  [
+    'a rule that reads no query',
+    { recipe: 'combined', llm: anyLlm, synthesis: { rule: 'paper' } },
+    /^synthesis\.rule: paper admits/,
+  ],
+  [
+    'no validation',
+    { recipe: 'combined', llm: anyLlm, synthesis: { validation: 'off' } },
+    /^synthesis\.validation: off admits queries/,
+  ],
+  [
+    'one task of calibration',
+    { recipe: 'combined', llm: anyLlm, judge: { calibrationTasks: 1 } },
+    /^judge\.calibrationTasks: with 1 no judge is better than chance/,
   ],
   ['the rate of a large model', { recipe: 'grpo' }, /^training\.grpo\.learningRate: 0\.000001 changes nothing/],
 ])('%s: a warning', (_name, changes, line) => {

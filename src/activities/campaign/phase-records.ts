@@ -2,6 +2,7 @@ import { DomainError } from '../../domain/errors';
 import { trainingJobKey } from '../../domain/campaign/ids';
 import type { IterationPlan } from '../../domain/campaign/iteration-plan';
 import type { Phase } from '../../domain/campaign/phases';
+import { isTrusted } from '../../domain/evaluation/judge-calibration';
 import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { attemptRange } from '../../specification/iteration-plan';
@@ -90,7 +91,8 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
     verify: async (context) => (await missingExplorations(context)) ?? missingReferences(context, 'validation'), // a refill explores, too
     async count(context) {
       await countAttempts(context, ['validation', 'solving']);
-      return tally((await listCandidates(context)).map(({ verdict, reason }) => reason ?? verdict));
+      const verdicts = tally((await listCandidates(context)).map(({ verdict, reason }) => reason ?? verdict));
+      return { ...verdicts, ...(await countAgreement(context)) };
     },
   },
   pair: {
@@ -162,6 +164,14 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
 };
 
 /** Counts the actions that the jobs of an iteration lost to their row length, if they lost any. */
+/** The agreement of the judge in the calibration of an iteration that has one. */
+async function countAgreement({ deps, key, spec }: PhaseContext): Promise<Counts> {
+  const made = (await deps.store.judgeCalibrations.list(key.campaignId)).findLast(inIteration(key));
+  if (!made || made.agreement.rate === null) return {};
+  const name = isTrusted(made, spec.judge.minimumAgreement) ? 'judge agreement' : 'agreement of an untrusted judge';
+  return { [name]: made.agreement.rate };
+}
+
 async function countLost({ store }: Dependencies, key: PhaseKey): Promise<Counts> {
   const losses = (await store.trainingRuns.listLosses(key.campaignId)).filter(inIteration(key));
   const lost = losses.reduce((sum, { actionsLost }) => sum + actionsLost, 0);

@@ -6,6 +6,8 @@ import { attemptRange } from '../../specification/iteration-plan';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { TaskRow } from '../../store/tasks/tasks';
 import { getCampaign, type Dependencies } from '../context/dependencies';
+import { calibrateIfNew } from '../validate/judge-trust';
+import { isGradedByJudge } from './judge-rollout';
 import { openJournals } from './attempt-journal';
 import { contentKeys, reuseAttempts, type ContentKeys } from './reuse-attempts';
 import type { PlayAll } from '../context/attempt-places';
@@ -54,6 +56,7 @@ export const collectRollouts = (deps: Dependencies) => {
     const finished = await store.trajectories.findFinished(batch.campaignId, ids);
     const unfinished = planned.filter(({ attempt }) => !finished.has(trajectoryId(attempt)));
     const open = await reuseAttempts(deps, batch, unfinished);
+    if (open.some(isGradedByJudge)) await calibrateIfNew(deps, spec, batch);
 
     let turns = 0;
     const onTurn = (): void => heartbeat({ turns: ++turns, waiting: undefined });

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../../domain/errors';
-import { isTrusted } from '../../domain/evaluation/judge-calibration';
 import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
 import type { Episode } from '../../envs/episode/play-episode';
 import { judgeVersion } from '../../llm/prompts/judge';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { askJudge } from '../validate/ask-judge';
+import { distrustOf } from '../validate/distrust';
 import type { Grade, PlannedAttempt } from './planned-attempt';
 import type { Dependencies } from '../context/dependencies';
-import { decimal, interval } from '../../domain/formats';
 
 /** True for attempts at synthesized tasks that the environment cannot score. A held-out task is never judged. */
 export const isGradedByJudge = ({ task, attempt }: Pick<PlannedAttempt, 'task' | 'attempt'>): boolean =>
@@ -41,24 +40,13 @@ function judgementId(attempt: AttemptKey, { turns }: Episode): string {
   return `${trajectoryId(attempt)}/${actions.digest('hex').slice(0, 8)}`;
 }
 
-async function requireTrustedJudge({ store }: Dependencies, spec: CampaignSpec, campaignId: number): Promise<void> {
-  const version = judgeVersion(spec);
-  const bound = spec.judge.minimumAgreement;
-  const newest = await store.judgeCalibrations.findNewest(campaignId, version);
-  if (newest && isTrusted(newest, bound)) return;
-  throw new DomainError(
-    'UntrustedJudge',
-    `${newest ? shortfall(newest.agreement, bound) : missing(version)}; ${remedy}`,
-  );
+async function requireTrustedJudge(deps: Dependencies, spec: CampaignSpec, campaignId: number): Promise<void> {
+  const newest = await deps.store.judgeCalibrations.findNewest(campaignId, judgeVersion(spec));
+  const why = newest ? distrustOf(newest, spec.judge.minimumAgreement) : missing(judgeVersion(spec));
+  if (why !== null) throw new DomainError('UntrustedJudge', `${why}; ${remedy}`);
 }
 
 const missing = (version: string): string => `the judge "${version}" grades attempts and was never calibrated`;
-
-function shortfall({ rate, low, high }: { rate: number | null; low: number; high: number }, bound: number): string {
-  if (rate === null)
-    return `the judge returned no usable answer in its newest calibration, judge.minimumAgreement is ${bound}`;
-  return `the judge agrees with ${decimal(rate)} (${interval(low, high, decimal)}) of its newest calibration, judge.minimumAgreement is ${bound}`;
-}
 
 const remedy =
   '`coevolve start` a campaign with another llm.models.judge, a lower judge.minimumAgreement, judge.calibrationTasks above 0, or ' +

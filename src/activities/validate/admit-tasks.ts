@@ -17,6 +17,7 @@ import type { TaskRow } from '../../store/tasks/tasks';
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { TrajectorySummary } from '../../store/trajectories/trajectories';
 import { completed, createPause } from '../context/pause';
+import { authorOf, judgementsOf } from './judge-trust';
 import { admissionRulesOf, hasEmbeddings } from './admission-rules';
 import { embedGoals, type GoalVectors } from './embed-goals';
 import { limitsOf, matchGroups, missingOf } from './match-groups';
@@ -35,7 +36,7 @@ const embeddingsTimeoutMs = 60_000;
  * not change stored ones.
  *
  * @throws DomainError `ApprovalNeeded` when candidates need an approval that is still missing: all others are decided;
- * `MatchTooEarly` when the matched campaign of a control has not validated this iteration yet
+ * `UntrustedJudge` when verdicts of a judge that is not trusted would decide; `MatchTooEarly` when the matched campaign of a control has not validated this iteration yet
  */
 export const admitTasks =
   (deps: Dependencies) =>
@@ -51,12 +52,10 @@ export const admitTasks =
 
     const known = rules.embedded || rules.diversity.floor > 0 ? vectors : null;
     const made = await tasks.list(key.campaignId, { createdIteration: key.iteration, isSeed: false });
-    const candidates = await toCandidates(
-      deps,
-      key,
-      made.filter((task) => task.refill === refill),
-      known,
-    );
+    const candidates = await toCandidates(deps, spec, key, {
+      tasks: made.filter((task) => task.refill === refill),
+      vectors: known,
+    });
     const compare = (split: TaskSplit, compared: ComparedTasks): Promise<KnownTask[]> =>
       findCompared(deps.store.pools.readKnown(key, split, refill), compared, known);
     const pool = await compare('train', comparedInPool(candidates, rules));
@@ -108,17 +107,17 @@ async function findCompared(
 }
 
 async function toCandidates(
-  { store }: Dependencies,
+  deps: Dependencies,
+  spec: CampaignSpec,
   key: IterationKey,
-  tasks: readonly TaskRow[],
-  vectors: GoalVectors | null,
+  { tasks, vectors }: { tasks: readonly TaskRow[]; vectors: GoalVectors | null },
 ): Promise<Candidate[]> {
+  const { store } = deps;
   const idOf = (taskId: string): string => validationId(key.iteration, taskId);
   const ids = tasks.map(({ id }) => idOf(id));
   const played = await store.trajectories.findFinished(key.campaignId, ids);
-  const judgements = await store.judgements.list(key, 'candidate');
+  const judgementOf = await judgementsOf(deps, spec, key, tasks);
   const attemptsOf = await store.admission.countSolved(key);
-  const judgementOf = new Map(judgements.map((judgement) => [judgement.taskId, judgement]));
   return tasks.map((task) => ({
     id: task.id,
     aim: aimOfTask(task.id),
@@ -128,7 +127,7 @@ async function toCandidates(
     goal: task.goal,
     contentKey: task.contentKey,
     actions: task.referenceActions,
-    author: task.contextId === null ? 'generator' : 'model',
+    author: authorOf(task),
     refusal: refusalOf(task),
     execution: executionOf(task, played.get(idOf(task.id))),
     judgement: judgementOf.get(task.id) ?? null,

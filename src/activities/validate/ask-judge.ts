@@ -1,5 +1,5 @@
 import { deriveSeed } from '../../domain/random/seed-tree';
-import { judgeAttemptPrompt, judgePrompt, judgeVersion, type JudgeInput } from '../../llm/prompts/judge';
+import { judgeAttemptPrompt, judgePrompt, judgeVersion, type JudgeAttemptInput } from '../../llm/prompts/judge';
 import { promptId } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { IterationKey } from '../../store/campaign/iterations';
@@ -13,7 +13,7 @@ export type Subject = {
   /** Id of the judgement. */
   id: string;
   task: Pick<TaskRow, 'id' | 'goal' | 'referenceActions' | 'completionCriterion'>;
-  transcript: Pick<JudgeInput, 'opening' | 'turns' | 'stopReason'>;
+  transcript: Pick<JudgeAttemptInput, 'opening' | 'turns' | 'stopReason'>;
 };
 
 /**
@@ -50,7 +50,7 @@ export async function askJudge(
 
 type Question = Pick<Subject, 'kind'> & {
   task: Omit<Subject['task'], 'id'>;
-  transcript: Omit<JudgeInput, 'goal' | 'criterion'>;
+  transcript: Omit<JudgeAttemptInput, 'goal' | 'criterion' | 'referenceActions'>;
 };
 
 /** Only the question about an attempt contains reference actions: the judge decides about the actions of a candidate. */

@@ -2,11 +2,13 @@ import { countVerdicts, findDrift, measureTrust } from '../../domain/evaluation/
 import { DomainError } from '../../domain/errors';
 import { judgeVersion } from '../../llm/prompts/judge';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { calibrationJudgementId, hasKnownVerdict } from './judge-calibration';
+import { calibrationJudgementId, knownItems } from './judge-calibration';
+import { distrustOf } from './distrust';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /**
- * Stores the judge's agreement with trajectories of known verdict, and its drift since the campaign's first calibration.
+ * Stores the judge's agreement with trajectories of known verdict, and its drift since the campaign's first calibration. An
+ * event reports a judge that is not trusted.
  * A calibration without items is not stored.
  *
  * @throws DomainError `StateMismatch` when an item has no judgement
@@ -17,7 +19,7 @@ export const closeCalibration =
     const { spec } = await getCampaign({ store }, key.campaignId);
     const items = await store.judgeCalibrations.listItems(key);
     if (items.length === 0) return;
-    const known = items.filter(hasKnownVerdict);
+    const known = knownItems(items);
     const judgements = await store.judgements.findMany(
       key.campaignId,
       known.map(({ ordinal }) => calibrationJudgementId(key, ordinal)),
@@ -30,10 +32,11 @@ export const closeCalibration =
 
     const now = { judgeVersion: judgeVersion(spec), counts: countVerdicts(judged) };
     const [first] = await store.judgeCalibrations.list(key.campaignId);
-    await store.judgeCalibrations.save(key, {
+    const made = {
       ...now,
       ...measureTrust(now.counts, spec.evaluation.confidence),
       dropped: items.length - known.length,
       drift: findDrift(now, first && first.iteration < key.iteration ? first : null),
-    });
+    };
+    await store.judgeCalibrations.save(key, made, distrustOf(made, spec.judge.minimumAgreement));
   };

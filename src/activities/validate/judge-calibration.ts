@@ -3,6 +3,8 @@ import { slidingWindow, type Range } from '../../domain/concurrency';
 import { isSuccess } from '../../domain/rollout/trajectory';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { CalibrationItem, Transcript } from '../../store/tasks/judge-calibrations';
+import { judgePrompt } from '../../llm/prompts/judge';
+import { promptId } from '../../llm/prompts/prompt';
 import { askJudge } from './ask-judge';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
@@ -18,7 +20,8 @@ export const judgeCalibration =
   (deps: Dependencies) =>
   async ({ from, to, ...key }: IterationKey & Range): Promise<{ judged: number }> => {
     const { spec } = await getCampaign(deps, key.campaignId);
-    const items = (await deps.store.judgeCalibrations.listItems(key, from, to)).filter(hasKnownVerdict);
+    const known = knownItems(await deps.store.judgeCalibrations.listItems(key));
+    const items = known.filter(({ ordinal }) => ordinal >= from && ordinal < to);
     const signal = cancellationSignal();
     await slidingWindow(concurrency, items, async ({ ordinal, taskId, transcript }) => {
       const task = await deps.store.tasks.get(key.campaignId, taskId);
@@ -28,9 +31,22 @@ export const judgeCalibration =
     return { judged: items.length };
   };
 
+/** The id contains the version of the prompt: a calibration that an upgrade interrupts has the verdicts of one judge. */
 export const calibrationJudgementId = ({ iteration }: Pick<IterationKey, 'iteration'>, ordinal: number): string =>
-  `${iteration}/calibration/${ordinal}`;
+  `${iteration}/calibration/${promptId(judgePrompt)}/${ordinal}`;
 
-/** True for reference actions with reward 1 and for corrupted actions with a lower reward. */
-export const hasKnownVerdict = (item: CalibrationItem): item is CalibrationItem & { transcript: Transcript } =>
-  item.transcript !== null && isSuccess(item.reward!) === (item.corruption === null);
+type KnownItem = CalibrationItem & { transcript: Transcript };
+
+/**
+ * Returns the items with a known verdict: reference actions with reward 1, and corrupted actions with a lower one. A task
+ * counts with both or not at all, so that a judge that always gives one answer agrees with half of them.
+ */
+export function knownItems(items: readonly CalibrationItem[]): KnownItem[] {
+  const known = items.filter(hasKnownVerdict);
+  const counts = new Map<string, number>();
+  for (const { taskId } of known) counts.set(taskId, (counts.get(taskId) ?? 0) + 1);
+  return known.filter(({ taskId }) => counts.get(taskId) === 2);
+}
+
+const hasKnownVerdict = (item: CalibrationItem): item is KnownItem =>
+  item.transcript !== null && item.reward !== null && isSuccess(item.reward) === (item.corruption === null);

@@ -3,6 +3,7 @@ import { slidingWindow, type Range } from '../../domain/concurrency';
 import { validationId } from '../../domain/campaign/ids';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { askJudge } from './ask-judge';
+import { calibrateIfNew, isJudged, requireVote } from './judge-trust';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
 /** Concurrent calls of one activity. The rate limit of the provider applies on top. */
@@ -13,6 +14,8 @@ const concurrency = 10;
  * 3.3), under every acceptance rule: the report compares them with the environment's verdicts.
  *
  * Idempotent: a stored judgement is not requested again.
+ *
+ * @throws DomainError `UntrustedJudge` before the first verdict, where verdicts of this judge would admit tasks
  */
 export const judgeCandidates =
   (deps: Dependencies) =>
@@ -28,6 +31,10 @@ export const judgeCandidates =
       const transcript = plays.get(playOf(task.id));
       return transcript?.outcome === 'scored' ? [{ task, transcript }] : [];
     });
+    if (executed.some(({ task }) => isJudged(task, spec))) {
+      await calibrateIfNew(deps, spec, key);
+      await requireVote(deps, { spec, key });
+    }
     const signal = cancellationSignal();
     await slidingWindow(concurrency, executed, ({ task, transcript }) => {
       const subject = { kind: 'candidate', id: candidateJudgementId(key, task.id), task, transcript } as const;

@@ -1,4 +1,5 @@
 import type { JudgeTrust } from '../../client/campaign-status';
+import { faultOf } from '../../domain/evaluation/judge-calibration';
 import { decimal, interval } from '../../domain/formats';
 
 /** Formats the newest calibration of the judge as one line, and as work for an operator if the judge cannot be trusted. */
@@ -15,7 +16,7 @@ export function judgeText(
   const measured = rate === null ? found : `${found}: agreement ${decimal(rate)} (${interval(low, high, decimal)})`;
   if (isTrusted) return measured;
   return (
-    `needs attention: ${measured}, below judge.minimumAgreement ${minimumAgreement}; ` +
-    `its votes admit wrong tasks or refuse right ones: \`coevolve calls ${name} --role judge\``
+    `needs attention: the judge ${faultOf(counts)} and is not trusted: ${measured}, with judge.minimumAgreement ` +
+    `${minimumAgreement}; its votes admit nothing: \`coevolve calls ${name} --role judge\``
   );
 }

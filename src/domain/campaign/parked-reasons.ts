@@ -194,7 +194,9 @@ export const parkedReasons = {
   },
   UntrustedJudge: {
     cause: 'the judge was never calibrated, or disagrees with its newest calibration',
-    next: 'another campaign with a better judge, a lower `judge.minimumAgreement`, or `synthesis.grader: environment`',
+    next:
+      'a fork with a better judge, a lower `judge.minimumAgreement`, `judge.whenUntrusted=solver`, or where it grades attempts ' +
+      '`synthesis.grader=environment`: `coevolve fork <campaign> --set`',
   },
 
   NotSkippable: { cause: 'the phase cannot be skipped', next: 'resume or abort the campaign' },

@@ -53,9 +53,40 @@ export function measureTrust(counts: Confusion, confidence = 0.95): Trust {
   };
 }
 
-/** Returns whether a judge may be trusted: it has agreed with the known verdicts as often as a spec requires. */
-export const isTrusted = ({ agreement: { rate } }: Pick<Trust, 'agreement'>, minimumAgreement: number): boolean =>
-  rate !== null && rate >= minimumAgreement;
+/**
+ * Returns whether a judge may be trusted: it has agreed with the known verdicts as often as a spec requires, and above one
+ * half more often than chance allows.
+ */
+export function isTrusted({ counts }: Pick<Calibration, 'counts'>, minimumAgreement: number): boolean {
+  const { correct, asked } = sumsOf(counts);
+  if (asked === 0 || correct / asked < minimumAgreement) return false;
+  return minimumAgreement <= 0.5 || !isByChance(counts);
+}
+
+/** Describes in words what is wrong with a judge that is not trusted. */
+export function faultOf(counts: Confusion): string {
+  const { truePositives, falsePositives, trueNegatives, falseNegatives, unusable } = counts;
+  const { asked } = sumsOf(counts);
+  if (unusable * 2 >= asked) return 'gives too few usable answers';
+  if (trueNegatives + falseNegatives === 0) return 'approves everything';
+  if (truePositives + falsePositives === 0) return 'refuses everything';
+  return isByChance(counts) ? 'is right no more often than chance allows' : 'is right too rarely';
+}
+
+/**
+ * Agreements of all items that the judge was asked about. An unusable answer is none: otherwise a judge that answers only
+ * where it refuses would be right always.
+ */
+const sumsOf = (counts: Confusion) => ({
+  correct: counts.truePositives + counts.trueNegatives,
+  asked: Object.values(counts).reduce((sum, count) => sum + count, 0),
+});
+
+/** A judge that answers at random passes for a better one in fewer than 1 of 25 calibrations; with two tasks in 1 of 16. */
+function isByChance(counts: Confusion): boolean {
+  const { correct, asked } = sumsOf(counts);
+  return asked === 0 || wilsonInterval(correct, asked, 0.95).low <= 0.5;
+}
 
 export type Calibration = { judgeVersion: string; counts: Confusion };
 

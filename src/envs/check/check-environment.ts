@@ -9,6 +9,7 @@ import { equalOpenings, type EqualOpenings } from '../episode/equal-openings';
 import { measureLeak, type Leak } from './leaked-sessions';
 import { playEpisodes, type PlannedEpisode, type PlayedEpisode } from './play-episodes';
 import { mean } from '../../domain/evaluation/statistics';
+import { hasClosingAction } from '../../domain/evaluation/calibration-tasks';
 import { corruptActions, type CorruptionKind } from '../../domain/evaluation/corrupt-actions';
 import { createRandom } from '../../domain/random/seeded-random';
 import { deriveSeed } from '../../domain/random/seed-tree';
@@ -184,21 +185,19 @@ const nonsenseEpisodes = (tasks: readonly TaskRecord[]): PlannedEpisode[] =>
   }));
 
 /** Corruptions that matter in every environment; a single omitted action may have been an inspection without effect. */
-const decisiveKinds: readonly CorruptionKind[] = ['other-task', 'truncated'];
+const decisiveKinds: readonly CorruptionKind[] = ['other-task', 'partial'];
 
 /**
  * Plans an episode per task with reference actions, which plays the reference actions of another task, or its own without
  * their end. Some of them are solved by chance, or because the end repeats earlier actions; most must not be.
  */
 function corruptedEpisodes(tasks: readonly TaskRecord[], seed: number): PlannedEpisode[] {
+  const closes = hasClosingAction(tasks.map(({ reference_actions: referenceActions }) => ({ referenceActions })));
   return tasks.flatMap((task, index) => {
     const random = createRandom(deriveSeed(seed, 'broken', index));
     const others = random.sample(tasks, 20).filter(({ content_key: key }) => key !== task.content_key);
-    const corrupted = corruptActions(
-      task.reference_actions,
-      others.map(({ reference_actions: actions }) => actions),
-      random,
-    );
+    const donors = { alike: [], others: others.map(({ reference_actions: actions }) => actions) };
+    const corrupted = corruptActions({ actions: task.reference_actions, closes }, donors, random);
     return corrupted
       .filter(({ kind }) => decisiveKinds.includes(kind))
       .slice(0, 1)

@@ -12,8 +12,6 @@ export type JudgeInput = {
   criterion: string | null;
   opening: readonly ChatMessage[];
   turns: readonly TranscriptTurn[];
-  /** Stop reason of the attempt: `completed` if the session ended. */
-  stopReason: string;
   /** Maximum characters of an observation. */
   observationCharacters: number;
 };
@@ -40,6 +38,7 @@ const schema = z
 const systemWith = (
   given: string,
   otherWays: string,
+  ending = '',
 ): string => `You decide whether an agent fulfilled a request in an interactive environment.
 ${given}
 - apiMatching: the operations that the request needs were called, whatever they are named here: functions, statements, commands;
@@ -54,8 +53,7 @@ Rules:
   where apiMatching or parameters is not ok, completed is false.
 - Go by what the environment answered and not by what the agent claims.
 - An error that only says that a connection timed out is no fault of the agent: judge as if that action had been repeated.
-- \`completed\` as the end of the attempt says that the session was over, not that the request was fulfilled.
-
+${ending}
 Answer with one JSON object and nothing else:
 {
   "criteria": {
@@ -83,17 +81,16 @@ ${reference}
 
 <attempt>
 {{attempt}}
-</attempt>
-
-End of the attempt: {{stopReason}}`;
+</attempt>`;
 
 /**
  * Decides whether a run completed its task, without a claim that any actions are right: asked about candidates, whose own
- * actions are their only reference, and in calibrations. Content of Fig. 13 of arXiv:2604.15840 in our wording.
+ * actions are their only reference, and in calibrations. It does not see how the session ended: in a calibration a right run
+ * can end by its success, and a wrong one cannot. Content of Fig. 13 of arXiv:2604.15840 in our wording.
  */
 export const judgePrompt = {
   name: 'judge',
-  version: 2,
+  version: 3,
   summary: 'whether an attempt fulfilled its request',
   template: [
     {
@@ -113,6 +110,8 @@ environment answered. The attempt may fulfil the request, fulfil a part of it, o
 } satisfies Prompt<JudgeInput>;
 
 export type JudgeAttemptInput = JudgeInput & {
+  /** Stop reason of the attempt: `completed` if the session ended. */
+  stopReason: string;
   /** Actions that solved the task once. */
   referenceActions: readonly string[];
 };
@@ -129,37 +128,32 @@ export const judgeAttemptPrompt = {
         `You are given the request, when it counts as fulfilled, actions that solved it once, and the record of one attempt:
 every action with what the environment answered. Check the attempt on five criteria:`,
         'Another way that comes to the requested result is as good as the actions that solved it once',
+        '- `completed` as the end of the attempt says that the session was over, not that the request was fulfilled.\n',
       ),
     },
     {
       role: 'user',
-      content: userWith(`
+      content: `${userWith(`
 <solved-once>
 {{reference}}
 </solved-once>
-`),
+`)}
+
+End of the attempt: {{stopReason}}`,
     },
   ],
   schema,
-  render({ referenceActions, ...input }: JudgeAttemptInput): ChatMessage[] {
+  render({ referenceActions, stopReason, ...input }: JudgeAttemptInput): ChatMessage[] {
     const reference = referenceActions.map((action, index) => `[${index + 1}] ${action}`).join('\n');
-    return fillTemplate(this.template, { ...valuesOf(input), reference });
+    return fillTemplate(this.template, { ...valuesOf(input), stopReason, reference });
   },
 } satisfies Prompt<JudgeAttemptInput>;
 
-const valuesOf = ({
-  goal,
-  criterion,
-  opening,
-  turns,
-  stopReason,
-  observationCharacters,
-}: JudgeInput): Record<string, string> => ({
+const valuesOf = ({ goal, criterion, opening, turns, observationCharacters }: JudgeInput): Record<string, string> => ({
   goal,
   criterion: criterion ?? 'the request is met',
   opening: formatOpening(opening),
   attempt: formatTranscript(turns, { observationCharacters }) || '(the agent did nothing)',
-  stopReason,
 });
 
 /**

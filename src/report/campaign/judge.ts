@@ -14,8 +14,9 @@ export const judgeSection = defineSection({
     return [
       lead(
         'A calibration gives the judge trajectories with known verdicts: reference actions, and reference actions that were ' +
-          'corrupted on purpose; no prompt names actions that are right. `synthesis.rule` decides which verdicts admit a ' +
-          'candidate: the environment’s replay, the judge’s, or both.',
+          'made wrong on purpose as an author errs; no prompt names actions that are right. `synthesis.rule` decides which ' +
+          'verdicts admit a candidate: the environment’s replay, the judge’s, or both. Those of a judge that is not trusted ' +
+          'admit nothing: the campaign parks, or the solver replaces it (`judge.whenUntrusted`).',
       ),
       calibrations.length > 0 && calibrationTable(calibrations),
       agreements.length > 0 && agreementTable(agreements),
@@ -28,6 +29,7 @@ const calibrationTable = (calibrations: readonly JudgeCalibration[]) =>
     text('iteration', (c) => c.iteration),
     text('judge', (c) => c.judgeVersion),
     text('drift', (c) => c.drift),
+    text('not trusted', (c) => c.distrust),
     number('reference accepted', (c) => c.truePositives),
     number('corrupted accepted', (c) => c.falsePositives),
     number('corrupted refused', (c) => c.trueNegatives),
@@ -69,6 +71,7 @@ export type JudgeCalibration = {
   recallLow: number;
   recallHigh: number;
   drift: string | null; // difference from the first calibration
+  distrust: string | null; // why its verdicts do not count
 };
 
 /** Lists the calibrations of the judge with Wilson intervals. */
@@ -79,10 +82,13 @@ export async function listJudgeCalibrations(client: pg.ClientBase, campaignId: n
             false_negatives as "falseNegatives", unusable, dropped,
             agreement, agreement_low as "agreementLow", agreement_high as "agreementHigh",
             precision_ as precision, precision_low as "precisionLow", precision_high as "precisionHigh",
-            recall, recall_low as "recallLow", recall_high as "recallHigh", reason as drift
-       from judge_calibrations
+            recall, recall_low as "recallLow", recall_high as "recallHigh", reason as drift,
+            (select e.detail ->> 'reason' from events e
+              where e.campaign_id = c.campaign_id and e.iteration = c.iteration and e.kind = 'judge-untrusted'
+              order by e.id desc limit 1) as distrust
+       from judge_calibrations c
       where campaign_id = $1::int
-      order by iteration`,
+      order by iteration, judge_version`,
     [campaignId],
   );
   return rows;

@@ -25,13 +25,12 @@ export type CalibrationItem = NewCalibrationItem & {
   ordinal: number;
   /** Is null until the case is played. */
   transcript: Transcript | null;
-  /** Reward of the played actions, in [0, 1]. */
+  /** Reward of the played actions, in [0, 1]. Is null if the environment gives no verdict on them. */
   reward: number | null;
 };
 
-export type ItemRollout = Pick<CalibrationItem, 'ordinal' | 'corruption' | 'actions'> & {
+export type ItemRollout = Pick<CalibrationItem, 'ordinal' | 'corruption' | 'actions' | 'reward'> & {
   transcript: Transcript;
-  reward: number;
 };
 
 export type CalibrationRow = Calibration &
@@ -109,11 +108,12 @@ export const judgeCalibrationStore = (pool: Pool) => ({
   },
 
   /**
-   * Stores a calibration's result once, together with an event if the judge drifted.
+   * Stores a calibration's result once, together with an event if the judge drifted, and with one if it is not trusted.
    *
+   * @param distrust why its verdicts do not count; null if they do
    * @throws DomainError `StaleEpoch` when a later run owns the iteration
    */
-  async save(key: IterationKey, calibration: NewCalibration): Promise<CalibrationRow> {
+  async save(key: IterationKey, calibration: NewCalibration, distrust: string | null = null): Promise<CalibrationRow> {
     const { judgeVersion, counts, agreement, precision, recall, dropped, drift } = calibration;
     await pool.query(insertCalibration, [
       key.campaignId,
@@ -130,14 +130,17 @@ export const judgeCalibrationStore = (pool: Pool) => ({
       ...ends(precision),
       ...ends(recall),
       drift,
+      distrust,
     ]);
     await assertEpoch(pool, key);
-    const stored = (await this.list(key.campaignId)).find(({ iteration }) => iteration === key.iteration);
+    const stored = (await this.list(key.campaignId)).find(
+      (row) => row.iteration === key.iteration && row.judgeVersion === judgeVersion,
+    );
     if (!stored) throw await epochError(pool, key);
     return stored;
   },
 
-  /** Lists calibrations by iteration. */
+  /** Lists calibrations by iteration. One iteration has several only where an upgrade changed the judge's prompt in it. */
   async list(campaignId: number): Promise<CalibrationRow[]> {
     const { rows } = await pool.query<StoredCalibration>(sql`
       select iteration, judge_version as "judgeVersion", true_positives as "truePositives",
@@ -145,7 +148,8 @@ export const judgeCalibrationStore = (pool: Pool) => ({
         unusable, dropped, agreement, agreement_low as "agreementLow", agreement_high as "agreementHigh",
         precision_ as precision, precision_low as "precisionLow", precision_high as "precisionHigh",
         recall, recall_low as "recallLow", recall_high as "recallHigh", reason
-      from judge_calibrations where campaign_id = ${campaignId}::integer order by iteration`);
+      from judge_calibrations where campaign_id = ${campaignId}::integer
+      order by iteration, judge_version`);
     return rows.map(toCalibration);
   },
 
@@ -173,8 +177,9 @@ const insertCalibration = `
     returning campaign_id, iteration, reason
   )
   insert into events (campaign_id, iteration, kind, actor, detail)
-  select campaign_id, iteration, 'judge-drift', 'coevolve', jsonb_build_object('reason', reason)
-  from stored where reason is not null`;
+  select campaign_id, iteration, kind, 'coevolve', jsonb_build_object('reason', said)
+  from stored cross join lateral (values ('judge-drift', reason), ('judge-untrusted', $21::text)) as news (kind, said)
+  where said is not null`;
 
 type StoredCalibration = Confusion & {
   iteration: number;

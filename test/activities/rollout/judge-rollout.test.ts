@@ -104,7 +104,7 @@ test('the judge is called once per attempt, with the id of the attempt', async (
 
 test.each([
   { reference: unplayable, prompt: 'judge-attempt@1' },
-  { reference: [], prompt: 'judge@2' },
+  { reference: [], prompt: 'judge@3' },
 ])('the judge of an attempt sees the actions that solved the task once: $reference', async ({ reference, prompt }) => {
   const campaign = await withTask({ rollouts: { attempts: 1 }, reference });
   const before = judging.model.log.length;
@@ -221,10 +221,28 @@ const playUntrusted = async (campaign: JudgedCampaign & { policyId: string }): P
   return error as ApplicationFailure;
 };
 
-test('a judge without a calibration grades no attempt', async () => {
-  const error = await playUntrusted(await withTask({ calibrated: false }));
+test('a judge that is never calibrated grades no attempt', async () => {
+  const error = await playUntrusted(await withTask({ calibrated: false, judge: { calibrationTasks: 0 } }));
   expect(error.details).toEqual(['UntrustedJudge']);
-  expect(error.message).toContain('"judge@2 scripted/small-1 at 0" grades attempts and was never calibrated');
+  expect(error.message).toContain('"judge@3 scripted/small-1 at 0" grades attempts and was never calibrated');
+});
+
+test('a judge without a calibration of its version, as after an upgrade, is calibrated before it grades', async () => {
+  const campaign = await withTask();
+  const { store } = judging.services;
+  const { campaignId } = campaign.key;
+  await judging.pool.query(
+    `update judge_calibrations set judge_version = 'judge@2 an older prompt' where campaign_id = $1`,
+    [campaignId],
+  );
+  await judging.pool.query(`update judgements set id = replace(id, 'judge@3', 'judge@2') where campaign_id = $1`, [
+    campaignId,
+  ]);
+  judging.policy.answerBy(policyThatWrites(...campaign.reference));
+  await play(campaign);
+  expect((await attemptsOf(campaign)).map(({ reward }) => reward)).toEqual([1, 1]);
+  const versions = (await store.judgeCalibrations.list(campaignId)).map(({ judgeVersion }) => judgeVersion);
+  expect(versions).toEqual(['judge@2 an older prompt', 'judge@3 scripted/small-1 at 0']);
 });
 
 test('a judge below the minimum agreement grades no attempt, and the error contains the agreement and the remedies', async () => {
@@ -233,7 +251,7 @@ test('a judge below the minimum agreement grades no attempt, and the error conta
   await calibrate(judging.services, campaign.key);
   const { message } = await playUntrusted(campaign);
   expect(message).toMatch(
-    /agrees with 0\.5\d? \(0\.\d\d to 0\.\d\d\) of its newest calibration, judge\.minimumAgreement is 0\.7; /,
+    /the judge refuses everything: it agrees with 0\.5\d? \(0\.\d\d to 0\.\d\d\) of its newest calibration, judge\.minimumAgreement is 0\.7; /,
   );
   for (const remedy of [
     'coevolve start',

@@ -42,11 +42,11 @@ export type JudgedCampaigns = {
 
 export type JudgedCampaign = { name: string; spec: CampaignSpec; key: IterationKey };
 
-/** Starts a database, an environment server with both environments, a scripted judge and a scripted policy. */
-export async function startJudging(): Promise<JudgedCampaigns> {
+/** Starts a database, a server of these environments, a scripted judge and a scripted policy. */
+export async function startJudging(environments = 'intercode-sql,bfcl'): Promise<JudgedCampaigns> {
   const [database, environment, model, policy] = await Promise.all([
     freshDatabase(),
-    startEnvironmentServer('--environments', 'intercode-sql,bfcl'),
+    startEnvironmentServer('--environments', environments),
     startScriptedModel(),
     startScriptedModel(),
   ]);

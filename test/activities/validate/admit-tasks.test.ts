@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { getCampaign } from '../../../src/activities/context/dependencies';
 import { admitTasks } from '../../../src/activities/validate/admit-tasks';
 import { embedCandidates } from '../../../src/activities/validate/embed-goals';
 import { judgeCandidates } from '../../../src/activities/validate/judge-candidates';
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { candidateTaskId } from '../../../src/domain/campaign/ids';
 import type { SynthesisAim } from '../../../src/domain/campaign/recipe';
+import { measureTrust, type Confusion } from '../../../src/domain/evaluation/judge-calibration';
+import { judgeVersion } from '../../../src/llm/prompts/judge';
 import { listLimitCuts } from '../../../src/report/campaign/task-pool';
 import { scriptedModels, scriptedProviders } from '../../support/models/scripted-provider';
 import { judgeByAnswers } from '../../support/models/reference-judge';
@@ -253,11 +256,20 @@ describe('ten candidates of a language model, of which two do not answer their q
   });
   afterAll(() => model.stop());
 
-  /** Stores the candidates of an exploration, judges and admits them. Returns their verdicts. */
-  async function decide(synthesis: Record<string, unknown>) {
+  const perfect = { truePositives: 20, falsePositives: 0, trueNegatives: 20, falseNegatives: 0, unusable: 0 };
+
+  /**
+   * Stores the candidates of an exploration, judges and admits them by a judge with these verdicts in its calibration.
+   * Returns their verdicts.
+   */
+  async function decide(synthesis: Record<string, unknown>, counts: Confusion = perfect, judge = {}) {
     const llm = { models: { explorer: scriptedModels.models.explorer } };
-    const campaign = await taskCampaign(database.pool, { llm, synthesis }, { providers: scriptedProviders(model.url) });
+    const settings = { llm, synthesis: { rule: 'by-author', ...synthesis }, judge };
+    const campaign = await taskCampaign(database.pool, settings, { providers: scriptedProviders(model.url) });
     const { store, key, services } = campaign;
+    const { spec } = await getCampaign(services, key.campaignId);
+    const calibration = { judgeVersion: judgeVersion(spec), counts, ...measureTrust(counts), dropped: 0, drift: null };
+    await store.judgeCalibrations.save(key, calibration);
     await store.tasks.seed(key, [task('parent')]);
     await store.exploration.planContexts(key, 'random', [{ taskId: 'parent', signalId: null, trajectoryId: null }]);
     await proposeValidated(campaign, candidates);
@@ -267,6 +279,36 @@ describe('ten candidates of a language model, of which two do not answer their q
     const verdicts = await verdictsOf(campaign);
     return candidates.map(({ id }) => verdicts[id]);
   }
+
+  const untrusted = [
+    { judge: 'approves everything', counts: { ...perfect, falsePositives: 20, trueNegatives: 0 } },
+    { judge: 'refuses everything', counts: { ...perfect, truePositives: 0, falseNegatives: 20 } },
+    {
+      judge: 'is right no more often than chance allows',
+      counts: { ...perfect, truePositives: 11, falsePositives: 9, trueNegatives: 11, falseNegatives: 9 },
+    },
+  ];
+  const votes = [{ rule: 'by-author' }, { rule: 'agreed' }, { rule: 'by-author', solverAttempts: 2 }];
+
+  test.each(untrusted.flatMap((each) => votes.map((synthesis) => ({ ...each, synthesis }))))(
+    'a judge that $judge admits nothing with $synthesis: the campaign parks with this word and the next command',
+    async ({ judge, counts, synthesis }) => {
+      const calls = model.log.length;
+      await expect(decide(synthesis, counts)).rejects.toMatchObject({
+        details: ['UntrustedJudge'],
+        message: expect.stringMatching(
+          new RegExp(`^the judge ${judge}: it agrees with .*\`coevolve fork c-[-\\w]+ --from-iteration 0 --name`),
+        ),
+      });
+      expect(model.log).toHaveLength(calls);
+    },
+  );
+
+  test('the solver replaces a judge that is not trusted, and admits nothing without an attempt', async () => {
+    const synthesis = { rule: 'by-author', solverAttempts: 2 };
+    const verdicts = await decide(synthesis, untrusted[0]!.counts, { whenUntrusted: 'solver' });
+    expect(verdicts).toEqual(candidates.map(() => 'not-attempted'));
+  });
 
   test('by default these two are rejected, although the replay of each scores 1', async () => {
     expect(await decide({})).toEqual(candidates.map((_, n) => (isWrong(n) ? 'not-completed' : 'admitted')));

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { openIteration } from '../../../src/activities/campaign/open-iteration';
 import { closeCalibration } from '../../../src/activities/validate/close-calibration';
 import { judgeCalibration } from '../../../src/activities/validate/judge-calibration';
@@ -71,7 +72,13 @@ test('bfcl is calibrated like intercode-sql', async () => {
   await calibrate(judging.services, key);
   const { counts, agreement, dropped } = await newest(key.campaignId);
   expect(dropped).toBeLessThan(10);
-  expect(counts).toMatchObject({ truePositives: 30, falseNegatives: 0, falsePositives: 0, unusable: 0 });
+  expect(counts).toEqual({
+    truePositives: 30 - dropped / 2,
+    falseNegatives: 0,
+    falsePositives: 0,
+    trueNegatives: 30 - dropped / 2,
+    unusable: 0,
+  });
   expect(agreement.rate).toBe(1);
 });
 
@@ -99,7 +106,7 @@ test("the judge's prompt does not contain the environment's verdict or the kind 
   for (const { messages, body, id } of calls) {
     const text = messages.map(({ content }) => content).join('\n');
     expect(text).not.toMatch(/corrupt|broken|reward|dropped-call|changed-|other-task|gold/i);
-    expect(judgeQuestion({ messages })).toMatchObject({ solvedOnce: [], end: 'completed' });
+    expect(judgeQuestion({ messages })).toMatchObject({ solvedOnce: [], end: null });
     expect(body).toMatchObject({ temperature: 0 });
     expect(id).toContain(`${spec.name}/judge/calibration/1/calibration/`);
   }
@@ -200,11 +207,40 @@ test('a changed judge raises one drift event with the reason', async () => {
     'select iteration, kind, actor, detail from events where campaign_id = $1',
     [key.campaignId],
   );
-  expect(events).toEqual([{ iteration: 3, kind: 'judge-drift', actor: 'coevolve', detail: { reason: drift } }]);
+  expect(events).toEqual([
+    { iteration: 3, kind: 'judge-drift', actor: 'coevolve', detail: { reason: drift } },
+    {
+      iteration: 3,
+      kind: 'judge-untrusted',
+      actor: 'coevolve',
+      detail: { reason: expect.stringMatching(/^the judge approves everything: it agrees with 0\.50 /) },
+    },
+  ]);
   expect({ iteration, drift }).toEqual({
     iteration: 3,
     drift: expect.stringMatching(/^corrupted judged not completed: 0 of \d+, at first (\d+) of \1 /),
   });
+});
+
+test.each([
+  ['always yes', () => true, 'approves everything'],
+  ['always no', () => false, 'refuses everything'],
+  [
+    'random',
+    (text: string) => createHash('sha256').update(text).digest()[0]! % 2 === 0,
+    'is right no more often than chance allows',
+  ],
+])('a judge that answers %s is an event with a word for it', async (_, verdict, word) => {
+  const { key } = await judging.start({ judge });
+  judging.model.answerBy(({ messages }) => judgeAnswer(verdict(JSON.stringify(messages)), 'seen'));
+  await calibrate(judging.services, key);
+  const { rows } = await judging.pool.query<{ detail: { reason: string } }>(
+    `select detail from events where campaign_id = $1 and kind = 'judge-untrusted'`,
+    [key.campaignId],
+  );
+  expect(rows.map(({ detail }) => detail.reason)).toEqual([
+    expect.stringMatching(`^the judge ${word}: it agrees with 0\\.[3-6]\\d .*, judge.minimumAgreement is 0.7$`),
+  ]);
 });
 
 test('a calibration with an item without judgement cannot be closed', async () => {

@@ -90,7 +90,7 @@ test('every executed candidate of a range is judged once, with its query and act
       ['apiMatching', 'finalResult', 'logicalFlow', 'parameters', 'skippedSteps'].sort(),
     );
   }
-  expect(judgeVersion(campaign.spec)).toBe('judge@2 scripted/small-1 at 0');
+  expect(judgeVersion(campaign.spec)).toBe('judge@3 scripted/small-1 at 0');
 });
 
 test('a candidate that could not be executed is not judged', async () => {

@@ -9,7 +9,7 @@ function calibrated(verdict: (corrupted: boolean, n: number) => boolean | null) 
   const counts = countVerdicts(items);
   const trust = measureTrust(counts);
   const shown = { iteration: 2, judgeVersion: 'j', agreement: trust.agreement, counts, minimumAgreement: 0.7 };
-  return judgeText('c', { ...shown, isTrusted: isTrusted(trust, 0.7) });
+  return judgeText('c', { ...shown, isTrusted: isTrusted({ counts }, 0.7) });
 }
 
 test('a judge that can be trusted is shown with its agreement', () => {
@@ -19,14 +19,23 @@ test('a judge that can be trusted is shown with its agreement', () => {
 });
 
 test.each([
-  ['always yes', () => true, 'approves 12 of 12 right runs and 12 of 12 corrupted ones'],
-  ['always no', () => false, 'approves 0 of 12 right runs and 0 of 12 corrupted ones'],
-  ['a coin', (_: boolean, n: number) => n % 2 === 0, 'approves 6 of 12 right runs and 6 of 12 corrupted ones'],
-  ['no verdict', () => null, 'approves 0 of 0 right runs and 0 of 0 corrupted ones'],
-])('a judge that is %s needs attention, with the command that lists its answers', (_, verdict, found) => {
+  ['always yes', () => true, 'approves everything', '12 of 12 right runs and 12 of 12 corrupted ones'],
+  ['always no', () => false, 'refuses everything', '0 of 12 right runs and 0 of 12 corrupted ones'],
+  [
+    'a coin',
+    (_: boolean, n: number) => n % 2 === 0,
+    'is right no more often than chance allows',
+    '6 of 12 right runs and 6 of 12 corrupted ones',
+  ],
+  ['no verdict', () => null, 'gives too few usable answers', '0 of 0 right runs and 0 of 0 corrupted ones'],
+  [
+    'no verdict on right runs',
+    (corrupted: boolean) => (corrupted ? false : null),
+    'gives too few usable answers',
+    '0 of 0 right runs and 0 of 12 corrupted ones',
+  ],
+])('a judge that is %s needs attention, with the command that lists its answers', (_, verdict, fault, found) => {
   const line = calibrated(verdict);
-  expect(line).toMatch(`needs attention: the judge ${found}`);
-  expect(line).toMatch(
-    'below judge.minimumAgreement 0.7; its votes admit wrong tasks or refuse right ones: `coevolve calls c --role judge`',
-  );
+  expect(line).toMatch(`needs attention: the judge ${fault} and is not trusted: the judge approves ${found}`);
+  expect(line).toMatch('with judge.minimumAgreement 0.7; its votes admit nothing: `coevolve calls c --role judge`');
 });

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import {
   countVerdicts,
   findDrift,
+  isTrusted,
   measureTrust,
   type Confusion,
   type JudgedItem,
@@ -74,6 +75,35 @@ test('a judge with the opposite verdicts agrees exactly where the first judge di
       },
     ),
   );
+});
+
+test.each([
+  { name: 'right at every item', changes: {}, trusted: true },
+  { name: 'right at 4 of 4', changes: { truePositives: 2, trueNegatives: 2 }, trusted: true },
+  { name: 'right at 2 of 2, as chance is', changes: { truePositives: 1, trueNegatives: 1 }, trusted: false },
+  { name: 'always yes', changes: { falsePositives: 20, trueNegatives: 0 }, trusted: false },
+  { name: 'always no', changes: { truePositives: 0, falseNegatives: 20 }, trusted: false },
+  { name: 'no, or without an answer', changes: { truePositives: 0, unusable: 20 }, trusted: false },
+  { name: 'without any item', changes: { truePositives: 0, trueNegatives: 0 }, trusted: false },
+  {
+    name: 'right at 26 of 40',
+    changes: { truePositives: 13, falseNegatives: 7, trueNegatives: 13, falsePositives: 7 },
+    trusted: false,
+  },
+])('a judge that is $name is trusted: $trusted', ({ changes, trusted }) => {
+  expect(isTrusted({ counts: counts(changes) }, 0.7)).toBe(trusted);
+});
+
+test('of judges that answer at random, fewer than 1 in 25 are trusted with three or more tasks, and 1 in 16 with two', () => {
+  for (let pairs = 2; pairs <= 60; pairs++) {
+    let [chance, trusted] = [0.5 ** (2 * pairs), 0];
+    for (let right = 0; right <= 2 * pairs; right++) {
+      const made = counts({ truePositives: right, trueNegatives: 0, falseNegatives: 2 * pairs - right });
+      if (isTrusted({ counts: made }, 0.7)) trusted += chance;
+      chance *= (2 * pairs - right) / (right + 1);
+    }
+    expect([pairs, trusted <= (pairs === 2 ? 1 / 16 : 1 / 25)]).toEqual([pairs, true]);
+  }
 });
 
 describe('drift', () => {

@@ -37,6 +37,12 @@ test('the question about a candidate claims of no action that it is right, whate
   expect(text.match(/select name/g)).toHaveLength(1);
 });
 
+test('the question about a candidate is the same however its session ended', () => {
+  const ended = ['completed', 'actions-ended', 'turn-limit'].map((stopReason) => ({ ...input, stopReason }));
+  const rendered = ended.map((given) => judgePrompt.render(given));
+  expect(new Set(rendered.map((messages) => JSON.stringify(messages))).size).toBe(1);
+});
+
 test('a rendered prompt contains request, criterion, reference, attempt and stop reason unchanged', () => {
   const messages = judgeAttemptPrompt.render({ ...input, referenceActions });
   const text = messages.map(({ content }) => content).join('\n');
@@ -48,7 +54,7 @@ test('a rendered prompt contains request, criterion, reference, attempt and stop
     end: 'completed',
   });
   const candidate = judgeQuestion({ messages: judgePrompt.render(input) })!;
-  expect(candidate).toEqual({ ...judgeQuestion({ messages }), solvedOnce: [] });
+  expect(candidate).toEqual({ ...judgeQuestion({ messages }), solvedOnce: [], end: null });
   expect(isCompleted(candidate, [['submit'], referenceActions])).toBe(true);
 });
 
@@ -58,7 +64,7 @@ test.each([
   { name: 'no action', changes: { turns: [] } },
   { name: 'no end', changes: { stopReason: 'turn-limit' } },
 ])('the scripted judge detects $name', ({ changes }) => {
-  const messages = judgePrompt.render({ ...input, ...changes });
+  const messages = judgeAttemptPrompt.render({ ...input, referenceActions, ...changes });
   expect(isCompleted(judgeQuestion({ messages })!, [referenceActions])).toBe(false);
 });
 
@@ -102,7 +108,7 @@ test('a judge version consists of prompt, provider, model and temperature', () =
     environment: { name: 'intercode-sql' },
     llm: { models },
   });
-  expect(judgeVersion(spec)).toBe('judge@2 far/large at 0.2');
+  expect(judgeVersion(spec)).toBe('judge@3 far/large at 0.2');
   expect(judgeVersion(spec, judgeAttemptPrompt)).toBe('judge-attempt@1 far/large at 0.2');
   expect(() => judgeVersion({ ...spec, llm: null })).toThrow(expect.objectContaining({ code: 'NoJudge' }));
 });

@@ -18,6 +18,7 @@ export const pinned: Record<string, string> = {
   'abstraction@3': '1ab6fe77a76db59d2e61f5eefe5f7f2199e925adcd6db756d5f52a7a395cabfd',
   'judge@1': 'aa504f7844bf2f889dc113f90a7efe99a2de7d7848818d0f6824f52952d5ba02',
   'judge@2': '7fae0462f0221c6a74e2657c45058e192b89fbe7b5467f235610470e57a79d36',
+  'judge@3': '3b12941b2a6c4d73e3726a9290360c85ab9b20c493ce340ecc0b90bee8998c73',
   'judge-attempt@1': 'd295446d6c91170efee2f1b8de1384846c503c682b8cfcb899f653eca21cca0f',
   'solve@1': 'cb25bf930b819f35decba72e635ee4eef59379e4f18b6f1200494a0ab9291ed8',
   'solve@2': 'd36d8f493c3115198f31b5d5e73f1070d4af6d2f80c80c35447956b21b0acb8a',

@@ -118,12 +118,16 @@ test('the items of a calibration are planned once and played once', async () => 
 test('the result of a calibration is stored once with its intervals and one event for a drift', async () => {
   const { store, pool, key } = await campaignWithTask();
   const made = calibration(3, 'the judge became lenient');
-  expect(await store.judgeCalibrations.save(key, made)).toEqual({ ...made, iteration: 1 });
+  const distrust = 'the judge approves everything';
+  expect(await store.judgeCalibrations.save(key, made, distrust)).toEqual({ ...made, iteration: 1 });
   expect(await store.judgeCalibrations.save(key, calibration(1, 'another'))).toEqual({ ...made, iteration: 1 });
   const { rows } = await pool.query('select kind, iteration, detail from events where campaign_id = $1', [
     key.campaignId,
   ]);
-  expect(rows).toEqual([{ kind: 'judge-drift', iteration: 1, detail: { reason: 'the judge became lenient' } }]);
+  expect(rows).toEqual([
+    { kind: 'judge-drift', iteration: 1, detail: { reason: 'the judge became lenient' } },
+    { kind: 'judge-untrusted', iteration: 1, detail: { reason: distrust } },
+  ]);
 
   const client = await pool.connect();
   const [reported] = await listJudgeCalibrations(client, key.campaignId);
@@ -134,6 +138,7 @@ test('the result of a calibration is stored once with its intervals and one even
     ...made.counts,
     dropped: 3,
     drift: 'the judge became lenient',
+    distrust,
     agreement: 0.75,
     agreementLow: made.agreement.low,
     agreementHigh: made.agreement.high,

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { ModelRequest, Rule } from './scripted-model';
 
-/** `solvedOnce` is empty in questions about candidates and in calibrations, which show no reference. */
-export type JudgeQuestion = { goal: string; solvedOnce: string[]; played: string[]; end: string };
+/** Questions about candidates and in calibrations show no reference (`solvedOnce` is empty) and no end (null). */
+export type JudgeQuestion = { goal: string; solvedOnce: string[]; played: string[]; end: string | null };
 
 /** Returns the question of a judge request, null for other requests; repair requests also contain it. */
 export function judgeQuestion({ messages }: Pick<ModelRequest, 'messages'>): JudgeQuestion | null {
@@ -19,7 +19,7 @@ export function judgeQuestion({ messages }: Pick<ModelRequest, 'messages'>): Jud
     played: [...between('attempt').matchAll(/^\[(\d+)\] action:\n([^]*?)\n\[\1\] observation:/gm)].map(([, , action]) =>
       plain(action!),
     ),
-    end: /^End of the attempt: (.*)$/m.exec(text)?.[1] ?? '',
+    end: /^End of the attempt: (.*)$/m.exec(text)?.[1] ?? null,
   };
 }
 
@@ -38,9 +38,10 @@ export const seedAnswers =
     return rows.map(({ actions }) => actions);
   };
 
-/** Returns whether the attempt ended regularly with one of these action sequences, except for white space. */
+/** Returns whether the attempt consists of one of these action sequences, except for white space, and ended regularly. */
 export const isCompleted = ({ played, end }: JudgeQuestion, answers: ActionLists): boolean =>
-  end === 'completed' && answers.some((actions) => JSON.stringify(actions.map(plain)) === JSON.stringify(played));
+  (end === null || end === 'completed') &&
+  answers.some((actions) => JSON.stringify(actions.map(plain)) === JSON.stringify(played));
 
 /** Probabilities in [0, 1] of a wrong verdict. */
 export type JudgeErrors = { ofCompleted: number; ofNotCompleted: number };

@@ -22,8 +22,11 @@ export type Execution = {
   reward: number | null;
 };
 
-/** Verdict of the judge on that run; `completed` is null if the answer is unusable. */
-export type Judgement = { completed: boolean | null; reason: string };
+/**
+ * Verdict of the judge on that run; `completed` is null if the answer is unusable. The verdict of a judge that is not
+ * trusted (`isTrusted` false) admits nothing.
+ */
+export type Judgement = { completed: boolean | null; reason: string; isTrusted?: boolean };
 
 /** A task that candidates are compared with. */
 export type KnownTask = { id: string; goal: string; contentKey: string; vector: readonly number[] | null };
@@ -54,7 +57,7 @@ export type AdmissionRules = {
  * own actions is 1 for any query where the checker was made from them.
  *
  *   by-author  for queries of a language model `agreed`, with attempts of the solver also `solvable`; `paper` for queries of
- *              the environment's generator
+ *              the environment's generator. An untrusted judge's approval is not needed, then the solver's success is
  *   agreed     a reward of 1 and the judge's approval
  *   solvable   a reward of 1, and of an attempt that sees a model's query alone
  *   strict     a reward of 1
@@ -85,6 +88,7 @@ export const admissionReasons = [
   'reference-fails',
   'not-completed',
   'not-judged',
+  'untrusted-judge',
   'not-solved',
   'not-attempted',
   'duplicate',

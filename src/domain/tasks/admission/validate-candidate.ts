@@ -31,6 +31,15 @@ export function judged(candidate: Candidate, { validation, rule }: AdmissionRule
     .reduce((before, finding) => (before.passed ? finding : before));
 }
 
+/**
+ * Returns whether the judge's verdict decides about a candidate: the rule counts it, or there is no checker. Where it
+ * does, the judge must be trusted.
+ */
+export const needsJudge = (
+  { author, hasChecker }: { author: Candidate['author']; hasChecker: boolean },
+  rule: AcceptanceRule,
+): boolean => !hasChecker || rule === 'agreed' || (rule === 'by-author' && author === 'model');
+
 type Vote = (candidate: Candidate, reward: number) => Finding;
 
 const replayed: Vote = (_, reward) =>
@@ -39,8 +48,11 @@ const replayed: Vote = (_, reward) =>
 const rewarded: Vote = (candidate, reward) =>
   reward > 0 && !isSuccess(reward) ? pass('rewarded', { reward }) : replayed(candidate, reward);
 
-/** Returns the votes of a rule in the order of their cost: the first that fails is the reason. */
-function votesOf({ author, attempts }: Candidate, rule: AcceptanceRule): readonly Vote[] {
+/**
+ * Returns the votes of a rule in the order of their cost: the first that fails is the reason. The solver replaces a judge
+ * that is not trusted on queries of a model.
+ */
+function votesOf({ author, attempts, judgement }: Candidate, rule: AcceptanceRule): readonly Vote[] {
   const isOfModel = author === 'model';
   switch (rule) {
     case 'paper':
@@ -53,6 +65,7 @@ function votesOf({ author, attempts }: Candidate, rule: AcceptanceRule): readonl
       return isOfModel ? [replayed, solvedAlone] : [replayed];
     case 'by-author':
       if (!isOfModel) return [rewarded];
+      if (judgement?.isTrusted === false) return [replayed, solvedAlone];
       return attempts ? [replayed, judgedByModel, solvedAlone] : [replayed, judgedByModel];
   }
 }
@@ -60,6 +73,7 @@ function votesOf({ author, attempts }: Candidate, rule: AcceptanceRule): readonl
 function judgedByModel({ judgement }: Candidate): Finding {
   if (!judgement) return fail('not-judged');
   const detail = { judge: judgement.reason };
+  if (judgement.isTrusted === false) return fail('untrusted-judge', detail);
   if (judgement.completed === null) return fail('not-judged', detail);
   return judgement.completed ? pass('completed', detail) : fail('not-completed', detail);
 }

@@ -119,3 +119,26 @@ test('a candidate that was not executable at synthesis fails with and without va
     expect(executed(refused, rules({ validation }))).toMatchObject({ passed: false, reason: 'not-executable' });
   }
 });
+
+test.each([
+  { author: 'model', solved: 1, passed: true, reason: 'solved' },
+  { author: 'model', solved: 0, passed: false, reason: 'not-solved' },
+  { author: 'model', solved: null, passed: false, reason: 'not-attempted' },
+  { author: 'generator', solved: null, passed: true, reason: 'completed' },
+] as const)('with an untrusted judge, $solved of 2 solved attempts at a query of a $author give $reason', (each) => {
+  const { author, solved, ...expected } = each;
+  const attempts = solved === null ? null : { solved, scored: 2 };
+  const judgement = { completed: true, reason: 'yes', isTrusted: false };
+  const run = candidate('c', { author, execution: { played: true, reward: 1 }, judgement, attempts });
+  expect(judged(run, rules({ rule: 'by-author' }))).toMatchObject(expected);
+});
+
+test('an untrusted judge admits no candidate without a checker, and no rule that needs it', () => {
+  const judgement = { completed: true, reason: 'yes', isTrusted: false };
+  const untrusted = { passed: false, reason: 'untrusted-judge' };
+  const unscored = candidate('c', { execution: { played: true, reward: null }, judgement });
+  for (const rule of ['by-author', 'agreed', 'solvable', 'strict', 'paper'] as const)
+    expect(judged(unscored, rules({ rule }))).toMatchObject(untrusted);
+  const scored = candidate('c', { execution: { played: true, reward: 1 }, judgement });
+  expect(judged(scored, rules({ rule: 'agreed' }))).toMatchObject(untrusted);
+});
