@@ -16,7 +16,11 @@ export function caseSpec(provider: string, model: string, changes: readonly Spec
     recipe: 'coevolve',
     environment: { ...caseEnvironment, trainTasks: caseDraw.count },
     llm: { models: { explorer: { provider, model, price: { inputPerMillion: 0, outputPerMillion: 0 } } } },
-    synthesis: { candidatesPerSignal: 2, exploration: { contextsPerSignal: 1, rounds: 2, maxTurns: 8 } },
+    synthesis: {
+      rule: 'by-author', // no solver plays the cases
+      candidatesPerSignal: 2,
+      exploration: { contextsPerSignal: 1, rounds: 2, maxTurns: 8 },
+    },
   };
   return resolveSpec(changes.reduce<unknown>(withChange, base), 'the spec of the cases');
 }

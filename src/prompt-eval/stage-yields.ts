@@ -10,7 +10,7 @@ import type { PlayedCandidate } from './play-case';
  * - `written`: candidates of those that the abstractor may write;
  * - `grounded`: each action was executed in a run;
  * - `executed`: the environment plays the actions in a fresh instance and makes a task of them;
- * - `validated`: the votes of `synthesis.rule`, by default a replay with reward 1 and the judge;
+ * - `validated`: a replay with reward 1 and the judge's vote, as by `synthesis.rule: by-author`;
  * - `unique`: no copy of a task of the pool or of another candidate.
  */
 export const evalStages = ['parsed', 'written', 'grounded', 'executed', 'validated', 'unique'] as const;

@@ -15,7 +15,7 @@ import { fieldOf, parseYaml, strangeValues } from '../input/parse-yaml';
 import { mergeLayers, withChange, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
 import { absurdRates, withModelDefaults } from './learning-rates';
 import { uselessSettings } from './weak-settings';
-import { withoutIdleEpochs, withRecipeDefaults, withStoredLimits } from './recipe-defaults';
+import { withoutIdleEpochs, withRecipeDefaults, withSolver, withStoredLimits } from './recipe-defaults';
 
 /**
  * Reads a spec from YAML (or JSON) text and fills in every default.
@@ -85,7 +85,8 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
 
 export type Problems = { problems: string[] };
 
-const withDefaults = (input: unknown): unknown => withModelDefaults(withRecipeDefaults(withoutIdleEpochs(input)));
+const withDefaults = (input: unknown): unknown =>
+  withModelDefaults(withRecipeDefaults(withoutIdleEpochs(withSolver(input))));
 
 /** Fills in every default; returns one line per mistake, without positions. */
 export function resolve(input: unknown): CampaignSpec | Problems {

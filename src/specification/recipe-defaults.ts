@@ -18,6 +18,21 @@ export function withRecipeDefaults(input: unknown): unknown {
   return merge({ ...reinforcementDefaults, ...initial }, input);
 }
 
+/** Attempts of the solver at each query of a model, where its success admits the query. */
+const solverAttempts = 2;
+
+/**
+ * Merges a spec with an `llm` section over the default votes on the queries of a model: a model that sees the query alone
+ * solves it in one of two attempts. A spec that sets the rule keeps it, and a stored spec has all keys.
+ */
+export function withSolver(input: unknown): unknown {
+  if (!isSection(input) || !isSection(input['llm'])) return input;
+  const synthesis = isSection(input['synthesis']) ? input['synthesis'] : {};
+  const { rule = 'solvable', validation, solverAttempts: attempts } = synthesis;
+  if (rule !== 'solvable' || validation === 'off' || (attempts === 0 && !('rule' in synthesis))) return input;
+  return merge({ synthesis: { rule: 'solvable', solverAttempts } }, input);
+}
+
 /** Sets `epochs: null` where an author has set `updates` alone, so that no default of `epochs` is added. */
 export function withoutIdleEpochs(input: unknown): unknown {
   const training = isSection(input) ? input['training'] : undefined;

@@ -76,7 +76,7 @@ export const synthesisSettingsSchema = z.strictObject({
   rule: choice(['by-author', 'paper', 'strict', 'agreed', 'solvable'])
     .default('by-author')
     .describe(
-      'Votes that accept a candidate: a replay with reward 1 (strict), also the judge (agreed) or the solver (solvable); a replay with a reward above 0 (paper); by the author of its query (by-author).',
+      'Votes that accept a candidate: a replay with reward 1 (strict), and the judge (agreed) or a solver (solvable); any reward (paper); by the author of its query (by-author). With llm and no rule: solvable.',
     )
     .register(keyRules, {
       expects: ({ synthesis: { rule }, llm }) =>
@@ -86,7 +86,9 @@ export const synthesisSettingsSchema = z.strictObject({
     }),
   solverAttempts: integer(0, 16)
     .default(0)
-    .describe('Attempts of `llm.models.solver` at each candidate of a model, whose query alone it sees; 0 plays none.')
+    .describe(
+      'Attempts of `llm.models.solver` at each candidate of a model, whose query alone it sees; 0 plays none. With rule solvable and no number: 2.',
+    )
     .register(keyRules, {
       expects: ({ synthesis: { rule, solverAttempts } }) =>
         rule === 'solvable' && solverAttempts === 0 && 'at least 1: rule solvable accepts what an attempt solves',

@@ -40,6 +40,7 @@ const spec = {
   rollouts: { attempts: 2, maxTokens: 32, tasksPerStep: 4, stepsPerIteration: 2 },
   signals: { rare: { minTotal: 2, thetaPercent: 40, among: 'all', measure: 'share' } }, // a barely trained policy fails in many ways
   synthesis: {
+    rule: 'by-author',
     initialTasks: 6,
     candidatesPerSignal: 6,
     approval: true,

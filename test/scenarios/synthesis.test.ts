@@ -25,7 +25,7 @@ const spec = {
   },
   llm: { models: { explorer: model } },
   budget: { llmTokens: budget },
-  synthesis: { initialTasks: 1000, exploration: { rounds: 1, maxTurns: perContext } },
+  synthesis: { rule: 'by-author', initialTasks: 1000, exploration: { rounds: 1, maxTurns: perContext } },
   judge: { calibrationTasks: 6 },
   training: { init: { hiddenSize: 32, layers: 1 }, sft: { epochs: 1 } },
 };

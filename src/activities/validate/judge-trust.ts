@@ -39,11 +39,15 @@ export async function requireVote(deps: Stored, { spec, key }: Asked, version = 
   if (spec.judge.whenUntrusted === 'solver') return;
   const why = await findDistrust(deps, spec, key.campaignId, version);
   if (why === null) return;
-  const fork = `coevolve fork ${spec.name} --from-iteration ${Math.max(0, key.iteration - 1)} --name <name> --set`;
+  const other = 'llm.models.judge.model=<model>';
+  const next =
+    key.iteration === 0
+      ? `\`coevolve start\` another campaign with ${other}`
+      : `\`coevolve fork ${spec.name} --from-iteration ${key.iteration - 1} --name <name> --set ${other}\``;
   throw new DomainError(
     'UntrustedJudge',
-    `${why}; its verdicts would admit tasks. \`${fork} llm.models.judge.model=<model>\` continues with another judge; or set ` +
-      'synthesis.rule=solvable, judge.whenUntrusted=solver, judge.calibrationTasks above 1, or a lower judge.minimumAgreement',
+    `${why}; its verdicts would admit tasks. ${next} continues with another judge; or set synthesis.rule=solvable, ` +
+      'judge.whenUntrusted=solver, judge.calibrationTasks above 1, or a lower judge.minimumAgreement',
   );
 }
 

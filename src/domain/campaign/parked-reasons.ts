@@ -195,7 +195,7 @@ export const parkedReasons = {
   UntrustedJudge: {
     cause: 'the judge was never calibrated, or disagrees with its newest calibration',
     next:
-      'a fork with a better judge, a lower `judge.minimumAgreement`, `judge.whenUntrusted=solver`, or where it grades attempts ' +
+      'a fork, or before iteration 1 another campaign, with a better judge, a lower `judge.minimumAgreement`, `judge.whenUntrusted=solver`, or where it grades attempts ' +
       '`synthesis.grader=environment`: `coevolve fork <campaign> --set`',
   },
 

@@ -351,6 +351,6 @@ test('without a language model the generator synthesizes tasks, with one context
   expect(inFirst('abstractTasks')).toHaveLength(6);
   expect(inFirst('judgeCandidates')).toHaveLength(1);
   expect(inFirst('closeCalibration')).toHaveLength(1);
-  expect(shown).toEqual([expect.stringMatching(/▶ {2}validate +1 of 1 candidates judged\n/)]);
+  expect(shown).toEqual([expect.stringMatching(/▶ {2}validate +1 of 1 candidates solved\n/)]);
   expect(online.callsOf('reflect').filter(({ iteration }) => iteration === 0)).toEqual([]); // no flagged attempt yet
 });
