@@ -53,7 +53,8 @@ async function start(
     { pool: database.pool, environment, modelUrl: model.url },
     {
       llm: { models: { explorer: { ...explorer, ...settings }, embedding } },
-      synthesis: { candidatesPerSignal: 4, exploration: { ...exploration, ...changes } },
+      synthesis: { rule: 'by-author', candidatesPerSignal: 4, exploration: { ...exploration, ...changes } },
+      judge: { calibrationTasks: 2 },
     },
   );
   await planExploration(flagged.services)({ ...flagged.key, aim: 'forgetting' });
