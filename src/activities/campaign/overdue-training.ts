@@ -4,11 +4,11 @@ import { planOf } from '../../specification/iteration-plan';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { CampaignRow } from '../../store/campaign/campaigns';
 import type { Dependencies } from '../context/dependencies';
-import { trainedRoles } from './phase-records';
+import { trainedRoles } from './trained-roles';
 
 /**
  * Returns the jobs of the last copied iteration of a fork that its source left out, because the source ended there; undefined
- * if there are none. What an operator skipped stays skipped.
+ * if there are none. A training that an operator skipped stays skipped.
  */
 export async function overdueTraining(
   deps: Dependencies,

@@ -6,12 +6,11 @@ import { isTrusted } from '../../domain/evaluation/judge-calibration';
 import { isMeasurement, type Purpose } from '../../domain/rollout/trajectory';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { attemptRange } from '../../specification/iteration-plan';
-import type { IterationKey, PhaseKey } from '../../store/campaign/iterations';
+import type { PhaseKey } from '../../store/campaign/iterations';
 import type { PlannedAttempts } from '../../store/campaign/phase-checks';
-import type { PolicyRole } from '../../store/training/policies';
 import type { Dependencies } from '../context/dependencies';
-import { isStopped } from '../pair/drift';
 import { choosePolicies } from '../rollout/choose-policies';
+import { trainedRoles } from './trained-roles';
 
 export type PhaseContext = {
   deps: Dependencies;
@@ -163,7 +162,6 @@ export const phaseRecords: Record<Phase, PhaseRecords> = {
   },
 };
 
-/** Counts the actions that the jobs of an iteration lost to their row length, if they lost any. */
 /** The agreement of the judge in the calibration of an iteration that has one. */
 async function countAgreement({ deps, key, spec }: PhaseContext): Promise<Counts> {
   const made = (await deps.store.judgeCalibrations.list(key.campaignId)).findLast(inIteration(key));
@@ -172,6 +170,7 @@ async function countAgreement({ deps, key, spec }: PhaseContext): Promise<Counts
   return { [name]: made.agreement.rate };
 }
 
+/** Counts the actions that the jobs of an iteration lost to their row length, if they lost any. */
 async function countLost({ store }: Dependencies, key: PhaseKey): Promise<Counts> {
   const losses = (await store.trainingRuns.listLosses(key.campaignId)).filter(inIteration(key));
   const lost = losses.reduce((sum, { actionsLost }) => sum + actionsLost, 0);
@@ -218,22 +217,6 @@ async function missingPolicies({ deps, key }: PhaseContext): Promise<string | nu
   return jobs.length === 0 ? null : `the policy of ${jobs.join(', ')}`;
 }
 
-/** Returns all roles in iteration 0, later the roles with data to train on. */
-export async function trainedRoles({
-  deps,
-  key,
-  plan,
-  spec,
-}: Pick<PhaseContext, 'deps' | 'plan' | 'spec'> & { key: IterationKey }): Promise<PolicyRole[]> {
-  if (key.iteration === 0) return ['base', ...plan.agents];
-  const pairs = await deps.store.preferencePairs.list(key.campaignId, key.iteration);
-  const stopped = plan.training.some(isOfFailure) && (await isStopped(deps, key, spec));
-  return plan.training
-    .filter((job) => job.data !== 'pairs' || pairs.some(({ forRole }) => forRole === job.role))
-    .filter((job) => !stopped || !isOfFailure(job))
-    .map(({ role }) => role);
-}
-
 /** Counts the attempts of a phase by outcome, and books their tokens and seconds. */
 async function countAttempts({ deps, key }: PhaseContext, purposes: readonly Purpose[]): Promise<Counts> {
   const { store } = deps;
@@ -243,8 +226,6 @@ async function countAttempts({ deps, key }: PhaseContext, purposes: readonly Pur
   await store.ledger.settle(key, `iteration/${key.iteration}/${key.phase}`, cost);
   return Object.fromEntries(rows.map(({ outcome, count }) => [outcome, count]));
 }
-
-const isOfFailure = ({ role }: { role: PolicyRole }): boolean => role === 'failure';
 
 async function listCandidates({ deps, key }: PhaseContext) {
   const created = await deps.store.tasks.list(key.campaignId, { createdIteration: key.iteration });

@@ -2,7 +2,7 @@ import { faultOf, isTrusted } from '../../domain/evaluation/judge-calibration';
 import { decimal, interval } from '../../domain/formats';
 import type { NewCalibration } from '../../store/tasks/judge-calibrations';
 
-/** Returns in words what a calibration lacks; null if the judge is trusted. */
+/** Returns the reason why a judge is not trusted; null if it is. */
 export function distrustOf(
   { agreement, counts }: Pick<NewCalibration, 'agreement' | 'counts'>,
   bound: number,

@@ -23,7 +23,7 @@ export type Donors = {
   others: readonly (readonly string[])[];
 };
 
-/** What a corruption is made of. `closes`: the last action ends the session (`submit`) and is no part of the work. */
+/** Parts of a corruption. `closes`: the last action ends the session (`submit`) and is no part of the work. */
 type Source = { actions: readonly string[]; closes: boolean };
 
 /**

@@ -36,7 +36,7 @@ export function fisherExact(first: Sample, second: Sample): number {
  * Source: Lancaster, Journal of the American Statistical Association 56 (1961), the mid-p value; the sum over pairs as in
  * the exact form of Mantel and Haenszel's test.
  *
- * @param pairs those with an empty sample say nothing
+ * @param pairs those with an empty sample are left out
  * @returns mid-p value in (0, 1]; 1 without a pair
  * @throws DomainError `InvalidSampleSize` unless 0 <= hits <= n are integers in all samples
  */

@@ -63,7 +63,7 @@ export function isTrusted({ counts }: Pick<Calibration, 'counts'>, minimumAgreem
   return minimumAgreement <= 0.5 || !isByChance(counts);
 }
 
-/** Describes in words what is wrong with a judge that is not trusted. */
+/** Describes the fault of a judge that is not trusted. */
 export function faultOf(counts: Confusion): string {
   const { truePositives, falsePositives, trueNegatives, falseNegatives, unusable } = counts;
   const { asked } = sumsOf(counts);

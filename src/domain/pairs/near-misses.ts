@@ -12,7 +12,7 @@ export type FailureCounts = {
   graded: boolean;
 };
 
-/** Fewer failures say nothing about their share of near misses. */
+/** The share of near misses among fewer failures is too uncertain. */
 const fewestFailures = 20;
 
 /**
