@@ -41,7 +41,7 @@ create table admission_verdicts (
   detail jsonb not null default '{}'::jsonb,
   recorded_at timestamp with time zone not null default now(),
   constraint admission_verdicts_pkey PRIMARY KEY (campaign_id, task_id, ordinal),
-  constraint admission_verdicts_stage_check CHECK (stage = ANY (ARRAY['executed'::text, 'valid'::text, 'judged'::text, 'unique'::text, 'decontaminated'::text, 'diverse'::text, 'quota'::text, 'growth-cap'::text, 'approved'::text]))
+  constraint admission_verdicts_stage_check CHECK (stage = ANY (ARRAY['worded'::text, 'executed'::text, 'valid'::text, 'judged'::text, 'unique'::text, 'decontaminated'::text, 'diverse'::text, 'quota'::text, 'growth-cap'::text, 'approved'::text]))
 );
 create table attempt_faults (
   id bigint not null generated always as identity,

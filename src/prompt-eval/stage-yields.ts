@@ -1,19 +1,20 @@
 import { compareText } from '../domain/compare-text';
 import { wilsonInterval, type Interval } from '../domain/evaluation/statistics';
 import type { Decision } from '../domain/tasks/admission/admit';
-import type { AdmissionStage } from '../domain/tasks/admission/candidate';
+import { statesActions, type AdmissionStage } from '../domain/tasks/admission/candidate';
 import { notSeen } from '../activities/synthesize/compose-candidate';
 import type { PlayedCandidate } from './play-case';
 
 /**
  * - `parsed`: fraction of model answers, over all purposes, that could be parsed;
  * - `written`: candidates of those that the abstractor may write;
+ * - `worded`: the query does not state its actions;
  * - `grounded`: each action was executed in a run;
  * - `executed`: the environment plays the actions in a fresh instance and makes a task of them;
  * - `validated`: a replay with reward 1 and the judge's vote, as by `synthesis.rule: by-author`;
  * - `unique`: no copy of a task of the pool or of another candidate.
  */
-export const evalStages = ['parsed', 'written', 'grounded', 'executed', 'validated', 'unique'] as const;
+export const evalStages = ['parsed', 'written', 'worded', 'grounded', 'executed', 'validated', 'unique'] as const;
 
 export type EvalStage = (typeof evalStages)[number];
 
@@ -31,12 +32,14 @@ export type Fate = { lostAt: EvalStage | null; reason: string | null };
 
 /** Returns the stage at which a candidate was lost, with the reason; null for both if it was admitted. */
 export function fateOf({ refused }: Pick<PlayedCandidate, 'refused'>, { reason, trail }: Decision): Fate {
+  if (refused?.reason === statesActions) return { lostAt: 'worded', reason: refused.reason };
   if (refused?.reason === notSeen) return { lostAt: 'grounded', reason: notSeen };
   if (refused) return { lostAt: 'executed', reason: refused.reason };
   return reason === null ? { lostAt: null, reason } : { lostAt: stageOf[trail.at(-1)!.stage], reason };
 }
 
 const stageOf: Record<AdmissionStage, EvalStage> = {
+  worded: 'worded',
   executed: 'executed',
   valid: 'executed',
   judged: 'validated',

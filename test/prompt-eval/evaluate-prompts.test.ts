@@ -60,6 +60,10 @@ test('a mute model has a yield of 0 %', async () => {
 });
 
 const halfLost: Record<Exclude<EvalStage, 'parsed' | 'written'>, { reason: string; change: Change }> = {
+  worded: {
+    reason: 'states-actions',
+    change: ([first, second]) => [first, { ...second!, query: `Run ${second!.actions.at(-1)}` }],
+  },
   grounded: {
     reason: 'actions-not-seen',
     change: ([first, second]) => [first, { ...second!, actions: ['SELECT 1'] }],

@@ -147,7 +147,7 @@ test('every task admitted for a signal has a signal, context, runs, abstraction,
        and (select count(*) from exploration_runs r
             where r.campaign_id = c.campaign_id and r.context_id = c.id
               and exists (select from exploration_turns p where p.campaign_id = r.campaign_id and p.run_id = r.id)) = 2
-       and (select array_agg(d.stage order by d.ordinal) = array['executed', 'valid', 'judged', 'unique',
+       and (select array_agg(d.stage order by d.ordinal) = array['worded', 'executed', 'valid', 'judged', 'unique',
               'decontaminated', 'diverse', 'quota', 'growth-cap', 'approved'] and bool_and(d.passed)
             from admission_verdicts d where d.campaign_id = t.campaign_id and d.task_id = t.id)`,
   );

@@ -1,3 +1,5 @@
+import { statesActions } from '../../domain/tasks/admission/candidate';
+import { statedAction } from '../../domain/tasks/admission/stated-actions';
 import { executedActions, type AbstractedTask } from '../../domain/tasks/exploration';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import type { Composition, EnvironmentData } from '../../envs/server/environment-data';
@@ -21,6 +23,8 @@ export async function composeCandidate(
   { spec, candidate, parent, executed }: Source,
 ): Promise<Composed> {
   const { name, options, form } = spec.environment;
+  const stated = spec.synthesis.validation === 'off' ? undefined : statedAction(candidate.query, candidate.actions);
+  if (stated !== undefined) return { refused: { reason: statesActions, detail: `the query states: ${stated}` } };
   const seen = executedActions(candidate.actions, executed);
   if ('unseen' in seen) return { refused: { reason: notSeen, detail: `not in any run: ${seen.unseen}` } };
   const request = { parent, query: candidate.query, actions: seen.actions, options, form };

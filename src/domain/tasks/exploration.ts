@@ -1,4 +1,4 @@
-import { actionOf } from '../rollout/action-form';
+import { bareAction } from '../rollout/bare-action';
 
 /** Analysis of a flagged trajectory by a model, with objectives for exploration (arXiv:2604.15840, section 3.2, appendix A.7). */
 export type Reflection = {
@@ -95,8 +95,8 @@ export const shareOf = (total: number, parts: number, index: number): number =>
   Math.floor((total * (index + 1)) / parts) - Math.floor((total * index) / parts);
 
 /**
- * Returns the candidate's actions as they were executed, or the first action that was never executed. Actions are
- * compared by the text after the last `Action:`, without code fences, a final semicolon and repeated white space.
+ * Returns the candidate's actions as they were executed, or the first action that was never executed. They are
+ * compared as bare actions.
  */
 export function executedActions(
   actions: readonly string[],
@@ -107,13 +107,6 @@ export function executedActions(
   const unseen = actions.find((action) => !seen.has(bareAction(action)));
   return unseen === undefined ? { actions: actions.map((action) => seen.get(bareAction(action))!) } : { unseen };
 }
-
-const bareAction = (text: string): string =>
-  actionOf(text)
-    .replaceAll(/^[ \t]*```\w*\s|```[ \t]*$/gm, ' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
-    .replace(/ ?;$/, '');
 
 /** Ids of the model calls of a context; a retry finds a stored call by its id. */
 export const reflectionCallId = (contextId: string): string => `reflect/${contextId}`;

@@ -43,7 +43,7 @@ test('the yield of each stage is printed with counts and intervals, and of each 
   const { code, stdout, stderr } = await evaluate('--provider', 'somewhere', '--case', 'boundary-exclusion');
   expect([code, stderr]).toEqual([0, 'boundary-exclusion: played\n']);
   expect(stdout).toContain('1 case of intercode-sql with large-1 of somewhere');
-  for (const stage of ['written', 'grounded', 'executed', 'validated', 'unique', 'all of those wanted'])
+  for (const stage of ['written', 'worded', 'grounded', 'executed', 'validated', 'unique', 'all of those wanted'])
     expect(stdout).toMatch(new RegExp(`^${stage} +2 +2 +1\\.000 +0\\.342 to 1\\.000$`, 'm')); // Wilson, 2 of 2
   expect(stdout).toMatch(/^explorer +8 +8 +1\.000 +0\.676 to 1\.000 +8 +[\d,]+ +\d+ +\d+$/m);
   expect(stdout).toMatch(/^attempts with a known result +2 +2 +1\.000 /m);

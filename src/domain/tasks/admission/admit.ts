@@ -11,7 +11,7 @@ import {
 } from './candidate';
 import { createComparisons } from './compare-candidate';
 import { createRotation } from './rotation';
-import { executed, judged, valid } from './validate-candidate';
+import { executed, judged, valid, worded } from './validate-candidate';
 
 /** `waiting`: the candidate passed all stages and waits for an operator's approval. */
 export type Decision = {
@@ -44,6 +44,7 @@ export function admit(
   const comparisons = createComparisons(inIdOrder(pool), inIdOrder(heldOut), rules);
   const limits = createLimits(rules);
   const stages: [AdmissionStage, (candidate: Candidate) => Finding][] = [
+    ['worded', (candidate) => worded(candidate, rules)],
     ['executed', (candidate) => executed(candidate, rules)],
     ['valid', (candidate) => valid(candidate, rules)],
     ['judged', (candidate) => judged(candidate, rules)],

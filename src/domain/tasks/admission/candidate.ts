@@ -66,6 +66,7 @@ export type AdmissionRules = {
 export type AcceptanceRule = 'by-author' | 'paper' | 'strict' | 'agreed' | 'solvable';
 
 export const admissionStages = [
+  'worded',
   'executed',
   'valid',
   'judged',
@@ -81,6 +82,7 @@ export type AdmissionStage = (typeof admissionStages)[number];
 
 /** Reasons for which admission rejects a candidate. Any other reason of a rejected task is from its synthesis. */
 export const admissionReasons = [
+  'states-actions',
   'not-executable',
   'no-query',
   'no-action',
@@ -98,6 +100,9 @@ export const admissionReasons = [
   'growth-cap',
   'operator',
 ] as const;
+
+/** Reason of a query that gives its actions away. It is refused before its actions are played. */
+export const statesActions = 'states-actions';
 
 /** Verdict of one stage on a candidate. */
 export type StageVerdict = {

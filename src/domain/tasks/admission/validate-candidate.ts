@@ -1,5 +1,22 @@
 import { isSuccess } from '../../rollout/trajectory';
-import { fail, pass, type AcceptanceRule, type AdmissionRules, type Candidate, type Finding } from './candidate';
+import { statedAction } from './stated-actions';
+import {
+  fail,
+  pass,
+  statesActions,
+  type AcceptanceRule,
+  type AdmissionRules,
+  type Candidate,
+  type Finding,
+} from './candidate';
+
+/** Passes if a query of a model does not give its actions away. */
+export function worded({ author, goal, actions }: Candidate, { validation }: AdmissionRules): Finding {
+  if (author !== 'model') return pass('by the generator');
+  if (validation === 'off') return pass('validation is off');
+  const action = statedAction(goal, actions);
+  return action === undefined ? pass('asks') : fail(statesActions, { action });
+}
 
 /** Passes if the reference actions ran in a fresh environment until it could score them. */
 export function executed({ refusal, execution }: Candidate, { validation }: AdmissionRules): Finding {

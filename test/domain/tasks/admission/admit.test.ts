@@ -18,6 +18,7 @@ describe('stages', () => {
   test('the trail of a rejected candidate ends with the rejecting stage', () => {
     const [decision] = admit([candidate('a', { contentKey: 'k' })], [known('p', { contentKey: 'k' })], [], rules());
     expect(decision!.trail.map(({ stage, passed }) => [stage, passed])).toEqual([
+      ['worded', true],
       ['executed', true],
       ['valid', true],
       ['judged', true],
@@ -25,6 +26,24 @@ describe('stages', () => {
     ]);
     expect(lastOf(decision!)).toMatchObject({ reason: 'duplicate', detail: { with: 'p', by: 'content' } });
   });
+
+  test.each(['by-author', 'paper', 'strict', 'agreed', 'solvable'] as const)(
+    'a query of a model that is its own action is refused by the rule %s, however well it is judged and solved',
+    (rule) => {
+      const actions = ['SELECT AVG(capacity) FROM stadium'];
+      const judgement = { completed: true, reason: 'done' };
+      const approved = { author: 'model', actions, judgement, attempts: { scored: 2, solved: 2 } } as const;
+      const stated = candidate('a', { ...approved, goal: 'select avg(capacity) from stadium;' });
+      const asked = candidate('b', { ...approved, goal: 'What is the mean capacity of a stadium?' });
+      const all = admit([stated, asked], [], [], rules({ rule }));
+      expect(outcomes(all)).toEqual({ a: 'states-actions', b: 'admitted' });
+      expect(lastOf(all.find(({ id }) => id === 'a')!)).toMatchObject({
+        stage: 'worded',
+        detail: { action: actions[0] },
+      });
+      expect(outcomes(admit([stated], [], [], rules({ rule, validation: 'off' })))).toEqual({ a: 'admitted' });
+    },
+  );
 
   test.each([
     { by: 'text', goal: 'Is  P known?' },
