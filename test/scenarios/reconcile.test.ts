@@ -179,7 +179,7 @@ describe('a database that was restored from an older backup', () => {
       },
     ]);
     expect(await reconcile('held')).toMatchObject([{ outcome: 'running' }]);
-    // The backup was taken while the campaign was paused. Where the rows still say so it waits, else it goes on to its end
+    // The backup was taken while the campaign was paused: it is paused again, or goes on to its end if it was parked since
     const next = await until(async () => /^(paused|finished)$/.exec((await status('held')).status)?.[0]);
     if (next === 'paused') await stack.json('resume', 'held');
     await ended('held');
