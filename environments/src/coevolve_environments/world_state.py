@@ -1,7 +1,7 @@
 """The state of a world after an attempt at a composed task, and the part of it that the judge sees."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from coevolve_environments.protocol import Json
@@ -10,6 +10,27 @@ Fact = tuple[str, str, str]
 """Subject, relation and value, such as `("banana", "in", "fridge")` or `("fridge", "open", "yes")`."""
 IN, AT, THERE, AGENT = "in", "at", "there", "agent"
 """Relations of a thing to its places and holders, of the agent to its place, of what exists; the agent."""
+
+HOUSEHOLD_WORDS: Mapping[str, Sequence[str]] = {
+    IN: (
+        "put",
+        "place",
+        "move",
+        "bring",
+        "carry",
+        "drop",
+        "set",
+        "lay",
+        "store",
+        "insert",
+        "return",
+        "leave",
+    ),
+    AGENT: ("pick", "take", "hold", "carry", "get", "grab", "fetch", "keep", "collect", "inventory"),
+    "open": ("open", "close", "shut", "opened", "closed"),
+    "open no": ("close", "shut", "closed"),
+}
+"""Words of a request for relations that every house has."""
 
 _MAX_CHANGES, _MAX_CHANGE_CHARACTERS = 20, 200
 

@@ -1,13 +1,10 @@
-import { trajectoryId, type AttemptKey } from '../../domain/campaign/ids';
+import { trajectoryId } from '../../domain/campaign/ids';
 import { promptOf, readingOf } from '../../domain/rollout/reading';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { environmentPrompt } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { Dependencies } from '../context/dependencies';
-
-type Turn = { campaignId: number; epoch: number; attempt: AttemptKey; turn: number };
-
-type Request = { conversation: readonly ChatMessage[]; seed: number; signal: AbortSignal };
+import type { AskedAction, AskedTurn } from './ask-solver';
 
 /**
  * Requests the next action of a language model that is evaluated in place of a policy. It reads the messages of the environment
@@ -19,8 +16,8 @@ type Request = { conversation: readonly ChatMessage[]; seed: number; signal: Abo
 export async function askModel(
   { models }: Pick<Dependencies, 'models'>,
   spec: CampaignSpec,
-  { campaignId, epoch, attempt, turn }: Turn,
-  { conversation, seed, signal }: Request,
+  { campaignId, epoch, attempt, turn }: AskedTurn,
+  { conversation, seed, signal }: AskedAction,
 ): Promise<string | null> {
   const reply = await models.complete(spec, {
     key: { campaignId, epoch, iteration: attempt.iteration },

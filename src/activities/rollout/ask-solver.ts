@@ -6,16 +6,17 @@ import { solvePrompt } from '../../llm/prompts/solve';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { Dependencies } from '../context/dependencies';
 
-type Turn = { campaignId: number; epoch: number; attempt: AttemptKey; turn: number };
+/** A turn of an attempt that a language model plays. */
+export type AskedTurn = { campaignId: number; epoch: number; attempt: AttemptKey; turn: number };
 
-type Request = { conversation: readonly ChatMessage[]; seed: number; signal: AbortSignal };
+export type AskedAction = { conversation: readonly ChatMessage[]; seed: number; signal: AbortSignal };
 
 /** Requests the solver's next action at a candidate. Returns null if the answer was refused or cut off. */
 export async function askSolver(
   { models }: Dependencies,
   spec: CampaignSpec,
-  { campaignId, epoch, attempt, turn }: Turn,
-  { conversation, seed, signal }: Request,
+  { campaignId, epoch, attempt, turn }: AskedTurn,
+  { conversation, seed, signal }: AskedAction,
 ): Promise<string | null> {
   const reply = await models.complete(spec, {
     key: { campaignId, epoch, iteration: attempt.iteration },

@@ -35,16 +35,19 @@ export async function findDistrust(
  *
  * @throws DomainError `UntrustedJudge`
  */
-export async function requireVote(deps: Stored, { spec, key }: Asked, version = judgeVersion(spec)): Promise<void> {
+export async function requireVote(deps: Stored, { spec, key }: Asked): Promise<void> {
   if (spec.judge.whenUntrusted === 'solver') return;
-  const why = await findDistrust(deps, spec, key.campaignId, version);
-  if (why === null) return;
+  const why = await findDistrust(deps, spec, key.campaignId);
+  if (why !== null) throw untrustedJudge(why, { spec, key });
+}
+
+function untrustedJudge(why: string, { spec, key }: Asked): DomainError {
   const other = 'llm.models.judge.model=<model>';
   const next =
     key.iteration === 0
       ? `\`coevolve start\` another campaign with ${other}`
       : `\`coevolve fork ${spec.name} --from-iteration ${key.iteration - 1} --name <name> --set ${other}\``;
-  throw new DomainError(
+  return new DomainError(
     'UntrustedJudge',
     `${why}; its verdicts would admit tasks. ${next} continues with another judge; or set synthesis.rule=solvable, ` +
       'judge.whenUntrusted=solver, judge.calibrationTasks above 1, or a lower judge.minimumAgreement',
@@ -92,8 +95,10 @@ export async function judgementsOf(
   const deciding = tasks.filter((task) => isJudged(task, spec)).flatMap(({ id }) => stored.get(id) ?? []);
   const untrusted = new Set<string>();
   for (const version of new Set(deciding.map(({ judgeVersion: found }) => found))) {
-    await requireVote(deps, { spec, key }, version);
-    if ((await findDistrust(deps, spec, key.campaignId, version)) !== null) untrusted.add(version);
+    const why = await findDistrust(deps, spec, key.campaignId, version);
+    if (why === null) continue;
+    if (spec.judge.whenUntrusted !== 'solver') throw untrustedJudge(why, { spec, key });
+    untrusted.add(version);
   }
   return new Map(
     [...stored].map(([taskId, made]) => [taskId, { ...made, isTrusted: !untrusted.has(made.judgeVersion) }]),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from coevolve_environments.world_state import AGENT, AT, IN, Fact
+from coevolve_environments.world_state import AGENT, AT, HOUSEHOLD_WORDS, IN, Fact
 
 _FACT = re.compile(r"(\w+)\((.*)\)\Z")
 _PLACES = ("inreceptacle", "inreceptacleobject")
@@ -12,24 +12,8 @@ _STATES = {"openable": ("open", ("opened",)), "toggleable": ("on", ("ison", "ist
 """Facts that never change, each with a relation and the facts by which it holds."""
 
 WORDS = {
-    IN: (
-        "put",
-        "place",
-        "move",
-        "bring",
-        "carry",
-        "drop",
-        "set",
-        "lay",
-        "store",
-        "insert",
-        "return",
-        "leave",
-    ),
+    **HOUSEHOLD_WORDS,
     AT: ("go", "walk", "visit", "head", "stand"),
-    AGENT: ("pick", "take", "hold", "carry", "get", "grab", "fetch", "keep", "collect", "inventory"),
-    "open": ("open", "close", "shut", "opened", "closed"),
-    "open no": ("close", "shut", "closed"),
     "on no": ("off",),
     "on": ("turn", "switch", "toggle", "turned", "switched"),
     "clean": ("clean", "wash", "rinse", "cleaned", "washed"),

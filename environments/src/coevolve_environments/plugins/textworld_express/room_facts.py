@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from coevolve_environments.protocol import Json
-from coevolve_environments.world_state import AGENT, AT, IN, THERE, Fact
+from coevolve_environments.world_state import AGENT, AT, HOUSEHOLD_WORDS, IN, THERE, Fact
 
 _PROPERTIES = {
     "isChopped": "chopped",
@@ -15,25 +15,9 @@ _PROPERTIES = {
     "isEaten": "eaten",
 }
 WORDS: Mapping[str, Sequence[str]] = {
-    IN: (
-        "put",
-        "place",
-        "move",
-        "bring",
-        "carry",
-        "drop",
-        "set",
-        "lay",
-        "store",
-        "insert",
-        "return",
-        "leave",
-    ),
+    **HOUSEHOLD_WORDS,
     AT: ("go", "walk", "visit", "head", "enter", "stand"),
-    AGENT: ("pick", "take", "hold", "carry", "get", "grab", "fetch", "keep", "collect", "inventory"),
     THERE: ("eat", "consume", "make", "prepare", "cook"),
-    "open": ("open", "close", "shut", "opened", "closed"),
-    "open no": ("close", "shut", "closed"),
     "chopped": ("chop", "cut", "chopped"),
     "sliced": ("slice", "cut", "sliced"),
     "diced": ("dice", "cut", "diced"),
