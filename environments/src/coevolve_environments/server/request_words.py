@@ -20,7 +20,7 @@ class Request:
     """The things and relations that a request names. Each environment states the words for its relations."""
 
     def __init__(self, text: str, words: Mapping[str, Collection[str]]) -> None:
-        self._text = f" {' '.join(map(singular, _WORD.findall(text.casefold())))} "
+        self._text = f" {' '.join(_words_of(text))} "
         self._words = words
         pairs = self._text.split()
         self._joined = {before + after for before, after in pairwise(pairs)}  # "side table" for sidetable
@@ -29,7 +29,7 @@ class Request:
         """Returns whether the request has a thing's name or its last word; of the agent, a word for it."""
         if thing == AGENT:
             return self.has_word(AGENT)
-        words = [singular(word) for word in _WORD.findall(kind_of(thing).casefold())]
+        words = _words_of(kind_of(thing))
         last = {words[-1], words[-1].removesuffix("basin")} if words else set()  # ALFWorld's sinkbasin
         return any(f" {name} " in self._text for name in (*last, " ".join(words))) or (
             len(words) == 1 and words[0] in self._joined
@@ -37,7 +37,7 @@ class Request:
 
     def numbers(self, thing: str) -> bool:
         """Returns whether the request has a thing's name with its number."""
-        return f" {' '.join(map(singular, _WORD.findall(thing.casefold())))} " in self._text
+        return f" {' '.join(_words_of(thing))} " in self._text
 
     def has_word(self, relation: str) -> bool:
         return any(f" {singular(word)} " in self._text for word in self._words.get(relation, ()))
@@ -71,6 +71,10 @@ class Request:
         words, verbs = self._text.split(), self._words.get(AT, ())
         near = (words[n + 1 : n + 1 + _NEAR] for n, word in enumerate(words) if word in verbs)
         return any(Request(" ".join(follow), {}).names(place) for follow in near)
+
+
+def _words_of(text: str) -> list[str]:
+    return [singular(word) for word in _WORD.findall(text.casefold())]
 
 
 def singular(word: str) -> str:
