@@ -76,6 +76,10 @@ class Session:
     def reset(self, **data: Any) -> dict[str, Any]:
         return self.send({"type": "reset", "data": data})
 
+    def reset_in_time(self, **data: Any) -> None:
+        """Resets until an episode is open. On a busy machine the short timeout of a test can end a reset."""
+        wait_until(lambda: self.reset(**data)["type"] == "observation", "no reset was in time")
+
     def step(self, content: str) -> dict[str, Any]:
         return self.send({"type": "step", "data": {"content": content}})
 

@@ -86,20 +86,21 @@ def test_an_action_past_its_timeout_ends_its_world_and_the_session_continues(
 ) -> None:
     client = serve_counting(serve, tmp_path, turn_seconds=2)
     with client.session("counting") as session:
-        session.reset(**TASK)
+        session.reset_in_time(**TASK)
         late = session.step("sleep 60")["data"]
         assert (late["done"], late["reward"], late["metadata"]["error_type"]) == (True, 0.0, "timeout")
         wait_until(
             lambda: metric(client, "stuck_calls", environment="counting") == 0, "the thread is still busy"
         )
-        assert session.play({}, ["add 1"] * 5)["reward"] == 1.0
+        session.reset_in_time(**TASK)
+        assert [session.step("add 1") for _ in range(5)][-1]["data"]["reward"] == 1.0
     assert metric(client, "worlds_ended_total", environment="counting", kind="timeout") == 1
 
 
 def test_a_call_that_cannot_be_stopped_uses_capacity_until_it_returns(serve: Serve, tmp_path: Path) -> None:
     client = serve_counting(serve, tmp_path, "--capacity", "1", where="thread", turn_seconds=0.2)
     with client.session("counting") as session:
-        session.reset(**TASK)
+        session.reset_in_time(**TASK)
         assert error_code(session.step("sleep 2")) == "EXECUTION_ERROR"
     wait_until_free(client)
     with client.session("counting") as session:
