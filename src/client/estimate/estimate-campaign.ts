@@ -4,13 +4,15 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import { estimate, type Estimate } from '../../specification/estimate';
 import { speedKey, trainsPolicies, type MeasuredSpeeds } from '../../specification/estimate-training';
 import { measureLengths } from '../fit/measure-lengths';
+import { recordedLengths } from '../fit/recorded-lengths';
 import { measureSpeeds } from './measure-speeds';
 
 /** Speeds by what determines them: specs that share it share one probe. */
 export type KnownSpeeds = Map<string, MeasuredSpeeds>;
 
 /**
- * Estimates a campaign with the lengths of its environment's own trajectories and the speeds of this machine.
+ * Estimates a campaign with the lengths of its environment's own trajectories, played or else recorded, and the speeds of this
+ * machine.
  *
  * @param known speeds of earlier calls, to which this call adds its own
  */
@@ -19,7 +21,7 @@ export async function estimateCampaign(
   spec: CampaignSpec,
   known: KnownSpeeds = new Map(),
 ): Promise<Estimate> {
-  const lengths = await measureLengths(config, spec);
+  const lengths = (await measureLengths(config, spec)) ?? recordedLengths(spec);
   const key = JSON.stringify([speedKey(spec, findDevices(config.devices).length > 0), trainsPolicies(spec)]);
   const speeds = known.get(key) ?? (await measureSpeeds(config, spec, lengths));
   known.set(key, speeds);

@@ -23,6 +23,8 @@ const seed = 1;
 const density = { scratch: 2.9, imported: 3.3, stored: 3.3, provider: 3.3 };
 const tokensPerMessage = 5;
 
+type PolicySource = CampaignSpec['policy']['source'];
+
 type Measuring = Pick<Config, 'environment' | 'python' | 'projectRoot' | 'artifacts'>;
 
 /** Of this process, by what determines them. */
@@ -69,7 +71,7 @@ async function measure(config: Measuring, spec: CampaignSpec): Promise<MeasuredL
   const isHere = source === 'scratch' || model !== undefined;
   const policyPath = model ? artifacts.policyPath(model.policyId) : null;
   const rows = isHere ? await countRowTokens(config, spec, policyPath, played) : null;
-  return lengthsOf(rows, played, density[source]);
+  return lengthsOf(rows, played, source);
 }
 
 async function play({ environment }: Measuring, spec: CampaignSpec): Promise<ReferenceTrajectory[]> {
@@ -91,18 +93,18 @@ async function play({ environment }: Measuring, spec: CampaignSpec): Promise<Ref
   return played;
 }
 
+/** Reckons the tokens of a trajectory from its actions and all its characters. */
+export const tokensOf = (source: PolicySource, actions: number, characters: number): number =>
+  Math.round(characters / density[source] + tokensPerMessage * (2 * actions + 1));
+
 function lengthsOf(
   rows: readonly RowLength[] | null,
   played: readonly ReferenceTrajectory[],
-  charactersPerToken: number,
+  source: PolicySource,
 ): MeasuredLengths {
   const tokens = rows
     ? rows.map((row) => row.tokens)
-    : played.map(({ turns, ...one }) =>
-        Math.round(
-          (one.characters + one.function_characters) / charactersPerToken + tokensPerMessage * (2 * turns + 1),
-        ),
-      );
+    : played.map(({ turns, ...one }) => tokensOf(source, turns, one.characters + one.function_characters));
   const mean = tokens.reduce((sum, count) => sum + count, 0) / tokens.length;
   const sorted = tokens.toSorted((a, b) => a - b);
   const [min, median, max] = [0, tokens.length >> 1, tokens.length - 1].map((n) => sorted[n]!) as [
@@ -112,6 +114,6 @@ function lengthsOf(
   ];
   const variance = tokens.reduce((sum, count) => sum + (count - mean) ** 2, 0) / Math.max(1, tokens.length - 1);
   const spread = 1 + (2 * Math.sqrt(variance / tokens.length)) / mean;
-  const basis = rows ? "counted with the policy's tokenizer" : `at ${charactersPerToken} characters a token`;
+  const basis = rows ? "counted with the policy's tokenizer" : `at ${density[source]} characters a token`;
   return { trajectories: tokens.length, mean: Math.round(mean), min, median, max, spread, basis, rows };
 }

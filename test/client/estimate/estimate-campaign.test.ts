@@ -28,6 +28,15 @@ test('without an earlier job and a probe the speed is unknown, and the estimate 
   expect(await basisOf('8x80GiB', { device: 'cpu' })).toContain(absent);
 });
 
+test('where no server plays an environment, the estimate takes the lengths that were recorded for it', async () => {
+  const config = readConfig({ COEVOLVE_DEVICES: 'none', COEVOLVE_HOME: '/nowhere' });
+  const assumed = async (name: string) =>
+    (await estimateCampaign(config, { ...specOf({}), environment: { ...specOf({}).environment, name } })).training
+      .assumptions;
+  expect(await assumed('scienceworld')).toMatch(/ 1[34]\d\d tokens a trajectory \(20 .*, recorded, because/);
+  expect(await assumed('somewhere-else')).toContain('105 tokens a trajectory (that of short SQL tasks');
+});
+
 test('a plan whose first arm trains nothing still probes for the others', async () => {
   const home = mkdtempSync(path.join(tmpdir(), 'coevolve-estimate-'));
   const config = readConfig({ COEVOLVE_DEVICES: 'none', COEVOLVE_HOME: home, COEVOLVE_PYTHON: `${home}/python` });

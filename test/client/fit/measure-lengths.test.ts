@@ -1,5 +1,6 @@
 import { checkedLengths } from '../../../src/client/fit/checked-lengths';
 import { measureLengths } from '../../../src/client/fit/measure-lengths';
+import { recordedLengths } from '../../../src/client/fit/recorded-lengths';
 import { fitLengths } from '../../../src/client/fit/fit-lengths';
 import { readConfig } from '../../../src/config';
 import { estimate } from '../../../src/specification/estimate';
@@ -38,6 +39,19 @@ test('prompts with functions of 20 kB count, and the estimate names the range', 
     `${lengths.mean} tokens a trajectory (20 of the environment's own have ${lengths.min} to ${lengths.max}, at 3.3 characters a token)`,
   );
 });
+
+test.each(['intercode-sql', 'bfcl'])(
+  'the recorded lengths of %s are those that are played, within 2 %%',
+  async (name) => {
+    const provider = { source: 'imported', model: 'm' };
+    const { trajectories, ...played } = (await measure({ name }, provider))!;
+    const recorded = recordedLengths(specOf({ name }, provider))!;
+    expect(recorded.trajectories).toBe(trajectories);
+    for (const key of ['mean', 'min', 'median', 'max'] as const)
+      expect(Math.abs(recorded[key] / played[key] - 1)).toBeLessThan(0.02);
+    expect(recorded.spread).toBeCloseTo(played.spread, 1);
+  },
+);
 
 test('a checked environment has the lengths of a start, and the lowest values that a start accepts', async () => {
   const config = { ...readConfig(), environment: server };
