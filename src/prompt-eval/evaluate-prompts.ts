@@ -5,43 +5,54 @@ import { DomainError } from '../domain/errors';
 import { candidateTaskId } from '../domain/campaign/ids';
 import { admit } from '../domain/tasks/admission/admit';
 import type { Candidate, KnownTask } from '../domain/tasks/admission/candidate';
+import { drawUntilDone } from '../envs/server/draw-until-done';
 import type { EnvironmentData, TaskRecord } from '../envs/server/environment-data';
+import { firstTimeoutSeconds } from '../llm/answer-time';
 import { ModelError } from '../llm/model-error';
 import { createModelService, type ModelService } from '../llm/model-service';
 import type { Providers } from '../llm/providers';
 import { unstoredCalls, type CallTotals } from '../llm/unstored-calls';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import { caseKey, type CaseDependencies, type Purpose } from './case-judge';
-import { caseDraw, promptCases, type PromptCase } from './cases';
-import { playCase, type PlayedCandidate, type PlayedCase } from './play-case';
-import { countReasons, fateOf, stageYields, usableOf, yieldOf, type Fate } from './stage-yields';
+import { attemptKinds, promptCases, worldOf, type CaseWorld, type PromptCase } from './cases';
+import { playCase, type KnownVerdict, type PlayedCandidate, type PlayedCase } from './play-case';
+import { countReasons, fateOf, stageYields, usableOf, yieldOf, type Fate, type Yield } from './stage-yields';
 
 export type PromptEvaluation = ReturnType<typeof summarize>;
 
 export type Evaluated = {
   environments: Omit<CaseDependencies, 'models'>;
   providers: Providers;
-  spec: CampaignSpec;
+  /** Returns the spec of the cases of a world. */
+  specOf(world: CaseWorld): CampaignSpec;
   cases?: readonly PromptCase[];
   /** Called when a case has been played. */
   onPlayed?(name: string): void;
 };
 
 /**
- * Plays the fixed cases with real sessions of the environment and the real stages of admission, and returns the yield of
+ * Plays the fixed cases with real sessions of their environments and the real stages of admission, and returns the yield of
  * each stage. Nothing is stored. Errors of the provider that may pass are retried for `patienceMs`.
  *
  * @throws DomainError `UnknownProvider`, `NoProviders`, `UnknownCase`; ModelError; EnvironmentError
  */
 export async function evaluatePrompts(evaluated: Evaluated): Promise<PromptEvaluation> {
-  const { environments, providers, spec, cases = promptCases, onPlayed } = evaluated;
+  const { environments, providers, specOf, cases = promptCases, onPlayed } = evaluated;
   const { store, totals } = unstoredCalls();
   const stopped = new AbortController();
-  const models = patient(createModelService({ store, providers }), stopped.signal);
-  const pool = await drawPool(environments.environmentData, spec);
+  const worlds = [...new Set(cases.map(worldOf))].map((world) => ({ world, spec: specOf(world) }));
+  const patience = patienceMs(
+    worlds.map(({ spec }) => spec),
+    providers,
+  );
+  const models = patient(createModelService({ store, providers }), patience, stopped.signal);
+  const draws = await Promise.all(
+    worlds.map(async (each) => ({ ...each, pool: await drawPool(environments.environmentData, each) })),
+  );
   const played = new Map<PromptCase, PlayedCase>();
   await slidingWindow(cases.length, cases.entries(), async ([ordinal, each]) => {
     try {
+      const { spec, pool } = draws.find(({ world }) => world === worldOf(each))!;
       const goals = pool.map(({ goal }) => goal);
       const input = { spec, played: each, task: taskOf(pool, each), ordinal, goals, signal: stopped.signal };
       played.set(each, await playCase({ ...environments, models }, input));
@@ -51,13 +62,31 @@ export async function evaluatePrompts(evaluated: Evaluated): Promise<PromptEvalu
       throw error;
     }
   });
-  return summarize(spec, { played: cases.map((each) => played.get(each)!), pool, totals });
+  const groups = draws.map(({ world, ...draw }) => ({
+    ...draw,
+    environment: world.name,
+    played: cases.filter((each) => worldOf(each) === world).map((each) => played.get(each)!),
+  }));
+  return summarize(groups, totals);
 }
 
-const patienceMs = 300_000;
+/**
+ * Returns how long a call is retried: an outage of five minutes, and in addition the longest time that one request may take,
+ * so that a request which timed out is sent again.
+ */
+export function patienceMs(specs: readonly CampaignSpec[], providers: Providers): number {
+  const models = specs.flatMap(({ llm }) => Object.values(llm?.models ?? {})).filter((model) => model !== null);
+  const seconds = models.map(({ provider, ...model }) => {
+    const tokens = 'maxTokens' in model ? model.maxTokens + model.thinkingTokens : 0;
+    return providers.get(provider)?.timeoutSeconds ?? firstTimeoutSeconds(tokens);
+  });
+  return outageMs + 1000 * Math.max(0, ...seconds);
+}
 
-function patient(models: ModelService, signal: AbortSignal): ModelService {
-  const options = { timeoutMs: patienceMs, firstMs: 500, maxMs: 30_000, signal };
+const outageMs = 300_000;
+
+function patient(models: ModelService, timeoutMs: number, signal: AbortSignal): ModelService {
+  const options = { timeoutMs, firstMs: 500, maxMs: 30_000, signal };
   const shouldRetry = (error: unknown): boolean => error instanceof ModelError && error.retryable;
   const repeated = <T>(work: () => Promise<T>): Promise<T> => retry(work, { ...options, shouldRetry });
   return {
@@ -67,31 +96,45 @@ function patient(models: ModelService, signal: AbortSignal): ModelService {
   };
 }
 
-const drawPool = (data: EnvironmentData, { environment: { name, options, form } }: CampaignSpec) =>
-  data.tasks(name, { split: 'train', ...caseDraw, options, form });
+type Drawn = { world: CaseWorld; spec: CampaignSpec };
 
-function taskOf(pool: readonly TaskRecord[], { name, goal }: PromptCase): TaskRecord {
-  const task = pool.find((drawn) => drawn.goal === goal);
-  if (task) return task;
+const drawPool = (data: EnvironmentData, { world, spec: { environment } }: Drawn): Promise<TaskRecord[]> => {
+  const { name, options, form } = environment;
+  return drawUntilDone(() => data.tasks(name, { split: 'train', ...world.draw, options, form }));
+};
+
+function taskOf(pool: readonly TaskRecord[], { name, task }: PromptCase): TaskRecord {
+  const found = pool.find((drawn) => drawn.goal === task || drawn.task_id === task);
+  if (found) return found;
   throw new DomainError(
     'UnknownCase',
-    `the case ${name} cannot be played: found no train task "${goal}" in the draw, expected one; the cases need the environment's options unchanged`,
+    `the case ${name} cannot be played: found no train task "${task}" in the draw, expected one; the cases need the environment's options unchanged`,
   );
 }
 
-type Results = { played: readonly PlayedCase[]; pool: readonly TaskRecord[]; totals: ReadonlyMap<string, CallTotals> };
+type Group = {
+  environment: string;
+  spec: CampaignSpec;
+  pool: readonly TaskRecord[];
+  played: readonly PlayedCase[];
+};
 
-function summarize(spec: CampaignSpec, { played, pool, totals }: Results) {
-  const fates = decide(spec, played, pool);
+function summarize(groups: readonly Group[], totals: ReadonlyMap<string, CallTotals>) {
+  const fates = new Map(groups.flatMap((group) => [...decide(group)]));
+  const played = groups.flatMap((group) => group.played);
   const answers = played.flatMap((each) => each.answers);
-  const wanted = played.length * spec.synthesis.candidatesPerSignal;
-  const verdicts = played.flatMap((each) => each.verdicts);
-  const agreed = verdicts.filter(({ expected, found }) => expected === found).length;
   const all = [...fates.values()];
+  const counted = groups.map((group) => countsOf(group, fates));
+  const wanted = counted.reduce((sum, { admitted }) => sum + admitted.of, 0);
+  const verdicts = played.flatMap((each) => each.verdicts);
   return {
     stages: stageYields({ answers, wanted, fates: all }),
     admitted: yieldOf(all.filter(({ lostAt }) => lostAt === null).length, wanted),
-    knownVerdicts: yieldOf(agreed, verdicts.length),
+    knownVerdicts: agreedOf(verdicts),
+    knownAttempts: attemptKinds
+      .map((attempt) => ({ attempt, ...agreedOf(verdicts.filter((verdict) => verdict.attempt === attempt)) }))
+      .filter(({ of }) => of > 0),
+    environments: counted,
     reasons: countReasons(all),
     purposes: purposes.map((purpose) => ({
       purpose,
@@ -105,15 +148,24 @@ function summarize(spec: CampaignSpec, { played, pool, totals }: Results) {
   };
 }
 
+function countsOf({ environment, spec, played }: Group, fates: ReadonlyMap<PlayedCandidate, Fate>) {
+  const admitted = played.flatMap((each) => each.candidates).filter((made) => fates.get(made)!.lostAt === null);
+  return {
+    environment,
+    cases: played.length,
+    admitted: yieldOf(admitted.length, played.length * spec.synthesis.candidatesPerSignal),
+    knownVerdicts: agreedOf(played.flatMap((each) => each.verdicts)),
+  };
+}
+
+const agreedOf = (verdicts: readonly KnownVerdict[]): Yield =>
+  yieldOf(verdicts.filter(({ expected, found }) => expected === found).length, verdicts.length);
+
 const purposes: readonly Purpose[] = ['reflector', 'explorer', 'abstractor', 'judge'];
 const noCalls: CallTotals = { calls: 0, promptTokens: 0, completionTokens: 0, seconds: 0 };
 
 /** Decides all candidates by the rules of admission, without limits on their number. */
-function decide(
-  spec: CampaignSpec,
-  played: readonly PlayedCase[],
-  pool: readonly TaskRecord[],
-): Map<PlayedCandidate, Fate> {
+function decide({ spec, played, pool }: Group): Map<PlayedCandidate, Fate> {
   const rules = admissionRulesOf(spec, caseKey.iteration, { approval: null, limits: null });
   const candidates = new Map(
     played.flatMap((each) =>

@@ -2,6 +2,7 @@ import { composeCandidate } from '../activities/synthesize/compose-candidate';
 import { playRun, type Played } from '../activities/synthesize/play-run';
 import { deriveSeed } from '../domain/random/seed-tree';
 import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
+import { finishedAnswer } from '../domain/rollout/finish';
 import type { Judgement } from '../domain/tasks/admission/candidate';
 import type { AbstractedTask, Reflection } from '../domain/tasks/exploration';
 import { nearestGoals } from '../domain/tasks/nearest-goals';
@@ -19,7 +20,7 @@ import {
   type CaseDependencies,
   type CaseRun,
 } from './case-judge';
-import { signalDetail, type PromptCase } from './cases';
+import { signalDetail, worldOf, type AttemptKind, type CaseWorld, type PromptCase } from './cases';
 
 /** A case with its task, its position among the cases, and the goals of the pool. */
 export type CaseInput = {
@@ -43,10 +44,11 @@ export type PlayedCandidate = AbstractedTask & {
   judgement: Judgement | null;
 };
 
-/** Verdict of the judge on a run whose result is known; `found` is null for an unusable answer. */
-export type KnownVerdict = { expected: boolean; found: boolean | null };
+/** Verdict of the judge on an attempt whose result is known; `found` is null for an unusable answer. */
+export type KnownVerdict = { attempt: AttemptKind; expected: boolean; found: boolean | null };
 
-export type PlayedCase = PromptCase & {
+export type PlayedCase = Omit<PromptCase, 'task' | 'attempts'> & {
+  goal: string;
   contextId: string;
   answers: Answer[];
   candidates: PlayedCandidate[];
@@ -58,18 +60,23 @@ export type PlayedCase = PromptCase & {
  * judgement of each candidate. The judge is also asked about the attempts of the case, whose results are known.
  */
 export async function playCase(deps: CaseDependencies, input: CaseInput): Promise<PlayedCase> {
-  const { spec, played, task, ordinal, signal } = input;
-  const contextId = explorationContextId(caseKey.iteration, played.aim, ordinal);
+  const { spec, task, ordinal, signal } = input;
+  const { name, environment, aim, attempts } = input.played;
+  const contextId = explorationContextId(caseKey.iteration, aim, ordinal);
   const run: CaseRun = { ...deps, spec, contextId, answers: [], signal };
   const reference = await playActions(run, task, task.reference_actions);
-  const wrong = await playActions(run, task, [played.wrong, 'submit']);
-  const verdicts: KnownVerdict[] = [];
-  for (const [id, episode] of Object.entries({ reference, wrong })) {
-    const { completed } = await judgeEpisode(run, id, { goal: task.goal, criterion: null, episode });
-    verdicts.push({ expected: episode.reward === 1, found: completed });
+  const known: { attempt: AttemptKind; episode: Episode }[] = [{ attempt: 'reference', episode: reference }];
+  for (const { kind, actions } of attempts) {
+    const written = typeof actions === 'function' ? actions(task.reference_actions) : actions;
+    known.push({ attempt: kind, episode: await playActions(run, task, written) });
   }
-  const candidates = await synthesize(run, input, { reference, wrong });
-  return { ...played, contextId, answers: run.answers, candidates, verdicts };
+  const verdicts: KnownVerdict[] = [];
+  for (const [index, { attempt, episode }] of known.entries()) {
+    const { completed } = await judgeEpisode(run, `known/${index}`, { goal: task.goal, criterion: null, episode });
+    verdicts.push({ attempt, expected: episode.reward === 1, found: completed });
+  }
+  const candidates = await synthesize(run, input, { reference, wrong: known[1]!.episode });
+  return { name, environment, aim, goal: task.goal, contextId, answers: run.answers, candidates, verdicts };
 }
 
 type Attempts = { reference: Episode; wrong: Episode };
@@ -124,7 +131,7 @@ const reflect = (run: CaseRun, { played: { aim }, task }: CaseInput, { wrong, re
 
 async function explore(
   run: CaseRun,
-  { played: { aim }, task }: CaseInput,
+  { played, task }: CaseInput,
   shown: { reflection: Reflection; knownGoals: readonly string[] },
 ): Promise<Played[]> {
   const { spec, contextId, answers, signal } = run;
@@ -133,7 +140,7 @@ async function explore(
     const ended = await playRun(run, {
       key: caseKey,
       spec,
-      aim,
+      aim: played.aim,
       round,
       earlierRuns: runs,
       signal,
@@ -142,16 +149,20 @@ async function explore(
       runId: explorationRunId(contextId, round),
       seed: deriveSeed(spec.seed, 'explore', contextId, round),
     });
-    answers.push(...answersOf(ended));
+    answers.push(...answersOf(ended, worldOf(played)));
     runs.push(ended);
   }
   return runs;
 }
 
-const answersOf = ({ turns, fault }: Played): Answer[] => [
-  ...turns.map(({ action }) => ({ purpose: 'explorer' as const, problem: action === '' ? 'no action' : null })),
-  ...(fault === null ? [] : [{ purpose: 'explorer' as const, problem: fault }]),
-];
+function answersOf({ turns, fault }: Played, { name, isUnread }: CaseWorld): Answer[] {
+  const problemOf = (turn: Played['turns'][number]): string | null => {
+    if (turn.action === '') return 'no action';
+    return finishedAnswer(turn.action) === undefined && isUnread(turn) ? `no action of ${name}: ${turn.action}` : null;
+  };
+  const problems = [...turns.map(problemOf), ...(fault === null ? [] : [fault])];
+  return problems.map((problem) => ({ purpose: 'explorer', problem }));
+}
 
 type Origin = { task: TaskRecord; executed: readonly string[]; number: number };
 

@@ -1,7 +1,9 @@
 import { createEnvironments } from '../../src/envs/environments';
 import { caseSpec } from '../../src/prompt-eval/case-spec';
-import { caseDraw, caseEnvironment, promptCases } from '../../src/prompt-eval/cases';
+import { promptCases } from '../../src/prompt-eval/cases';
+import { sqlCases } from '../../src/prompt-eval/cases/sql';
 import { evaluatePrompts, type PromptEvaluation } from '../../src/prompt-eval/evaluate-prompts';
+import type { CampaignSpec } from '../../src/specification/campaign-spec';
 import type { EvalStage } from '../../src/prompt-eval/stage-yields';
 import { startEnvironmentServer, type EnvironmentServer } from '../support/environment-server';
 import { caseSolver, failingQuery, type Change } from '../support/models/case-solver';
@@ -15,9 +17,12 @@ let model: ScriptedModel;
 let seeds: KnownAnswers;
 beforeAll(async () => {
   server = await startEnvironmentServer();
-  const { name, options } = caseEnvironment;
-  const drawn = await environments().environmentData.tasks(name, { split: 'train', ...caseDraw, options });
-  seeds = ({ goal }) => drawn.filter((task) => task.goal === goal).map((task) => task.reference_actions);
+  const { name, options, draw } = sqlCases;
+  const drawn = await environments().environmentData.tasks(name, { split: 'train', ...draw, options });
+  seeds = ({ goal }) =>
+    drawn
+      .filter((task) => task.goal === goal)
+      .flatMap(({ reference_actions: actions }) => [actions, ['DESC employee', ...actions]]);
 });
 beforeEach(async () => {
   model = await startScriptedModel();
@@ -32,9 +37,12 @@ function environments() {
 
 function evaluate(rule: Rule): Promise<PromptEvaluation> {
   model.answerBy(rule);
-  const providers = scriptedProviders(model.url);
-  return evaluatePrompts({ environments: environments(), providers, spec: caseSpec('scripted', 'scripted-chat', []) });
+  return evaluatePrompts({ environments: environments(), providers: scriptedProviders(model.url), specOf, cases });
 }
+
+const asked = { provider: 'scripted', model: 'scripted-chat' };
+const specOf = (): CampaignSpec => caseSpec(sqlCases, asked, []);
+const cases = promptCases.filter(({ environment }) => environment === sqlCases.name);
 
 const counts = ({ stages }: PromptEvaluation) =>
   Object.fromEntries(stages.map(({ stage, passed, of }) => [stage, `${passed}/${of}`]));
@@ -46,8 +54,9 @@ test('a good model has a yield of 100 % at every stage, and the cases have the r
   expect(counts(evaluation)).toMatchObject({ written: '12/12', unique: '12/12' });
   expect(evaluation.admitted).toMatchObject({ share: 1, high: 1 });
   expect(evaluation.admitted.low).toBeCloseTo(0.7575, 4); // Wilson, 12 of 12
-  expect(evaluation.knownVerdicts).toMatchObject({ passed: 12, of: 12 });
-  for (const { verdicts } of evaluation.cases) expect(verdicts.map(({ expected }) => expected)).toEqual([true, false]);
+  expect(evaluation.knownVerdicts).toMatchObject({ passed: 19, of: 19 });
+  for (const { attempt, expected } of evaluation.cases.flatMap(({ verdicts }) => verdicts))
+    expect([attempt, expected]).toEqual([attempt, attempt === 'reference' || attempt === 'right']);
   const calls = evaluation.purposes.reduce((sum, purpose) => sum + purpose.calls, 0);
   expect(calls).toBe(model.log.length);
 });
@@ -55,8 +64,8 @@ test('a good model has a yield of 100 % at every stage, and the cases have the r
 test('a mute model has a yield of 0 %', async () => {
   const evaluation = await evaluate(() => '');
   expect(evaluation.admitted).toMatchObject({ passed: 0, of: 12, share: 0 });
-  expect(counts(evaluation)).toMatchObject({ parsed: '0/18', written: '0/12', grounded: '0/0', unique: '0/0' });
-  expect(evaluation.knownVerdicts).toMatchObject({ passed: 0, of: 12 });
+  expect(counts(evaluation)).toMatchObject({ parsed: '0/25', written: '0/12', grounded: '0/0', unique: '0/0' });
+  expect(evaluation.knownVerdicts).toMatchObject({ passed: 0, of: 19 });
 });
 
 const halfLost: Record<Exclude<EvalStage, 'parsed' | 'written'>, { reason: string; change: Change }> = {
@@ -113,7 +122,20 @@ test('a judge that approves everything is seen at the attempts with a known resu
   const criteria = { apiMatching, parameters, logicalFlow, finalResult, skippedSteps };
   const approval = JSON.stringify({ criteria, completed: true, reason: 'looks right' });
   const evaluation = await evaluate((request) => (requestKind(request) === 'other' ? approval : good(request)));
-  expect(evaluation.knownVerdicts).toMatchObject({ passed: 6, of: 12 });
+  expect(evaluation.knownVerdicts).toMatchObject({ passed: 7, of: 19 });
+  const passed = Object.fromEntries(evaluation.knownAttempts.map((each) => [each.attempt, each.passed]));
+  expect(passed).toEqual({ reference: 6, right: 1, mistake: 0, partial: 0, limit: 0, extra: 0, 'other-request': 0 });
+});
+
+test('an answer that the environment does not read as an action is not counted as parsed', async () => {
+  const good = caseSolver(seeds);
+  const bare = 'The session is over. Thank you for your help.';
+  const wordy: Rule = (request) => (requestKind(request) === 'exploration' ? bare : good(request));
+  const parsed = (evaluation: PromptEvaluation) =>
+    evaluation.purposes.find(({ purpose }) => purpose === 'explorer')!.passed;
+  expect(parsed(await evaluate(wordy))).toBe(0);
+  const plain = await evaluate((request) => (requestKind(request) === 'exploration' ? 'SELECT 1' : good(request)));
+  expect(parsed(plain)).toBe(plain.purposes[1]!.of); // the parser accepts an action without its tags
 });
 
 test('an error that passes is retried, and one that does not ends the evaluation with its advice', async () => {
@@ -125,15 +147,16 @@ test('an error that passes is retried, and one that does not ends the evaluation
     return { status: 503 };
   };
   expect((await evaluate(flaky)).admitted.share).toBe(1);
-  expect(failed.size).toBe(promptCases.length);
+  expect(failed.size).toBe(cases.length);
   await expect(evaluate(() => ({ status: 401, message: 'no such key' }))).rejects.toThrow('no such key');
 });
 
 test('changed options of the environment are refused with the case that they lack', async () => {
   const change = { path: ['environment', 'options', 'databases'], value: ['singer'] };
-  const spec = caseSpec('scripted', 'scripted-chat', [change]);
+  const specOfChanged = (): CampaignSpec => caseSpec(sqlCases, asked, [change]);
   const providers = scriptedProviders(model.url);
-  await expect(evaluatePrompts({ environments: environments(), providers, spec })).rejects.toThrow(
+  const evaluated = { environments: environments(), providers, specOf: specOfChanged, cases };
+  await expect(evaluatePrompts(evaluated)).rejects.toThrow(
     /^the case forgetting-group cannot be played: found no train task "For every country.*expected one/,
   );
 });

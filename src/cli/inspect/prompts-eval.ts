@@ -4,8 +4,9 @@ import { currentConfig } from '../../client/connections';
 import { createEnvironments } from '../../envs/environments';
 import { readProviders } from '../../llm/providers';
 import { caseSpec } from '../../prompt-eval/case-spec';
-import { caseEnvironment, promptCases } from '../../prompt-eval/cases';
+import { caseWorlds, promptCases } from '../../prompt-eval/cases';
 import { evaluatePrompts, type PromptEvaluation } from '../../prompt-eval/evaluate-prompts';
+import { playableCases, type Playable } from '../../prompt-eval/playable-cases';
 import type { Yield } from '../../prompt-eval/stage-yields';
 import { readChange } from '../../specification/read-change';
 import type { SpecChange } from '../../specification/spec-layers';
@@ -14,7 +15,14 @@ import { printMessage, printResult } from '../output/output';
 import { type Column, number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
-type Flags = { provider: string; model: string; set: string[]; case?: string[]; json?: boolean };
+type Flags = {
+  provider: string;
+  model: string;
+  set: string[];
+  environment?: string[];
+  case?: string[];
+  json?: boolean;
+};
 
 /** `coevolve prompts eval`: plays the fixed cases with a model; exit code 0 whatever the yields. */
 export function addPromptsEval(prompts: Command): void {
@@ -24,29 +32,46 @@ export function addPromptsEval(prompts: Command): void {
     .requiredOption('--provider <name>', 'provider in the file of COEVOLVE_LLM_PROVIDERS')
     .requiredOption('--model <name>', "the provider's name of the model, for every purpose")
     .option('--set <change...>', 'spec settings, such as llm.models.explorer.temperature=null', [])
+    .addOption(
+      new Option(
+        '--environment <name...>',
+        'only cases of these environments; default: of all that are hosted',
+      ).choices(caseWorlds.map(({ name }) => name)),
+    )
     .addOption(new Option('--case <name...>', 'only these cases').choices(promptCases.map(({ name }) => name)))
     .option('--json', 'print yields, cases and candidates as JSON')
     .action(async (flags: Flags, command: Command) => {
       const { provider, model } = flags;
       const config = currentConfig();
+      const providers = readProviders(config);
+      const changes = flags.set.map(changeOf);
+      const environments = createEnvironments(config);
+      const { cases, notPlayed } = playableCases(await environments.health.read(), flags);
+      requireOneEnvironment(changes, cases);
+      for (const { environment, reason } of notPlayed) printMessage(`${environment}: not played: ${reason}`);
       const evaluation = await evaluatePrompts({
-        environments: environmentsOf(createEnvironments(config)),
-        providers: readProviders(config),
-        spec: caseSpec(provider, model, flags.set.map(changeOf)),
-        cases: promptCases.filter(({ name }) => flags.case?.includes(name) ?? true),
+        environments: { environmentData: environments.data, openEnvironment: environments.open },
+        providers,
+        specOf: (world) => caseSpec(world, flags, changes),
+        cases,
         onPlayed: (name) => printMessage(`${name}: played`),
       });
       const { json } = command.optsWithGlobals<Flags>(); // `prompts` has the same option, and takes it first
-      printResult(json, { provider, model, ...evaluation }, () =>
+      printResult(json, { provider, model, ...evaluation, notPlayed }, () =>
         evaluationText(evaluation, `${model} of ${provider}`),
       );
     });
 }
 
-const environmentsOf = ({ data, open }: ReturnType<typeof createEnvironments>) => ({
-  environmentData: data,
-  openEnvironment: open,
-});
+/** Options of one environment mean nothing in another. @throws UsageError */
+function requireOneEnvironment(changes: readonly SpecChange[], cases: Playable['cases']): void {
+  const changed = changes.find(({ path: [section] }) => section === 'environment');
+  const names = [...new Set(cases.map(({ environment }) => environment))];
+  if (!changed || names.length === 1) return;
+  throw new UsageError(
+    `--set ${changed.path.join('.')}: found cases of ${names.join(', ')}, expected cases of one environment; add --environment ${names[0]}`,
+  );
+}
 
 /** @throws UsageError */
 function changeOf(input: string): SpecChange {
@@ -56,9 +81,9 @@ function changeOf(input: string): SpecChange {
 }
 
 function evaluationText(evaluation: PromptEvaluation, model: string): string {
-  const { stages, admitted, knownVerdicts, reasons, purposes, cases } = evaluation;
+  const { stages, admitted, knownAttempts, knownVerdicts, environments, reasons, purposes, cases } = evaluation;
   return [
-    `${counted(cases.length, 'case')} of ${caseEnvironment.name} with ${model}`,
+    `${counted(cases.length, 'case')} of ${environments.map(({ environment }) => environment).join(', ')} with ${model}`,
     '',
     terminalTable(
       [...stages, { stage: 'all of those wanted', ...admitted }],
@@ -83,9 +108,21 @@ function evaluationText(evaluation: PromptEvaluation, model: string): string {
       number('seconds', (row) => row.seconds, count),
     ]),
     '',
-    terminalTable([knownVerdicts], [text('the judge at', () => 'attempts with a known result'), ...yieldColumns]),
+    terminalTable(
+      [...knownAttempts, { attempt: 'all with a known result', ...knownVerdicts }],
+      [text('right verdicts at attempts', ({ attempt }) => attempt), ...yieldColumns],
+    ),
+    ...(environments.length === 1 ? [] : ['', byEnvironment(environments)]),
   ].join('\n');
 }
+
+const byEnvironment = (environments: PromptEvaluation['environments']): string =>
+  terminalTable(environments, [
+    text('environment', ({ environment }) => environment),
+    ...properties('cases'),
+    number('admitted', ({ admitted }) => `${admitted.passed} of ${admitted.of}`),
+    number('right verdicts', ({ knownVerdicts }) => `${knownVerdicts.passed} of ${knownVerdicts.of}`),
+  ]);
 
 const yieldColumns: Column<Yield>[] = [
   ...properties('passed', 'of'),

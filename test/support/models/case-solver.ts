@@ -68,7 +68,7 @@ const answersOf = (goal: string): string[][] =>
 function ofCase({ messages }: ModelRequest): readonly [query: string, sql: string][] {
   const text = messages.map(({ content }) => content).join('\n');
   const opening = /<session-opening>\n([^]*?)\n<\/session-opening>/.exec(text)![1]!;
-  return undertakings[promptCases.find(({ goal }) => opening.includes(goal))!.name]!;
+  return undertakings[promptCases.find(({ task }) => opening.includes(task))!.name]!;
 }
 
 function nextAction(request: ModelRequest): string {

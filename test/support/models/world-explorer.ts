@@ -56,7 +56,7 @@ const answersOf =
   (goal: string): string[][] =>
     table.filter(({ query }) => query === goal).flatMap(({ actions }) => ends.map((end) => [...actions, ...end]));
 
-const ends = [[], ['finish[]'], ['```python\napis.supervisor.complete_task()\n```']];
+const ends = [[], ['finish[]'], ['Done.'], ['```python\napis.supervisor.complete_task()\n```']];
 
 const reflection = JSON.stringify({
   summary: 'The agent did something else.',
