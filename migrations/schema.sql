@@ -530,6 +530,7 @@ create table providers (
   largest_tokens double precision not null default 0,
   failures integer not null default 0,
   open_until timestamp with time zone,
+  failed_at timestamp with time zone,
   constraint providers_pkey PRIMARY KEY (name)
 );
 create table rl_steps (

@@ -15,8 +15,11 @@ import { estimatePrompt, estimateText } from './token-estimate';
 /** `estimated`: the usage in the response was missing or wrong, so tokens were estimated here. */
 export type Usage = { promptTokens: number; completionTokens: number; estimated: boolean };
 
-/** `requestId` is sent as x-client-request-id, which identifies the request in the provider's log. */
-type Sent = { model: string; requestId: string; signal: AbortSignal };
+/**
+ * `requestId` is sent as x-client-request-id, which identifies the request in the provider's log. `timeoutSeconds` is for one
+ * whole answer.
+ */
+type Sent = { model: string; requestId: string; timeoutSeconds: number; signal: AbortSignal };
 
 export type ChatRequest = Sent & ChatSettings;
 
@@ -59,18 +62,18 @@ export const chatClient = (provider: Provider) => {
   };
 
   async function send<T>(
-    { model, requestId, signal }: Sent,
+    { model, requestId, timeoutSeconds, signal }: Sent,
     body: object,
-    create: (options: { signal: AbortSignal; headers: Record<string, string> }) => PromiseLike<T>,
+    create: (options: { signal: AbortSignal; timeout: number; headers: Record<string, string> }) => PromiseLike<T>,
   ): Promise<T> {
-    const deadline = AbortSignal.timeout(provider.timeoutSeconds * 1000); // the client's own timeout covers only the headers
+    const deadline = AbortSignal.timeout(timeoutSeconds * 1000); // the client's own timeout covers only the headers
     try {
       const headers = { ...provider.headers(), 'x-client-request-id': encodeURI(requestId) };
-      return await create({ signal: AbortSignal.any([signal, deadline]), headers });
+      return await create({ signal: AbortSignal.any([signal, deadline]), timeout: timeoutSeconds * 1000, headers });
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (!deadline.aborted) throw toModelError(error, serviceOf(provider, model, body));
-      const limit = `within ${provider.timeoutSeconds} s (timeoutSeconds)`;
+      const limit = `within ${timeoutSeconds} s (timeoutSeconds)`;
       throw new ModelError('unavailable', `${providerName(provider, model)} did not answer ${limit}`, {
         address: provider.url,
       });
@@ -85,7 +88,6 @@ const openAiClient = (provider: Provider) =>
     organization: null,
     project: null,
     maxRetries: 0,
-    timeout: provider.timeoutSeconds * 1000,
     logLevel: 'off',
     fetch: boundedFetch(answerBounds, undefined, outboundFetch),
   });

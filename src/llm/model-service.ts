@@ -68,23 +68,20 @@ export function createModelService({ store, providers }: ModelServiceDependencie
     },
   };
 
-  function targetOf(spec: CampaignSpec, purpose: keyof Models): Target {
+  function targetOf(spec: CampaignSpec, purpose: keyof Models): ProviderClient {
     requireProviders(spec, providers);
     const model = spec.llm?.models[purpose];
     if (!model) throw new DomainError('NoModel', `llm.models.${purpose}: found nothing, expected a model`);
-    const { timeoutSeconds } = providers.get(model.provider)!;
-    return { client: clients.get(model.provider)!, timeoutSeconds };
+    return clients.get(model.provider)!;
   }
 }
 
 type Models = NonNullable<CampaignSpec['llm']>['models'];
 
-type Target = { client: ProviderClient; timeoutSeconds: number };
-
 /** `isShort`: a second request, for which the reasoning effort is lowered. `schema`: of an answer in JSON. */
 type Asked = ModelRequest & { isShort?: boolean; schema?: z.ZodType };
 
-async function ask({ client, timeoutSeconds }: Target, spec: CampaignSpec, request: Asked): Promise<Reply> {
+async function ask(client: ProviderClient, spec: CampaignSpec, request: Asked): Promise<Reply> {
   const { key, callId, purpose, prompt, messages, seed, signal, schema, isShort } = request;
   const { provider, price, structured, maxTokens, thinkingTokens, ...settings } = spec.llm!.models[purpose];
   const { model, reasoningEffort: effort } = settings;
@@ -106,14 +103,13 @@ async function ask({ client, timeoutSeconds }: Target, spec: CampaignSpec, reque
       prompt,
       messages,
       requestSha256: sha256(canonicalJson(chat)),
-      timeoutSeconds,
     },
     campaign: spec.name,
     price,
     signal,
     estimate: { promptTokens: estimatePrompt(messages), completionTokens: chat.tokenLimit },
-    async send(api, requestId) {
-      const { reply, usage } = await api.chat({ ...chat, requestId, signal });
+    async send(api, sent) {
+      const { reply, usage } = await api.chat({ ...chat, ...sent, signal });
       return { answer: reply, usage };
     },
   };
@@ -154,7 +150,7 @@ function toStructured<T>(read: ReturnType<typeof readStructured<T>>, callId: str
 const batchSize = 64;
 
 async function embedBatch(
-  { client, timeoutSeconds }: Target,
+  client: ProviderClient,
   spec: CampaignSpec,
   { key, callId, texts, signal }: EmbeddingRequest,
   from: number,
@@ -170,14 +166,13 @@ async function embedBatch(
       model,
       prompt: 'none',
       requestSha256: sha256(canonicalJson({ model, input: batch })),
-      timeoutSeconds,
     },
     campaign: spec.name,
     price,
     signal,
     estimate: { promptTokens: estimateText(batch.join('\n')), completionTokens: 0 },
-    async send(api, requestId) {
-      const { vectors, usage } = await api.embed({ model, texts: batch, requestId, signal });
+    async send(api, sent) {
+      const { vectors, usage } = await api.embed({ model, texts: batch, ...sent, signal });
       return { answer: packVectors(vectors), usage };
     },
   };

@@ -1,6 +1,7 @@
 import type { Store } from '../store';
 import type { Spending } from '../store/spending/budgets';
 import type { ModelCall } from '../store/spending/model-calls';
+import { answerTimes } from './answer-time';
 import { chatClient, type Usage } from './chat-client';
 import { ModelError } from './model-error';
 import { createSemaphore } from '../requests/semaphore';
@@ -10,17 +11,20 @@ import { DomainError } from '../domain/errors';
 
 export type ChatClient = ReturnType<typeof chatClient>;
 
+/** `timeoutSeconds`: for one whole answer. */
+type SentCall = { requestId: string; timeoutSeconds: number };
+
 /** US dollars per million tokens. */
 type Price = { inputPerMillion: number; outputPerMillion: number };
 
 export type PaidCall<Answer> = {
-  call: ModelCall;
+  call: Omit<ModelCall, 'timeoutSeconds'>;
   campaign: string;
   price: Price;
   /** Maximum expected number of tokens. */
   estimate: Pick<Usage, 'promptTokens' | 'completionTokens'>;
   signal: AbortSignal;
-  send(client: ChatClient, requestId: string): Promise<{ answer: Answer; usage: Usage }>;
+  send(client: ChatClient, sent: SentCall): Promise<{ answer: Answer; usage: Usage }>;
 };
 
 /** Calls with their answers and costs, and the rate limits of providers. */
@@ -40,6 +44,7 @@ export function providerClient({ modelCalls, providers }: CallStore, provider: P
   const client = chatClient(provider);
   const withSlot = createSemaphore(provider.concurrency);
   const limits = providerLimits(providers, provider);
+  const times = answerTimes();
 
   return async <Answer>(paid: PaidCall<Answer>): Promise<Answer> => {
     const found = await modelCalls.find(paid.call);
@@ -47,37 +52,46 @@ export function providerClient({ modelCalls, providers }: CallStore, provider: P
     limits.requireFit(paid.call.callId, tokensOf(paid.estimate));
     return withSlot(paid.signal, async () => {
       for (;;) {
-        await limits.wait(tokensOf(paid.estimate), paid.signal);
-        const reservation = await modelCalls.reserve(paid.call, costOf(paid.price, paid.estimate));
+        const startAtMs = await limits.wait(tokensOf(paid.estimate), paid.signal);
+        const call = { ...paid.call, timeoutSeconds: timeoutOf(paid.estimate.completionTokens) };
+        const reservation = await modelCalls.reserve(call, costOf(paid.price, paid.estimate));
         if (reservation.kind === 'answered') return reservation.answer as Answer;
-        if (reservation.kind === 'reserved') return sendRequest(paid, reservation.request);
+        if (reservation.kind === 'reserved')
+          return sendRequest({ ...paid, call }, { number: reservation.request, startAtMs });
         await sleep(busyPauseMs, paid.signal);
       }
     });
   };
 
   async function sendRequest<Answer>(
-    { call, campaign, price, send }: PaidCall<Answer>,
-    number: number,
+    { call, campaign, price, send }: Sending<Answer>,
+    { number, startAtMs }: Reserved,
   ): Promise<Answer> {
     const started = performance.now();
-    const { answer, usage } = await send(client, `${campaign}/${call.callId}/${number}`).catch(
-      async (error: unknown) => {
-        if (error instanceof ModelError) await bookFailure(call, number, error);
-        throw error;
-      },
-    );
+    const secondsSince = (): number => (performance.now() - started) / 1000;
+    const sent = { requestId: `${campaign}/${call.callId}/${number}`, timeoutSeconds: call.timeoutSeconds };
+    const { answer, usage } = await send(client, sent).catch(async (error: unknown) => {
+      if (error instanceof ModelError) {
+        if (secondsSince() >= call.timeoutSeconds) times.timedOut(call.timeoutSeconds);
+        if (error.notCharged) await modelCalls.release(call, number);
+        await limits.recordFailure(error, startAtMs);
+      }
+      throw error;
+    });
     await limits.recordSuccess();
-    const seconds = (performance.now() - started) / 1000;
+    const seconds = secondsSince();
+    times.answered(usage.completionTokens, seconds);
     const settlement = { answer, ...usage, usd: costOf(price, usage).usd, seconds };
     return (await modelCalls.settle(call, number, settlement)) as Answer;
   }
 
-  async function bookFailure(call: ModelCall, number: number, error: ModelError): Promise<void> {
-    if (error.notCharged) await modelCalls.release(call, number);
-    await limits.recordFailure(error);
+  function timeoutOf(tokens: number): number {
+    return provider.timeoutSeconds ?? times.timeoutSeconds(tokens);
   }
 }
+
+type Sending<Answer> = PaidCall<Answer> & { call: ModelCall };
+type Reserved = { number: number; startAtMs: number };
 
 /** Interval between checks of a budget that other calls have reserved. */
 const busyPauseMs = 500;
@@ -112,10 +126,17 @@ function providerLimits(store: LimitStore, provider: Provider) {
       );
     },
 
-    /** Waits until a call of `tokens` tokens may be sent. @throws ModelError while the breaker is open */
-    async wait(tokens: number, signal: AbortSignal): Promise<void> {
+    /**
+     * Waits until a call of `tokens` tokens may be sent, and returns the time of its slot in ms since 1970.
+     *
+     * @throws ModelError while the breaker is open
+     */
+    async wait(tokens: number, signal: AbortSignal): Promise<number> {
       const slot = await store.takeSlot(provider.name, provider, tokens);
-      if (slot.kind === 'slot') return sleep(slot.waitMs, signal);
+      if (slot.kind === 'slot') {
+        await sleep(slot.waitMs, signal);
+        return slot.startAtMs;
+      }
       const message =
         `provider "${provider.name}" failed ${provider.breaker.failures} times in a row: no requests are sent to it for ` +
         `another ${Math.ceil(slot.retryAfterMs / 1000)} s${lastFailure === null ? '' : `; its last failure: ${lastFailure}`}`;
@@ -129,10 +150,10 @@ function providerLimits(store: LimitStore, provider: Provider) {
     recordSuccess: (): Promise<void> => store.recordSuccess(provider.name),
 
     /** Counts only retryable failures: a rejected request is not the provider's fault. */
-    async recordFailure({ kind, message, retryAfterMs }: ModelError): Promise<void> {
+    async recordFailure({ kind, message, retryAfterMs }: ModelError, startAtMs: number): Promise<void> {
       if (kind !== 'unavailable') return;
       lastFailure = message;
-      await store.recordFailure(provider.name, provider.breaker, retryAfterMs);
+      await store.recordFailure(provider.name, provider.breaker, { startAtMs, retryAfterMs });
     },
   };
 }

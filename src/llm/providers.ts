@@ -23,9 +23,9 @@ const providerSchema = z.strictObject({
   /** Rate limits over all workers and campaigns; null means none. */
   requestsPerSecond: rate.max(10_000).nullable().default(null),
   tokensPerMinute: rate.max(1e9).nullable().default(null),
-  /** Timeout of one complete response. */
-  timeoutSeconds: rate.max(3600).default(120),
-  /** Circuit breaker: after `failures` failures in a row, no requests are sent for `coolDownSeconds`. */
+  /** Timeout of one complete response; null derives it from `maxTokens` and the measured speed of the answers. */
+  timeoutSeconds: rate.max(3600).nullable().default(null),
+  /** Circuit breaker: after `failures` outages without an answer between them, no requests are sent for `coolDownSeconds`. */
   breaker: z
     .strictObject({ failures: count.max(1000).default(5), coolDownSeconds: rate.max(3600).default(30) })
     .prefault({}),

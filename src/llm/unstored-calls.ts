@@ -39,7 +39,7 @@ function pacing(): CallStore['providers'] {
       return Promise.resolve({ kind: 'slot', waitMs: Math.max(0, startAtMs - Date.now()), startAtMs });
     },
     recordSuccess: () => Promise.resolve(),
-    recordFailure(_, __, retryAfterMs = 0) {
+    recordFailure(_, __, { retryAfterMs = 0 }) {
       nextStartMs = Math.max(nextStartMs, Date.now() + retryAfterMs);
       return Promise.resolve();
     },

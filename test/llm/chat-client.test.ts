@@ -38,7 +38,13 @@ const chat = (
   changes: Partial<Provider> = {},
   signal = new AbortController().signal,
   other: Partial<ChatSettings> = {},
-) => client(changes).chat({ ...settings, ...other, requestId: 'campaign/reflect/1/2', signal });
+) => {
+  const { timeoutSeconds = 30, ...provider } = changes;
+  const sent = { requestId: 'campaign/reflect/1/2', timeoutSeconds: timeoutSeconds ?? 30, signal };
+  return client(provider).chat({ ...settings, ...other, ...sent });
+};
+
+const embedding = { requestId: 'c/e/0/1', timeoutSeconds: 30, signal: new AbortController().signal };
 
 type Failure = Error & { retryAfterMs?: number; notCharged?: boolean };
 
@@ -306,7 +312,7 @@ test('a refused connection is marked as not charged', async () => {
   expect(await failure({ url })).toMatchObject({ name: 'ModelError', kind: 'unavailable', notCharged: true });
 });
 
-test("a slow response ends at the provider's timeout and may have been charged", async () => {
+test("a slow response ends at the call's timeout and may have been charged", async () => {
   server.answerBy(() => silence);
   const error = await failure({ timeoutSeconds: 0.05 });
   expect(error).toMatchObject({ name: 'ModelError', kind: 'unavailable', notCharged: false });
@@ -337,7 +343,7 @@ test('vectors are returned in the order of the texts for every order of the resp
     { index: 0, embedding: [1, 0] },
   ];
   server.answerBy(() => ({ raw: JSON.stringify({ data, usage: { prompt_tokens: 9 } }) }));
-  const request = { model: 'e', texts: ['one', 'two'], requestId: 'c/e/0/1', signal: new AbortController().signal };
+  const request = { model: 'e', texts: ['one', 'two'], ...embedding };
   await expect(client().embed(request)).resolves.toEqual({
     vectors: [
       [1, 0],
@@ -353,6 +359,6 @@ test.each([
   { problem: 'a number above all 32-bit floats', vectors: [[1e300], [1]] },
 ])('embeddings with $problem are rejected', async ({ vectors }) => {
   server.answerBy(() => ({ vectors }));
-  const request = { model: 'e', texts: ['one', 'two'], requestId: 'c/e/0/1', signal: new AbortController().signal };
+  const request = { model: 'e', texts: ['one', 'two'], ...embedding };
   await expect(client().embed(request)).rejects.toMatchObject({ name: 'ModelError', kind: 'rejected' });
 });

@@ -197,7 +197,12 @@ describe('failed calls', () => {
     const all = [scriptedProvider(server.url), scriptedProvider(server.url, { name, breaker })];
     const providers = new Map(all.map((provider) => [provider.name, provider]));
     const models = createModelService({ store: c.store, providers });
-    for (let i = 0; i < 3; i++) await expect(models.complete(spec, requestOf(c, 'a'))).rejects.toThrow('status 500');
+    for (let i = 0; i < 3; i++) {
+      await expect(models.complete(spec, requestOf(c, 'a'))).rejects.toThrow('status 500');
+      // As if it had failed two seconds earlier: failures within one second are one outage.
+      const earlier = `update providers set failed_at = failed_at - interval '2 seconds' where name = $1`;
+      await database.pool.query(earlier, [name]);
+    }
     await expect(models.complete(spec, requestOf(c, 'a'))).rejects.toMatchObject({
       name: 'ModelError',
       kind: 'unavailable',

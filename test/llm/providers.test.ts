@@ -35,7 +35,7 @@ test('a provider needs a URL and has defaults for all other settings', () => {
     url: 'http://127.0.0.1:8000/v1',
     requestsPerSecond: null,
     tokensPerMinute: null,
-    timeoutSeconds: 120,
+    timeoutSeconds: null,
     breaker: { failures: 5, coolDownSeconds: 30 },
     concurrency: 8,
     tokenLimitField: 'max_tokens',

@@ -15,7 +15,7 @@ test('calls are spaced by the stricter of the two rates, and all of them wait af
   const third = await startOf(null, null);
   expect([second - first, third - second]).toEqual([100, 600]);
   const before = Date.now();
-  await providers.recordFailure('any', { failures: 5, coolDownSeconds: 30 }, 90_000);
+  await providers.recordFailure('any', { failures: 5, coolDownSeconds: 30 }, { startAtMs: 0, retryAfterMs: 90_000 });
   expect(await startOf(null, null)).toBeGreaterThanOrEqual(before + 90_000);
 });
 

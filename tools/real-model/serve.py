@@ -1,4 +1,4 @@
-"""Serves the optional model on loopback, in the OpenAI protocol, until it is interrupted: `npm run real-model`."""
+"""Serves the optional model on loopback by the OpenAI protocol until its end (`npm run real-model`)."""
 
 import argparse
 import os

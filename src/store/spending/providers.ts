@@ -9,6 +9,12 @@ export type Slot = { kind: 'slot'; waitMs: number; startAtMs: number } | { kind:
 
 export type Breaker = { failures: number; coolDownSeconds: number };
 
+/** A failed request: when it could be sent, in ms since 1970 by the database's clock, as `takeSlot` returned it. */
+export type Failure = { startAtMs: number; retryAfterMs?: number | undefined };
+
+/** Requests to a server that restarts are refused at once, so many fail within one moment of its outage. */
+const sameOutageSeconds = 1;
+
 export const providerStore = (pool: Pool) => ({
   /**
    * Takes the next slot of a provider for one request of `tokens`, which is at most the tokens per minute. Takes none
@@ -31,23 +37,32 @@ export const providerStore = (pool: Pool) => ({
   },
 
   /**
-   * Counts a failure. `failures` in a row open the breaker for the cool-down, or for the provider's Retry-After if
-   * longer.
+   * Counts an outage: a failure of a request that was sent at `startAtMs`. Those that were in flight when the last one was
+   * counted, or that fail within a second of it, belong to the same outage. `failures` outages without an answer between
+   * them open the breaker for the cool-down, or for the provider's Retry-After if longer.
    */
-  async recordFailure(name: string, { failures, coolDownSeconds }: Breaker, retryAfterMs = 0): Promise<void> {
+  async recordFailure(name: string, { failures, coolDownSeconds }: Breaker, failure: Failure): Promise<void> {
+    const { startAtMs, retryAfterMs = 0 } = failure;
     await pool.query(sql`
-      update providers
-      set failures = failures + 1,
-        open_until = case when failures + 1 < ${failures}::integer then open_until
-          else greatest(open_until, clock_timestamp() + greatest(${coolDownSeconds}::float8,
+      with counted as (
+        select name, failures + case when failed_at is null or (to_timestamp(${startAtMs}::float8 / 1000) > failed_at
+          and clock_timestamp() > failed_at + ${sameOutageSeconds}::float8 * interval '1 second') then 1 else 0 end as failures
+        from providers where name = ${name} for update
+      )
+      update providers p
+      set failures = counted.failures,
+        failed_at = case when counted.failures > p.failures then clock_timestamp() else p.failed_at end,
+        open_until = case when counted.failures < ${failures}::integer then p.open_until
+          else greatest(p.open_until, clock_timestamp() + greatest(${coolDownSeconds}::float8,
             ${retryAfterMs}::float8 / 1000) * interval '1 second') end
-      where name = ${name}`);
+      from counted
+      where p.name = counted.name`);
   },
 
   /** Closes the breaker. */
   async recordSuccess(name: string): Promise<void> {
     await pool.query(sql`
-      update providers set failures = 0, open_until = null
+      update providers set failures = 0, open_until = null, failed_at = null
       where name = ${name} and (failures > 0 or open_until is not null)`);
   },
 });

@@ -91,6 +91,7 @@ const chatRequest = {
   reasoningEffort: null,
   body: {},
   requestId: 'r',
+  timeoutSeconds: 30,
   signal,
 };
 const chat = () => chatClient(scriptedProvider(server.url)).chat(chatRequest);
@@ -118,7 +119,14 @@ test('a model client returns only vectors of finite numbers', () =>
       ],
       usage: { prompt_tokens: 9 },
     },
-    () => chatClient(scriptedProvider(server.url)).embed({ model: 'e', texts: ['a', 'b'], requestId: 'r', signal }),
+    () =>
+      chatClient(scriptedProvider(server.url)).embed({
+        model: 'e',
+        texts: ['a', 'b'],
+        requestId: 'r',
+        timeoutSeconds: 30,
+        signal,
+      }),
     ({ vectors, usage }) =>
       vectors.length === 2 && unitVectors(packVectors(vectors)).flat().every(isFloat) && isCount(usage.promptTokens),
   ));

@@ -122,8 +122,31 @@ describe('the breaker', () => {
     const store = providerStore(pool);
     const take = () => store.takeSlot(name, unlimited, 1);
     await take();
-    return { name, store, take, fail: (retryAfterMs?: number) => store.recordFailure(name, breaker, retryAfterMs) };
+    /** Counts a failure of a request that was sent after the last counted failure, and more than a second after it. */
+    const fail = async (retryAfterMs?: number, settings = breaker) => {
+      await pool.query(`update providers set failed_at = failed_at - interval '1.01 seconds' where name = $1`, [name]);
+      const { rows } = await pool.query<{ now: number }>('select extract(epoch from clock_timestamp())::float8 as now');
+      await store.recordFailure(name, settings, { startAtMs: 1000 * rows[0]!.now, retryAfterMs });
+    };
+    return { name, store, take, fail };
   };
+
+  test('counts the calls in flight of one outage, and their refused retries within a second, once', async () => {
+    const { name, store, take } = await start(database.pool);
+    const { startAtMs } = (await take()) as { startAtMs: number };
+    await Promise.all(Array.from({ length: 8 }, () => store.recordFailure(name, breaker, { startAtMs })));
+    for (let retry = 0; retry < 8; retry++) {
+      const slot = (await take()) as { startAtMs: number };
+      await store.recordFailure(name, breaker, slot);
+    }
+    expect(await take()).toMatchObject({ kind: 'slot' });
+    const { rows } = await database.pool.query('select failures from providers where name = $1', [name]);
+    expect(rows).toEqual([{ failures: 1 }]);
+    // A slow call of the same outage ends much later: it was in flight when the outage was counted.
+    await database.pool.query(`update providers set failed_at = failed_at - interval '1.01 s' where name = $1`, [name]);
+    await store.recordFailure(name, { ...breaker, failures: 2 }, { startAtMs: startAtMs - 60_000 });
+    expect(await take()).toMatchObject({ kind: 'slot' });
+  });
 
   test('opens for every worker after three failures in a row', async () => {
     const { name, take, fail } = await start(database.pool);
@@ -163,11 +186,11 @@ describe('the breaker', () => {
   });
 
   test('lets requests through after the cool-down, and opens again at the next failure', async () => {
-    const { name, store, take } = await start(database.pool);
+    const { take, fail } = await start(database.pool);
     const short = { failures: 3, coolDownSeconds: 0.02 };
-    for (let i = 0; i < 3; i++) await store.recordFailure(name, short);
+    for (let i = 0; i < 3; i++) await fail(0, short);
     while ((await take()).kind === 'open') await sleep(5);
-    await store.recordFailure(name, breaker);
+    await fail();
     expect(await take()).toMatchObject({ kind: 'open' });
   });
 
