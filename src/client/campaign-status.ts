@@ -16,6 +16,7 @@ import { findWait, listOverviews, type CampaignOverview } from '../store/campaig
 import { rebuildState } from '../store/campaign/rebuild-state';
 import type { CalibrationRow } from '../store/tasks/judge-calibrations';
 import { listEnrichments, type EnrichmentRow } from '../store/trajectories/enrichments';
+import { getRunningCalls, type RunningCalls } from '../store/spending/running-calls';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
 import type { SetScore } from '../store/training/set-scores';
@@ -41,6 +42,8 @@ export type CampaignDetails = Omit<CampaignState, 'status'> &
     failingWork: HeldWork[];
     phases: PhaseRow[];
     rollouts: AttemptProgress[];
+    /** Calls of language models in the running phase; null if it has made none. */
+    models: RunningCalls | null;
     jobs: RunningJob[];
     training: TrainingCost;
     /** Training jobs that lost rows or actions because of their row length. */
@@ -126,8 +129,12 @@ export async function readCampaignDetails(connections: Connections, name: string
   const { id, forkedFrom, forkIteration, nondeterminism } = row;
   const phases = await store.iterations.listPhases(id);
   const { waitsFor, waitsSince } = await findWait(connections.pool, id);
+  const state = await readState(connections, row, phases);
+  const running = phases.findLast(({ finishedAt }) => finishedAt === null);
   return {
-    ...(await readState(connections, row, phases)),
+    ...state,
+    progress: { ...state.progress, spending: await store.budgets.get(id) }, // the workflow reads it between phases
+    models: running ? await getRunningCalls(connections.pool, id, running) : null,
     forkedFrom,
     forkIteration,
     nondeterminism,

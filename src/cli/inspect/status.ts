@@ -19,7 +19,15 @@ import { printResult } from '../output/output';
 import { setScoresText } from '../output/set-scores-text';
 import { failuresText } from '../output/failures-text';
 import { judgeText } from '../output/judge-text';
-import { enrichmentText, jobText, lossText, resultText, rolloutText, trainingText } from '../output/running-text';
+import {
+  callsText,
+  enrichmentText,
+  jobText,
+  lossText,
+  resultText,
+  rolloutText,
+  trainingText,
+} from '../output/running-text';
 import { number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
@@ -85,7 +93,8 @@ function attentionText(details: CampaignDetails, isEnd: boolean): string[] {
 
 /** Measurements below the table of phases. */
 function measuredText(details: CampaignDetails): string[] {
-  const { name, emptySyntheses, enrichments, failures, judge, rollouts, jobs, scores, setScores, training } = details;
+  const { name, emptySyntheses, enrichments, failures, judge, rollouts, models, jobs } = details;
+  const { scores, setScores, training } = details;
   const isEvaluation = !setScores.some(({ evaluationSet }) => evaluationSet === 'dev');
   return [
     ...emptySyntheses.map(asCalled),
@@ -93,6 +102,7 @@ function measuredText(details: CampaignDetails): string[] {
     ...failuresText(failures),
     ...(judge ? [asCalled(judgeText(name, judge))] : []),
     ...rollouts.map(rolloutText),
+    ...(models ? [callsText(models, Date.now())] : []),
     ...jobs.map(jobText),
     ...(isEvaluation ? [] : scoreLines(scores)),
     ...setScoresText(setScores, details.confidence),

@@ -1,5 +1,6 @@
 import { attemptLine, type AttemptProgress } from '../../domain/campaign/attempt-progress';
 import { progressLine, jobProgress } from '../../domain/training/job-progress';
+import type { RunningCalls } from '../../store/spending/running-calls';
 import type { TrainingCost } from '../../store/spending/ledger';
 import type { ChosenDefault } from '../../client/fit/environment-defaults';
 import type { EnrichmentRow } from '../../store/trajectories/enrichments';
@@ -10,6 +11,22 @@ import { count, counted, decimal, dollars, duration, percent, rounded } from '..
 /** Formats a running rollout as one line. */
 export const rolloutText = (rollout: AttemptProgress): string =>
   `attempts of ${rollout.purpose}: ${attemptLine(rollout)}`;
+
+/** Formats the calls of language models in a running phase as one line, at a time in ms since 1970. */
+export function callsText({ phase, runs, calls, tokens, waiting, closed }: RunningCalls, now: number): string {
+  const secondsTo = (time: Date): number => Math.max(0, (time.getTime() - now) / 1000);
+  const waits = waiting.map(
+    (one) =>
+      `${counted(one.calls, 'answer')} of ${one.provider} (${one.purpose}, the oldest for ${duration(Math.max(0, now - one.since.getTime()) / 1000)})`,
+  );
+  return [
+    `language models in ${phase}: ${runs > 0 ? `${counted(runs, 'run')}, ` : ''}${counted(calls, 'call')}, ${count(tokens)} tokens`,
+    ...(waits.length > 0 ? [`waits for ${waits.join(', ')}`] : []),
+    ...closed.map(
+      (one) => `${one.provider} gets no request for another ${duration(secondsTo(one.until))}, after its outages`,
+    ),
+  ].join('; ');
+}
 
 /** Formats a running training job as one line. */
 export function jobText({ role, method, step, facts }: RunningJob): string {

@@ -46,7 +46,7 @@ test('the yield of each stage is printed with counts and intervals, and of each 
   for (const stage of ['written', 'worded', 'grounded', 'executed', 'validated', 'unique', 'all of those wanted'])
     expect(stdout).toMatch(new RegExp(`^${stage} +2 +2 +1\\.000 +0\\.342 to 1\\.000$`, 'm')); // Wilson, 2 of 2
   expect(stdout).toMatch(/^explorer +8 +8 +1\.000 +0\.676 to 1\.000 +8 +[\d,]+ +\d+ +\d+$/m);
-  expect(stdout).toMatch(/^attempts with a known result +2 +2 +1\.000 /m);
+  expect(stdout).toMatch(/^all with a known result +3 +3 +1\.000 /m);
 });
 
 test('JSON has the candidates, and --set changes the settings of the requests', async () => {
@@ -84,6 +84,11 @@ test.each([
     args: ['--provider', 'somewhere', '--set', 'synthesis.exploration.rounds=0'],
     code: 2,
     error: /synthesis\.exploration\.rounds/,
+  },
+  {
+    args: ['--provider', 'somewhere', '--environment', 'bfcl'],
+    code: 2,
+    error: /found no environment bfcl to play: the environment server does not host it/,
   },
   { args: ['--provider', 'somewhere', '--case', 'poem'], code: 2, error: /Allowed choices are forgetting-group/ },
 ])('unusable options $args are refused before the first call', async ({ args, code, error }) => {
