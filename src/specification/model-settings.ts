@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isSection, merge } from '../input/merge';
 import { choice } from './key-types';
 
 /** Tokens of an answer without thinking: an action, an analysis or a verdict, and a list of tasks. */
@@ -80,6 +81,41 @@ const model = (defaults: { temperature: number }) =>
       ),
   });
 
+/** Purposes whose model is the explorer's where the spec names no other. */
+export const inheritingPurposes = ['reflector', 'abstractor', 'judge', 'solver'] as const;
+
+const identity = ['provider', 'model', 'price'];
+
+/**
+ * Completes the models that name neither provider, model nor price, such as `judge: { maxTokens: 200 }`: their keys replace
+ * those of the explorer's model, as it is the default of the purpose.
+ */
+export function withExplorersModel(input: unknown): unknown {
+  const llm = isSection(input) ? input['llm'] : undefined;
+  const models = isSection(llm) ? llm['models'] : undefined;
+  const explorer = isSection(models) ? models['explorer'] : undefined;
+  if (!isSection(explorer) || !isSection(models) || !identity.every((key) => key in explorer)) return input;
+  const completed = inheritingPurposes.flatMap((purpose) => {
+    const own = models[purpose];
+    if (!isSection(own) || identity.some((key) => key in own)) return [];
+    return [[purpose, { ...inherited(explorer, purpose), ...own }]];
+  });
+  return merge(input, { llm: { models: Object.fromEntries(completed) } });
+}
+
+/** Returns the default model of a purpose; keys that the explorer's leaves out stay left out. */
+function inherited<Model extends Readonly<Record<string, unknown>>>(
+  explorer: Model,
+  purpose: (typeof inheritingPurposes)[number],
+) {
+  const { temperature, maxTokens } = explorer;
+  return {
+    ...explorer,
+    ...(purpose !== 'solver' && { temperature: temperature === null ? null : 0 }),
+    ...(purpose === 'abstractor' && typeof maxTokens === 'number' && { maxTokens: Math.max(maxTokens, longAnswer) }),
+  };
+}
+
 /** The model of each purpose; all but `embedding` default to the explorer's model. */
 export const modelSettingsSchema = z
   .strictObject({
@@ -125,18 +161,14 @@ export const modelSettingsSchema = z
   })
   .transform(({ models, uselessAnswers }) => {
     const { explorer } = models;
-    const deterministic = { ...explorer, temperature: explorer.temperature === null ? null : 0 };
-    const abstractor = models.abstractor ?? {
-      ...deterministic,
-      ...(explorer.maxTokens !== undefined && { maxTokens: Math.max(explorer.maxTokens, longAnswer) }),
-    };
+    const modelOf = (purpose: (typeof inheritingPurposes)[number]) => models[purpose] ?? inherited(explorer, purpose);
     return {
       models: {
         explorer: withTokens(explorer, shortAnswer),
-        reflector: withTokens(models.reflector ?? deterministic, shortAnswer),
-        abstractor: withTokens(abstractor, longAnswer),
-        judge: withTokens(models.judge ?? deterministic, shortAnswer),
-        solver: withTokens(models.solver ?? explorer, shortAnswer),
+        reflector: withTokens(modelOf('reflector'), shortAnswer),
+        abstractor: withTokens(modelOf('abstractor'), longAnswer),
+        judge: withTokens(modelOf('judge'), shortAnswer),
+        solver: withTokens(modelOf('solver'), shortAnswer),
         embedding: models.embedding,
       },
       uselessAnswers,

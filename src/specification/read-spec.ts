@@ -14,6 +14,7 @@ import { longSchedules, unclearLengths, uselessLengths } from './training-settin
 import { fieldOf, parseYaml, strangeValues } from '../input/parse-yaml';
 import { mergeLayers, withChange, withLayer, type SpecChange, type SpecLayer } from './spec-layers';
 import { absurdRates, withModelDefaults } from './learning-rates';
+import { withExplorersModel } from './model-settings';
 import { uselessSettings } from './weak-settings';
 import { withoutIdleEpochs, withRecipeDefaults, withSolver, withStoredLimits } from './recipe-defaults';
 
@@ -86,7 +87,7 @@ export function resolveSpec(input: unknown, source: string): CampaignSpec {
 export type Problems = { problems: string[] };
 
 const withDefaults = (input: unknown): unknown =>
-  withModelDefaults(withRecipeDefaults(withoutIdleEpochs(withSolver(input))));
+  withModelDefaults(withRecipeDefaults(withoutIdleEpochs(withSolver(withExplorersModel(input)))));
 
 /** Fills in every default; returns one line per mistake, without positions. */
 export function resolve(input: unknown): CampaignSpec | Problems {

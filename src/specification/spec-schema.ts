@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { campaignSpecSchema } from './campaign-spec';
+import { inheritingPurposes } from './model-settings';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
@@ -23,7 +24,10 @@ export function specJsonSchema(): JsonSchema {
 export function editorSchema(of: z.ZodType, { defaults = true } = {}): JsonSchema {
   const schema = z.toJSONSchema(of, {
     io: 'input',
-    override({ jsonSchema }) {
+    override({ jsonSchema, path }) {
+      const [section, , purpose] = path.slice(-3);
+      // the explorer's model has the keys that these leave out
+      if (section === 'models' && inheritingPurposes.some((one) => one === purpose)) delete jsonSchema.required;
       // zod's range of every integer
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

@@ -1,5 +1,7 @@
 import { judgeVersion } from '../../src/llm/prompts/judge';
-import { readStoredSpec, resolveSpec } from '../../src/specification/read-spec';
+import { readChange } from '../../src/specification/read-change';
+import { readSpec, readStoredSpec, resolveSpec } from '../../src/specification/read-spec';
+import type { SpecChange } from '../../src/specification/spec-layers';
 
 const price = { inputPerMillion: 1, outputPerMillion: 2 };
 
@@ -65,4 +67,37 @@ test('the version of a judge contains every setting that changes its answers', (
   expect(version({ reasoningEffort: null, body: { top_k: 5 } })).toBe(
     'judge@3 far/large at its own temperature, {"top_k":5}',
   );
+});
+
+test('a model with some keys alone is the default model of its purpose with these keys', () => {
+  const explorer = { temperature: 0.7, maxTokens: 400, structured: 'schema', body: { top_k: 20 } };
+  const { models } = specWith(explorer).llm!;
+  const partial = specWith(explorer, {
+    judge: { maxTokens: 200 },
+    abstractor: { structured: 'object' },
+    solver: { temperature: 0.2 },
+    reflector: {},
+  }).llm!.models;
+  expect(partial.judge).toEqual({ ...models.judge, maxTokens: 200 });
+  expect(partial.abstractor).toEqual({ ...models.abstractor, structured: 'object' });
+  expect(partial.solver).toEqual({ ...models.solver, temperature: 0.2 });
+  expect(partial.reflector).toEqual(models.reflector);
+  expect(specWith({ temperature: null }, { judge: { maxTokens: 5 } }).llm!.models.judge.temperature).toBeNull();
+});
+
+test('a model that names its provider names its model and price too', () => {
+  expect(() => specWith({}, { judge: { provider: 'near', maxTokens: 200 } })).toThrow(
+    /llm\.models\.judge\.model: .*\n.*llm\.models\.judge\.price: /,
+  );
+  expect(() => specWith({}, { judge: { maxToken: 200 } })).toThrow(/judge\.maxToken\b/);
+});
+
+test('--set changes one key of a purpose', () => {
+  const changed = ['llm.models.judge.maxTokens=200'].map(readChange) as SpecChange[];
+  const text = JSON.stringify({
+    ...{ name: 'c', seed: 1, recipe: 'combined', environment: { name: 'intercode-sql' } },
+    llm: { models: { explorer: { provider: 'far', model: 'm', price } } },
+  });
+  const { judge } = readSpec(text, 'the test', changed).llm!.models;
+  expect(judge).toMatchObject({ provider: 'far', model: 'm', price, maxTokens: 200, temperature: 0 });
 });
