@@ -3,7 +3,7 @@ import type { CampaignSpec } from './campaign-spec';
 import { gpusOf } from './compute-settings';
 import { plannedSize } from './iteration-plan';
 import { evaluationSets } from './evaluation-settings';
-import { estimateModels, type ModelEstimate } from './estimate-models';
+import { estimateModels, type CallSpeeds, type ModelEstimate } from './estimate-models';
 import { estimateTraining, jobsOf, measuredTraining, passesOf } from './estimate-training';
 import type { JobLength, MeasuredLengths, MeasuredSpeed, MeasuredSpeeds, TrainingEstimate } from './estimate-training';
 
@@ -49,7 +49,11 @@ const secondsPerIteration = 3;
 export function estimate(
   spec: CampaignSpec,
   lengths: MeasuredLengths | null = null,
-  speeds: MeasuredSpeeds = { training: null, attempts: null, unknown: 'no speed was measured' },
+  speeds: MeasuredSpeeds & { calls?: CallSpeeds } = {
+    training: null,
+    attempts: null,
+    unknown: 'no speed was measured',
+  },
 ): Estimate {
   const recipe = recipes[spec.recipe];
   const { trainTasks } = spec.environment;
@@ -81,6 +85,7 @@ export function estimate(
   }
   const training = estimateTraining(spec, played, lengths, speeds);
   const speed = attemptSpeed(spec, speeds);
+  const models = estimateModels(spec, lengths, speeds.calls);
   const parallelJobs = Math.min(2, agents); // two cores
   const secondsAt = (sign: -1 | 0 | 1): number | null =>
     speed === null || training.seconds === null
@@ -88,6 +93,7 @@ export function estimate(
       : Math.round(
           (attempts / speed.rate) * speed.spread ** sign +
             (training.seconds / parallelJobs) * training.spread ** sign +
+            (models ? models.seconds * models.spread ** sign : 0) +
             (spec.iterations + 1) * secondsPerIteration,
         );
   const [low, seconds, high] = [secondsAt(-1), secondsAt(0), secondsAt(1)];
@@ -102,7 +108,7 @@ export function estimate(
       ? `${Number(speed.rate.toPrecision(2))} attempts/s (${speed.basis})`
       : `speed unknown (${speeds.unknown})`,
     training,
-    models: estimateModels(spec, lengths),
+    models,
   };
 }
 

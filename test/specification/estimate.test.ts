@@ -145,14 +145,36 @@ test('the prompts of language models contain a trajectory, so they are as long a
   expect(long.tokens - short.tokens).toBe(5000 * short.calls); // short SQL tasks have 105
   expect(long.usd).toBeGreaterThan(2 * short.usd);
   expect(estimateText(estimate(spec))).toContain(
-    '# assumed: prompts of 1,200 to 6,000 tokens (those of short SQL tasks), answers of 80 to 900 without thinking\n',
+    '# assumed: prompts of 1,200 to 6,000 tokens (those of short SQL tasks), answers of 80 to 900 without thinking; 20 tokens/s, as no call was measured here\n',
   );
   expect(long.assumptions).toBe(
-    "prompts of 6,200 to 11,000 tokens (with one of the environment's own trajectories), answers of 80 to 900 without thinking",
+    "prompts of 6,200 to 11,000 tokens (with one of the environment's own trajectories), answers of 80 to 900 without thinking; 20 tokens/s, as no call was measured here",
   );
 });
 
 test('the printed lines of an estimate are YAML comments', () => {
   const text = estimateText(estimate(example('grpo.yaml')));
   expect(parse(`name: x\n${text}\n`)).toEqual({ name: 'x' });
+});
+
+test('calls of language models take time: that of earlier ones if there are any, as many at once as the provider takes', () => {
+  const spec = example('coevolve-llm.yaml');
+  const assumed = estimate(spec, null, probed());
+  const without = estimate({ ...spec, llm: null }, null, probed());
+  expect(assumed.seconds! - without.seconds!).toBeCloseTo(assumed.models!.seconds, -1);
+  expect(assumed.models!.assumptions).toMatch(/; 20 tokens\/s, as no call was measured here$/);
+
+  const purposes = ['reflector', 'explorer', 'abstractor', 'judge', 'solver'] as const;
+  const measured = Object.fromEntries(purposes.map((purpose) => [purpose, { seconds: 40, calls: 20 }]));
+  const concurrencyOf = (calls: number) =>
+    new Map(Object.values(spec.llm!.models).map((m) => [m?.provider ?? '', calls]));
+  const estimateAt = (calls: number) =>
+    estimate(spec, null, { ...probed(), calls: { measured, concurrency: concurrencyOf(calls) } });
+  const one = estimateAt(1);
+  expect(one.models!.seconds).toBeCloseTo(40 * one.models!.calls, 5);
+  expect(estimateAt(4).models!.seconds).toBeCloseTo(one.models!.seconds / 4, 5);
+  expect(estimateAt(1e6).models!.seconds).toBeGreaterThan(40); // the calls of a context follow each other
+  expect(one.models!.assumptions).toMatch(/; calls as long as 100 earlier ones$/);
+  expect(estimateText(one)).toContain(`# about ${one.models!.calls.toLocaleString('en')} model calls`);
+  expect(one.range!.high - one.seconds!).toBeGreaterThan(0.49 * one.models!.seconds);
 });

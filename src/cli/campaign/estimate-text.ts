@@ -13,7 +13,7 @@ export function estimateText(expected: Estimate): string {
     timeText(expected),
     ...(models
       ? [
-          `about ${count(models.calls)} model calls, ${count(models.tokens)} tokens, ${dollars(models.usd, 2)}`,
+          `about ${count(models.calls)} model calls, ${count(models.tokens)} tokens, ${dollars(models.usd, 2)}, ${duration(models.seconds)}`,
           `assumed: ${models.assumptions}`,
         ]
       : []),

@@ -5,6 +5,7 @@ import { estimate, type Estimate } from '../../specification/estimate';
 import { speedKey, trainsPolicies, type MeasuredSpeeds } from '../../specification/estimate-training';
 import { measureLengths } from '../fit/measure-lengths';
 import { recordedLengths } from '../fit/recorded-lengths';
+import { measureCalls } from './measure-calls';
 import { measureSpeeds } from './measure-speeds';
 
 /** Speeds by what determines them: specs that share it share one probe. */
@@ -25,7 +26,7 @@ export async function estimateCampaign(
   const key = JSON.stringify([speedKey(spec, findDevices(config.devices).length > 0), trainsPolicies(spec)]);
   const speeds = known.get(key) ?? (await measureSpeeds(config, spec, lengths));
   known.set(key, speeds);
-  return estimate(onDevices(config, spec), lengths, speeds);
+  return estimate(onDevices(config, spec), lengths, { ...speeds, calls: await measureCalls(config, spec) });
 }
 
 /** Replaces device `auto` where jobs run on this installation's GPUs. GPU time of policies from scratch is not counted. */

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 
 /** Median of the newest jobs or phases, and the speeds between which four of five of them lie. */
 export type SpeedOfMany = { count: number; median: number; low: number; high: number };
@@ -42,6 +42,26 @@ export const measuredSpeedStore = (pool: Pool) => ({
     );
   },
 });
+
+/** A model of a provider in one of its purposes. */
+export type AskedFor = { purpose: string; provider: string; model: string };
+
+/** Returns the mean seconds of the newest answered calls of each model and purpose; models without a call have none. */
+export async function listCallSeconds(
+  client: Pool | ClientBase,
+  asked: readonly AskedFor[],
+): Promise<{ purpose: string; seconds: number; calls: number }[]> {
+  const { rows } = await client.query<{ purpose: string; seconds: number; calls: number }>(
+    `select a.purpose, avg(c.seconds)::float8 as seconds, count(*)::integer as calls
+     from jsonb_to_recordset($1::jsonb) as a (purpose text, provider text, model text)
+     cross join lateral (select seconds from model_calls c
+       where c.purpose = a.purpose and c.provider = a.provider and c.model = a.model
+       order by recorded_at desc limit ${newest * 5}) c
+     group by a.purpose`,
+    [JSON.stringify(asked)],
+  );
+  return rows;
+}
 
 export type MeasuredSpeedStore = ReturnType<typeof measuredSpeedStore>;
 

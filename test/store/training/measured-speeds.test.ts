@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createStore } from '../../../src/store';
+import { listCallSeconds } from '../../../src/store/training/measured-speeds';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { modelCall, modelCampaign, settlement } from '../support/model-campaign';
 import { addPolicy, attempt, campaignNamed, hash, task, trainingRun } from '../support/new-campaign';
 
 let database: FreshDatabase;
@@ -81,4 +83,15 @@ test('attempts per second are those of whole phases in the environment; copied a
   await expect(find('bfcl')).resolves.toBeNull();
   await database.pool.query('update trajectories set found_from = 1 where campaign_id = $1', [campaignId]);
   await expect(find('intercode-sql')).resolves.toBeNull();
+});
+
+test('the seconds of calls are the mean of the newest ones of a model and a purpose', async () => {
+  const { store, key } = await modelCampaign(database.pool);
+  for (const [index, seconds] of [4, 8].entries()) {
+    const call = modelCall(key, `reflect/${index}`, { model: 'small' });
+    await store.modelCalls.reserve(call, { llmTokens: 1, usd: 0 });
+    await store.modelCalls.settle(call, 1, settlement({ seconds }));
+  }
+  const asked = ['reflector', 'judge'].map((purpose) => ({ purpose, provider: 'scripted', model: 'small' }));
+  expect(await listCallSeconds(database.pool, asked)).toEqual([{ purpose: 'reflector', seconds: 6, calls: 2 }]);
 });
