@@ -10,7 +10,7 @@ export type Playable = { cases: PromptCase[]; notPlayed: { environment: string; 
  * Returns the wanted cases whose environment is hosted, and the environments that are not, with the reason and the next
  * command. Without a wish all cases are wanted.
  *
- * @throws UsageError if an environment that was asked for by name is not hosted, or if no case is left
+ * @throws UsageError if an environment that the caller named is not hosted, or if no case is left
  */
 export function playableCases({ environments, unavailable }: Health, wanted: Wanted): Playable {
   const isWanted = (name: string, among: readonly string[] | undefined): boolean => among?.includes(name) ?? true;

@@ -15,7 +15,7 @@ export type ModelEstimate = {
   assumptions: string;
 };
 
-/** What earlier calls of this stack say of the models of a spec. */
+/** Speeds of earlier calls of this stack to the models of a spec. */
 export type CallSpeeds = {
   /** Mean seconds of the newest calls by purpose, and their number. */
   measured: Partial<Record<string, { seconds: number; calls: number }>>;
