@@ -40,6 +40,10 @@ const trainedPerAttempt = {
 /** Measured on quickstart campaigns: duration of the phases that neither play nor train. */
 const secondsPerIteration = 3;
 
+type Speeds = MeasuredSpeeds & { calls?: CallSpeeds };
+
+const unmeasured: Speeds = { training: null, attempts: null, unknown: 'no speed was measured' };
+
 /**
  * Estimates the work and the cost of a campaign. Counts that the spec fixes are exact; costs are estimates.
  *
@@ -49,16 +53,11 @@ const secondsPerIteration = 3;
 export function estimate(
   spec: CampaignSpec,
   lengths: MeasuredLengths | null = null,
-  speeds: MeasuredSpeeds & { calls?: CallSpeeds } = {
-    training: null,
-    attempts: null,
-    unknown: 'no speed was measured',
-  },
+  speeds: Speeds = unmeasured,
 ): Estimate {
   const recipe = recipes[spec.recipe];
   const { trainTasks } = spec.environment;
-  const sets = evaluationSets(spec);
-  const heldOutTasks = sets.reduce((total, { tasks }) => total + tasks, 0); // reported sets: if every candidate is promoted
+  const heldOutTasks = evaluationSets(spec).reduce((total, { tasks }) => total + tasks, 0); // if all are promoted
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
   const agents = recipe.agents.length;
 
@@ -87,15 +86,15 @@ export function estimate(
   const speed = attemptSpeed(spec, speeds);
   const models = estimateModels(spec, lengths, speeds.calls);
   const parallelJobs = Math.min(2, agents); // two cores
+  const parts = speed &&
+    training.seconds !== null && [
+      { seconds: attempts / speed.rate, spread: speed.spread },
+      { seconds: training.seconds / parallelJobs, spread: training.spread },
+      { seconds: models?.seconds ?? 0, spread: models?.spread ?? 1 },
+      { seconds: (spec.iterations + 1) * secondsPerIteration, spread: 1 },
+    ];
   const secondsAt = (sign: -1 | 0 | 1): number | null =>
-    speed === null || training.seconds === null
-      ? null
-      : Math.round(
-          (attempts / speed.rate) * speed.spread ** sign +
-            (training.seconds / parallelJobs) * training.spread ** sign +
-            (models ? models.seconds * models.spread ** sign : 0) +
-            (spec.iterations + 1) * secondsPerIteration,
-        );
+    parts ? Math.round(parts.reduce((sum, part) => sum + part.seconds * part.spread ** sign, 0)) : null;
   const [low, seconds, high] = [secondsAt(-1), secondsAt(0), secondsAt(1)];
   return {
     attempts,

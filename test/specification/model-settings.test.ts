@@ -95,7 +95,10 @@ test('a model that names its provider names its model and price too', () => {
 test('--set changes one key of a purpose', () => {
   const changed = ['llm.models.judge.maxTokens=200'].map(readChange) as SpecChange[];
   const text = JSON.stringify({
-    ...{ name: 'c', seed: 1, recipe: 'combined', environment: { name: 'intercode-sql' } },
+    name: 'c',
+    seed: 1,
+    recipe: 'combined',
+    environment: { name: 'intercode-sql' },
     llm: { models: { explorer: { provider: 'far', model: 'm', price } } },
   });
   const { judge } = readSpec(text, 'the test', changed).llm!.models;
