@@ -49,7 +49,7 @@ async function installAppworldData(projectRoot: string, root: string): Promise<v
   const module = 'coevolve_environments.plugins.appworld.install';
   const sources = path.join(projectRoot, 'environments', 'src');
   await run(python, ['-m', module, '--root', root], projectRoot, { PYTHONPATH: sources }).catch((error: Error) => {
-    const next = 'repeat with network access, or use appworld-mini, which needs no data';
+    const next = 'repeat with network access, or run `coevolve up` and use appworld-mini, which needs no data';
     throw new UsageError(`AppWorld's engine is installed, but its data is not: ${error.message}; ${next}`);
   });
 }

@@ -46,6 +46,7 @@ export function createEnvironments(
           );
         return [...names, ...thirdParty.keys()];
       },
+      knownNames: async () => [...new Set([...(await hosted.data.knownNames()), ...thirdParty.keys()])],
       capacity: (name) => find(name).data.capacity(name),
       capabilities: (name) => find(name).data.capabilities(name),
       tasks: (name, request) => find(name).data.tasks(name, request),

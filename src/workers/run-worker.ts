@@ -139,7 +139,7 @@ async function activityOptions(
     case 'store':
       return [{ taskQueue: taskQueues.store, activities: activities.store, maxConcurrentActivityTaskExecutions: 8 }];
     case 'rollout':
-      return (environments ?? (await dependencies.environmentData.names())).map((name) => ({
+      return (environments ?? (await dependencies.environmentData.knownNames())).map((name) => ({
         taskQueue: taskQueues.rollout(name),
         activities: activities.rollout,
         tuner: { ...unusedSlots, activityTaskSlotSupplier: attemptSlots(dependencies.places(name)) },

@@ -10,6 +10,7 @@ import { dataConverterOf } from '../../src/temporal/connect';
 import { payloadLimitBytes } from '../../src/temporal/payload-limit';
 import { historiesOf, payloadsOf, type RecordedRun } from '../support/histories';
 import { silenceWorkers } from '../support/temporal';
+import { readReadyFile } from '../../src/process/ready-file';
 import { bringUpStack, hangTimeoutMs, until, type TestStack } from '../support/stack';
 
 vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
@@ -318,6 +319,11 @@ async function expectComparison(
     difference_high: high,
   });
 }
+
+test('the rollout worker also polls for an environment that is not available yet, as `up` hosts it once it is', () => {
+  const queues = readReadyFile(stack.config.home, 'worker-rollout', stack.pidOf('worker-rollout'));
+  expect(queues).toEqual(expect.arrayContaining(['rollout-warehouse', 'rollout-env-service']));
+});
 
 describe('the workflows of the campaign', () => {
   test('campaign, iterations, rollouts and training jobs have readable ids', () => {

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -46,6 +47,8 @@ class BuiltEnvironments:
     """Timeouts from the settings, by environment."""
     plugins: dict[str, "Plugin"] = field(default_factory=dict)
     """The operator's own environments. A broken one is also among the unavailable ones."""
+    missing: dict[str, Callable[[], Environment]] = field(default_factory=dict)
+    """Makes a built-in environment that is unavailable now; it can be hosted after its installation."""
 
 
 class Plugin:
@@ -104,6 +107,8 @@ def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built
             if names is not None:
                 raise Unavailable(f"{name}: {error}") from error
             built.unavailable[name] = str(error)
+            if not isinstance(module, Path):
+                built.missing[name] = partial(_create_again, name, module, file)
         except BrokenPlugin as error:
             if names is not None:
                 raise
@@ -120,6 +125,10 @@ def _modules(file: SettingsFile) -> dict[str, str | Path]:
         for name, value in plugins.items()
     }
     return {**MODULES, **{name: module for name, module in mounted.items() if module is not None}}
+
+
+def _create_again(name: str, module: str, file: SettingsFile) -> Environment:
+    return _create(name, module, file.section(name))
 
 
 def _create(name: str, module: str | Path, settings: Settings) -> Environment:

@@ -1,5 +1,6 @@
 """A changed file of the operator is loaded again alone, and a broken one stops only its own environment."""
 
+import sys
 from pathlib import Path
 
 import httpx
@@ -33,7 +34,7 @@ def client(serve: Serve, tmp_path: Path, file: Path) -> Client:
 def test_an_unchanged_file_is_not_loaded_again(client: Client) -> None:
     with client.session("own") as session:
         session.reset(task={})
-        assert client.post("/reload") == {"reloaded": [], "broken": {}}
+        assert client.post("/reload") == {"reloaded": [], "installed": [], "broken": {}}
         assert text_of(session.step("sleep 0")) == "slept"
 
 
@@ -45,7 +46,7 @@ def test_a_changed_file_is_known_and_loaded_again_while_other_episodes_go_on(
         other.reset(task={})
         file.write_text(file.read_text() + NEWER)
         assert client.http.get("/health").json()["changed"] == ["own"]
-        assert client.post("/reload") == {"reloaded": ["own"], "broken": {}}
+        assert client.post("/reload") == {"reloaded": ["own"], "installed": [], "broken": {}}
         assert error_code(session.receive()) == "SESSION_ERROR"
         assert text_of(other.step("sleep 0")) == "slept"
     assert client.http.get("/health").json()["changed"] == []
@@ -72,7 +73,52 @@ def test_a_broken_file_stops_its_environment_alone_until_it_is_corrected(client:
         other.reset(task={})
         assert text_of(other.step("sleep 0")) == "slept"
     file.write_text(good)
-    assert client.post("/reload") == {"reloaded": ["own"], "broken": {}}
+    assert client.post("/reload") == {"reloaded": ["own"], "installed": [], "broken": {}}
     with client.session("own") as session:
         session.reset(task={})
         assert text_of(session.step("sleep 0")) == "slept"
+
+
+def test_an_environment_whose_engine_is_installed_later_is_served_without_a_restart(
+    serve: Serve, tmp_path: Path
+) -> None:
+    engine, own = tmp_path / "engine", tmp_path / "own.py"
+    own.write_text(COUNTING.read_text() + NEEDS_ENGINE)
+    settings = tmp_path / "environments.yaml"
+    mini = {"python": str(engine / "bin" / "python")}
+    settings.write_text(
+        yaml.safe_dump({"hosted": {"appworld-mini": mini, "own": {"plugin": str(own), "where": "thread"}}})
+    )
+    client = serve("--settings", str(settings), "--state", str(tmp_path / "state"))
+    assert client.post("/reload")["installed"] == []
+    before = client.http.get("/health").json()
+    assert {"appworld-mini", "own"} <= before["unavailable"].keys()
+    _install(engine)
+    assert sorted(client.post("/reload")["installed"]) == ["appworld-mini", "own"]
+    after = client.http.get("/health").json()
+    assert {"appworld-mini", "own"} <= after["environments"].keys()
+    assert before["unavailable"].keys() - after["unavailable"].keys() == {"appworld-mini", "own"}
+    assert client.http.get("/envs/appworld-mini/metadata").json()["name"] == "appworld-mini"
+    assert client.post("/reload") == {"reloaded": [], "installed": [], "broken": {}}
+
+
+NEEDS_ENGINE = """
+from pathlib import Path
+from coevolve_environments.protocol import Unavailable
+
+make = create
+def create(settings):
+    if not Path(__file__).with_name("engine").exists():
+        raise Unavailable("install the engine")
+    return make(settings)
+"""
+
+
+def _install(engine: Path) -> None:
+    """Makes the files by which the server knows AppWorld's engine."""
+    packages = engine / "lib" / "python3.11" / "site-packages" / "appworld"
+    for file in (packages / "environment.py", packages / "apps" / "simple_note" / "apis.py"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    (engine / "bin").mkdir()
+    (engine / "bin" / "python").symlink_to(sys.executable)

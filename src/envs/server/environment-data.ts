@@ -103,6 +103,12 @@ export const environmentData = (endpoint: EnvironmentEndpoint, health: ServerHea
     return Object.keys((await health.read()).environments);
   },
 
+  /** Returns the names that our server hosts, or will host after an installation or the correction of a file. */
+  async knownNames(): Promise<string[]> {
+    const { environments, unavailable } = await health.read();
+    return [...Object.keys(environments), ...Object.keys(unavailable)];
+  },
+
   /** Concurrent sessions of an environment, cached for 5 seconds; null if unknown. */
   async capacity(environment: string): Promise<number | null> {
     return (await health.find(environment))?.capacity ?? null;

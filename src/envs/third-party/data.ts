@@ -18,6 +18,7 @@ import { changedFacts, type WorldState } from './world-state';
  */
 export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
   names: () => Promise.resolve([server.name]),
+  knownNames: () => Promise.resolve([server.name]),
   capacity: () => Promise.resolve(server.sessions),
 
   capabilities: () =>

@@ -70,8 +70,9 @@ def create_app(
 
     async def reload(_: web.Request) -> web.Response:
         reloaded = await hosting.reload()
+        installed = await hosting.host_installed()
         broken = {name: hosting.unavailable[name] for name in hosting.broken()}
-        return respond({"reloaded": reloaded, "broken": broken})
+        return respond({"reloaded": reloaded, "installed": installed, "broken": broken})
 
     async def close_hosts(_: web.Application) -> None:
         hosting.close()

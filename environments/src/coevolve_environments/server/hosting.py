@@ -31,6 +31,7 @@ class Hosting:
         self.unavailable = built.unavailable
         self.hosts: dict[str, HostedEnvironment] = {}
         self._plugins = built.plugins
+        self._missing = built.missing
         self._leases = leases
         self._host = host
         self._routes_of = routes_of
@@ -57,6 +58,12 @@ class Hosting:
         async with self._reloading:
             return [plugin.name for plugin in self._plugins.values() if await self._reload(plugin)]
 
+    async def host_installed(self) -> list[str]:
+        """Hosts the environments whose needs were missing and are installed now, and returns their names."""
+        async with self._reloading:
+            again = {name: plugin.load for name, plugin in self._plugins.items() if name in self.unavailable}
+            return [name for name, make in {**again, **self._missing}.items() if await self._make(name, make)]
+
     def close(self) -> None:
         for host in self.hosts.values():
             host.close()
@@ -70,15 +77,22 @@ class Hosting:
         if old is not None:
             self._leases.close_environment(name)
             await asyncio.to_thread(old.close)
+        if await self._make(name, plugin.load):
+            log.info("%s: loaded again from %s", name, plugin.path)
+        else:
+            log.error("%s cannot be loaded again: %s", name, self.unavailable[name])
+        return True
+
+    async def _make(self, name: str, make: Callable[[], Environment]) -> bool:
+        """Hosts an unavailable environment, or stores why it still is unavailable."""
         try:
-            environment = await asyncio.to_thread(plugin.load)
+            environment = await asyncio.to_thread(make)
         except (Unavailable, ValueError) as error:
             self.unavailable[name] = str(error)
-            log.error("%s cannot be loaded again: %s", name, error)
-        else:
-            self._add(environment)
-            del self.unavailable[name]
-            log.info("%s: loaded again from %s", name, plugin.path)
+            return False
+        self._add(environment)
+        self._missing.pop(name, None)
+        del self.unavailable[name]
         return True
 
     def _add(self, environment: Environment) -> None:
