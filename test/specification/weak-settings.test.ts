@@ -26,6 +26,11 @@ test.each([
     /synthesis\.aims: found shuffled, expected random or none/,
   ],
   [
+    'a signal that one attempt cannot raise',
+    { recipe: 'combined', rollouts: { attempts: 1 }, signals: { ...off, boundary: { enabled: true } } },
+    /rollouts\.attempts: found 1, expected at least 2, or signals\.forgetting or signals\.rare enabled: boundary/,
+  ],
+  [
     'rows beyond the positions',
     { training: { dpo: { maxLength: 4096 } } },
     /training\.dpo\.maxLength: found 4096, expected at most 512, the value of training\.init\.maxPositions; raise/,
