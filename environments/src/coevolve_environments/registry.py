@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+from coevolve_environments.plugin_files import files_of
 from coevolve_environments.protocol import Environment, Unavailable
 from coevolve_environments.sessions.leases import TimeoutSettings, read_timeouts
 from coevolve_environments.settings import PLUGIN, Settings, SettingsFile
@@ -58,28 +59,35 @@ class Plugin:
         self.name = name
         self.path = path
         self._file = file
-        self._loaded: str | None = None
+        self._loaded: dict[Path, str | None] = {}
 
     def load(self) -> Environment:
-        """Makes the environment from the file as it is now.
+        """Makes the environment from the file, and from the files beside it that it names, as they are now.
 
         Raises:
             Unavailable: the environment cannot run here.
             BrokenPlugin: the file cannot be loaded.
             ValueError: invalid settings.
         """
-        self._loaded = self._digest()
+        self._loaded = {path: _digest(path) for path in files_of(self.path)}
+        for path in self._loaded:
+            with suppress(OSError):  # compiled code is known by second and size, which a quick change keeps
+                Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
+        for name, module in list(sys.modules.items()):
+            if (origin := getattr(module, "__file__", None)) and Path(origin) in self._loaded:
+                del sys.modules[name]  # its import runs the file again
         return _create(self.name, self.path, self._file.section(self.name))
 
     @property
     def has_changed(self) -> bool:
-        """Whether the file differs from what was loaded."""
-        return self._digest() != self._loaded
+        """Whether a file differs from what was loaded."""
+        return any(_digest(path) != digest for path, digest in self._loaded.items())
 
-    def _digest(self) -> str | None:
-        with suppress(OSError):
-            return hashlib.sha256(self.path.read_bytes()).hexdigest()
-        return None
+
+def _digest(path: Path) -> str | None:
+    with suppress(OSError):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return None
 
 
 def build_environments(names: Sequence[str] | None, file: SettingsFile) -> BuiltEnvironments:

@@ -56,6 +56,38 @@ def test_a_changed_file_is_known_and_loaded_again_while_other_episodes_go_on(
         assert text_of(session.step("sleep 0")) == "slept"
 
 
+def test_a_changed_module_or_data_file_beside_the_file_is_a_change_of_its_environment(
+    client: Client, file: Path
+) -> None:
+    helper, data = file.with_name("own_rules.py"), file.with_name("own-levels.json")
+    helper.write_text("TEXT = open(__file__.replace('own_rules.py', 'own-levels.json')).read()")
+    data.write_text("one")
+    file.with_name("notes.json").write_text("of nothing")
+    file.write_text(file.read_text() + NAMES_HELPER)
+    assert client.post("/reload")["reloaded"] == ["own"]
+    assert client.http.get("/envs/own/metadata").json()["description"] == "one"
+    data.write_text("two")
+    assert client.http.get("/health").json()["changed"] == ["own"]
+    assert client.post("/reload")["reloaded"] == ["own"]
+    assert client.http.get("/envs/own/metadata").json()["description"] == "two"
+    for text in ("three", "seven", "eight"):  # of one length, within a second
+        helper.write_text(f"TEXT = {text!r}")
+        assert client.http.get("/health").json()["changed"] == ["own"]
+        assert client.post("/reload")["reloaded"] == ["own"]
+        assert client.http.get("/envs/own/metadata").json()["description"] == text
+    file.with_name("notes.json").write_text("changed")
+    assert client.http.get("/health").json()["changed"] == []
+
+
+NAMES_HELPER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path(__file__).parent))
+import own_rules
+Counting.description = own_rules.TEXT
+"""
+
+
 def test_a_broken_file_stops_its_environment_alone_until_it_is_corrected(client: Client, file: Path) -> None:
     good = file.read_text()
     file.write_text(good + "\ndef create(settings:\n")
