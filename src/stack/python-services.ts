@@ -29,7 +29,8 @@ export const environmentServer = pythonServer({
     const { token } = readStackConfig(stack.config).environment;
     const url = `http://127.0.0.1:${portOf(stack, 'environment-server')}`;
     const { reloaded, installed, broken } = await reloadPlugins({ url, token });
-    for (const name of reloaded) onProgress(`environment-server: loaded ${name} again, whose file has changed`);
+    for (const name of reloaded.filter((one) => !(one in broken)))
+      onProgress(`environment-server: loaded ${name} again, whose file has changed`);
     for (const name of installed) onProgress(`environment-server: ${name} is available now`);
     for (const [name, reason] of Object.entries(broken))
       onProgress(`environment-server: ${name} is not available: ${reason}`);

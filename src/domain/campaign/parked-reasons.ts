@@ -7,8 +7,8 @@ type ParkedReason = { cause: string; next: string };
  */
 export const parkedReasons = {
   'EnvironmentError.unreachable': {
-    cause: 'the environment server does not answer',
-    next: '`coevolve up`; start a server elsewhere by hand',
+    cause: 'the environment server does not answer, or cannot host the environment',
+    next: '`coevolve up`, after the correction of a file that the reason names; start a server elsewhere by hand',
   },
   'EnvironmentError.capacity': {
     cause: 'the environment server was full for 45 minutes',

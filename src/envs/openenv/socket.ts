@@ -2,6 +2,7 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from '../server/endpoint';
 import { EnvironmentError, type EnvironmentErrorKind } from '../contract/environment-error';
+import { unavailableEnvironment, unavailableHeader } from '../contract/unavailable-environment';
 import { answerBounds } from '../../input/json-bounds';
 import { listOf } from '../../input/list-of';
 import { LossyJson, parseForeignJson } from '../../input/foreign-json';
@@ -88,7 +89,7 @@ export async function openSocket(
     inbox.stop();
     socket.close();
   };
-  await opened(socket, address, remedyOf(endpoint)).catch((error: unknown) => {
+  await opened(socket, address, endpoint).catch((error: unknown) => {
     close();
     throw signal.aborted ? signal.reason : error;
   });
@@ -103,16 +104,18 @@ export async function openSocket(
   };
 }
 
-function opened(socket: WebSocket, address: string, remedy: string): Promise<void> {
+function opened(socket: WebSocket, address: string, endpoint: EnvironmentEndpoint): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once('open', resolve);
     socket.once('unexpected-response', (_request, response) => {
+      const unavailable = response.headers[unavailableHeader];
       const refusal = response.statusCode === 503 ? 'capacity' : 'rejected';
-      reject(new EnvironmentError(refusal, `${address} answered ${response.statusCode} to the WebSocket request`));
+      if (typeof unavailable === 'string') reject(unavailableEnvironment(endpoint.url, unavailable));
+      else reject(new EnvironmentError(refusal, `${address} answered ${response.statusCode} to the WebSocket request`));
       socket.terminate();
     });
     socket.once('error', (cause) => {
-      const message = `no environment server answers at ${address} (${cause.message}); ${remedy}`;
+      const message = `no environment server answers at ${address} (${cause.message}); ${remedyOf(endpoint)}`;
       reject(new EnvironmentError('unreachable', message, { cause, address: address.replace(/^ws/, 'http') }));
     });
   });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { remedyOf, type EnvironmentEndpoint } from './endpoint';
 import { EnvironmentError } from '../contract/environment-error';
+import { unavailableEnvironment, unavailableHeader } from '../contract/unavailable-environment';
 import { boundedFetch } from '../../requests/bounded-fetch';
 import { answerBounds, listBounds, UnboundedJson } from '../../input/json-bounds';
 import { readJsonLists } from '../../input/json-list';
@@ -134,6 +135,8 @@ async function request(
       return { status, text: '', body: lists };
     }
     const text = await response.text();
+    const unavailable = response.headers.get(unavailableHeader);
+    if (status === 503 && unavailable !== null) throw unavailableEnvironment(endpoint.url, unavailable, detailOf(text));
     return { status, text, body: response.ok ? parseForeignJson(text) : undefined };
   } catch (cause) {
     if (cause instanceof EnvironmentError) throw cause; // a wrong value or element of a list
@@ -148,6 +151,11 @@ async function request(
 function ifNoJson(error: unknown): undefined {
   if (!(error instanceof SyntaxError)) throw error;
 }
+
+const detailSchema = z.object({ detail: z.string() });
+
+const detailOf = (text: string): string =>
+  detailSchema.safeParse(parseForeignJson(text)).data?.detail ?? text.slice(0, 500);
 
 const refusal = (path: string, { status, text }: ServerAnswer): string =>
   `${path} answered ${status}: ${text.slice(0, 500)}`;

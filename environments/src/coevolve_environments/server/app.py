@@ -80,7 +80,8 @@ def create_app(
     # No maximum body size: the data routes limit the number of parents and actions.
     app = web.Application(middlewares=[report_errors, require_token(token)], client_max_size=0)
     app[LEASES] = leases
-    app.add_routes([web.get("/health", health), web.post("/reload", reload)])
+    app.add_routes([web.get("/health", health), web.get("/health/{name}", hosting.health_of)])
+    app.add_routes([web.post("/reload", reload)])
     app.add_routes([*operator_routes(leases, metrics), *hosting.routes()])
     app.cleanup_ctx.append(sockets.sweep_while_running)
     app.on_shutdown.append(sockets.close_all)
@@ -133,7 +134,8 @@ def require_token(token: str | None) -> Middleware:
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         given = request.headers.get("authorization", "").encode()
-        if token is None or request.path in _PUBLIC or hmac.compare_digest(given, expected):
+        public = request.path in _PUBLIC or request.path.startswith("/health/")
+        if token is None or public or hmac.compare_digest(given, expected):
             return await handler(request)
         detail = "a bearer token is required"
         if "upgrade" in request.headers:

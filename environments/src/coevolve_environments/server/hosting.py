@@ -8,7 +8,7 @@ from aiohttp import web
 
 from coevolve_environments.protocol import Environment, Unavailable
 from coevolve_environments.registry import BuiltEnvironments, Plugin
-from coevolve_environments.server.responses import Handler
+from coevolve_environments.server.responses import UNAVAILABLE, Handler, respond
 from coevolve_environments.sessions.hosted_environment import HostedEnvironment
 from coevolve_environments.sessions.leases import Leases
 
@@ -46,6 +46,13 @@ class Hosting:
     def changed(self) -> list[str]:
         """Returns the names of the environments whose file differs from what is loaded."""
         return [plugin.name for plugin in self._plugins.values() if plugin.has_changed]
+
+    async def health_of(self, request: web.Request) -> web.Response:
+        """Responds 503 while an environment cannot be hosted here, so a client can wait until it can."""
+        name = request.match_info["name"]
+        if name not in self.hosts:
+            raise self._refusal(name)
+        return respond({"status": "healthy"})
 
     def broken(self) -> list[str]:
         """Returns the names of the operator's environments that cannot be loaded."""
@@ -95,6 +102,11 @@ class Hosting:
         del self.unavailable[name]
         return True
 
+    def _refusal(self, name: str) -> web.HTTPException:
+        if name not in self.unavailable:
+            return web.HTTPNotFound()
+        return web.HTTPServiceUnavailable(text=self.unavailable[name], headers={UNAVAILABLE: name})
+
     def _add(self, environment: Environment) -> None:
         host = self._host(environment)
         self.hosts[environment.name] = host
@@ -104,9 +116,7 @@ class Hosting:
     async def _forward(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
         if name not in self.hosts:
-            if name in self._plugins:
-                raise web.HTTPServiceUnavailable(text=f"{name}: {self.unavailable[name]}")
-            raise web.HTTPNotFound
+            raise self._refusal(name)
         handlers = self._routes[name]
         handler = handlers.get((request.method, request.path))
         if handler is None:

@@ -21,7 +21,9 @@ _STATUS: dict[type[Exception], int] = {
     ChildFault: 503,
     TimeoutError: 504,
 }
-_KEPT_HEADERS = ("WWW-Authenticate", "Allow")
+UNAVAILABLE = "x-coevolve-unavailable"
+"""Names the environment in a 503: it cannot be hosted now, and is neither full nor draining."""
+_KEPT_HEADERS = ("WWW-Authenticate", "Allow", UNAVAILABLE)
 
 
 def respond(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
