@@ -73,7 +73,7 @@ export async function importConversations(
     ? await drawUntilDone(() => environments.data.tasks(environment, draw), { onProgress: onDrawn })
     : read.conversations.map((conversation) => taskWithId(taskOf.get(conversation.id) ?? conversation.id));
   const capacity = (await environments?.data.capacity(environment)) ?? maxSessions;
-  const { experts, refused } = await importExperts(environments?.open ?? null, tasks, read.conversations, {
+  const { experts, refused, leftOut } = await importExperts(environments?.open ?? null, tasks, read.conversations, {
     environment,
     taskOf,
     above,
@@ -88,7 +88,7 @@ export async function importConversations(
     replayed: replay,
     imported: experts.length,
     refused: [...read.refused, ...refused],
-    leftOut: read.leftOut,
+    leftOut: read.leftOut + leftOut,
     claimedMean: mean(experts.map(({ claimed_reward: claimed }) => claimed)),
     replayedMean: replay ? mean(experts.map(({ reward }) => reward)) : null,
     table: measureExperts(experts),

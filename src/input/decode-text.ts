@@ -11,6 +11,8 @@ const marks = [
  * @throws UsageError for another encoding
  */
 export function decodeText(bytes: Uint8Array, file: string): string {
+  if (bytes.subarray(0, 2).includes(0))
+    throw new UsageError(`${file}: found UTF-16 without a byte order mark, expected a text in UTF-8`);
   const encoding = marks.find((mark) => mark.bytes.every((byte, n) => bytes[n] === byte))?.encoding ?? 'utf-8';
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes); // drops the mark

@@ -36,6 +36,11 @@ test.each(['utf8', 'utf16le', 'utf16be'] as const)(
   },
 );
 
+test.each([Buffer.from('[{}]', 'utf16le'), Buffer.from('[{}]', 'utf16le').swap16()])(
+  'UTF-16 without a byte order mark is named',
+  (bytes) => expect(() => decodeText(bytes, 'rows.json')).toThrow('rows.json: found UTF-16 without a byte order mark'),
+);
+
 test('bytes of no known encoding are refused with the file', () => {
   expect(() => decodeText(Buffer.from([0x7b, 0xe9, 0x7d]), 'rows.json')).toThrow(
     'rows.json: found bytes that are not UTF-8',

@@ -2,7 +2,7 @@ import { slidingWindow } from '../../domain/concurrency';
 import type { OpenEnvironment } from '../contract/environment';
 import type { TaskRecord } from '../server/environment-data';
 import { EnvironmentError } from '../contract/environment-error';
-import { playEpisode } from '../episode/play-episode';
+import { playEpisode, type ChooseAction } from '../episode/play-episode';
 import type { ImportedExpert } from './expert-file';
 import type { MeasuredTrajectory } from './measure-experts';
 import type { Conversation } from './read-conversations';
@@ -21,10 +21,12 @@ export type ImportSettings = {
 export type ImportReport = {
   experts: (ImportedExpert & MeasuredTrajectory)[];
   refused: { id: string; reason: string }[];
+  /** Answers left out because the file has the task's opening after them: no action comes before it. */
+  leftOut: number;
 };
 
 type Refusal = { reason: string };
-type Candidate = { taskId: string; expert: ImportedExpert & MeasuredTrajectory };
+type Candidate = { taskId: string; expert: ImportedExpert & MeasuredTrajectory; leftOut: number };
 
 /**
  * Finds the task of each conversation and plays the expert's actions there, so that rewards are measured and not claimed.
@@ -74,7 +76,7 @@ async function importOne(
     turns: actions.length,
     characters,
   };
-  return { taskId, expert };
+  return { taskId, expert, leftOut: played.precedes ? 1 : 0 };
 }
 
 function unknownTask(id: string, taskById: ReadonlyMap<string, TaskRecord>): string {
@@ -83,25 +85,29 @@ function unknownTask(id: string, taskById: ReadonlyMap<string, TaskRecord>): str
   return `no train task ${id} among the ${taskById.size} that these options give${ids}`;
 }
 
-type Played = Pick<Conversation, 'reward' | 'actions' | 'characters'>;
+type Played = Pick<Conversation, 'reward' | 'actions' | 'characters'> & { precedes?: boolean };
 
 async function replay(
   open: OpenEnvironment,
   environment: string,
   task: TaskRecord,
-  { actions }: Conversation,
+  { actions, firstReply }: Conversation,
 ): Promise<Played | Refusal> {
   const session = await open(environment, { signal: new AbortController().signal });
   try {
     const request = { task: task.definition, seed: 0, episodeId: `import/${task.task_id}` };
-    const chooseAction = (_: unknown, turn: number): Promise<string | null> => Promise.resolve(actions[turn] ?? null);
+    let precedes = false;
+    const chooseAction: ChooseAction = (messages, turn) => {
+      if (turn === 0) precedes = actions.length > 1 && messages.at(-1)?.content.trim() === firstReply;
+      return Promise.resolve(actions[turn + (precedes ? 1 : 0)] ?? null);
+    };
     const { opening, turns, reward, stopReason } = await playEpisode(session, request, chooseAction, actions.length);
     if (stopReason === 'turn-limit' && reward === 0)
       return { reason: `the episode is not over after its ${actions.length} actions, or earned nothing` };
     const observations = [...opening, ...turns.flatMap(({ observation }) => observation)];
     const played = turns.map(({ action }) => action);
     const texts = [...observations.map(({ content }) => content), ...played];
-    return { reward, actions: played, characters: texts.reduce((sum, text) => sum + text.length, 0) };
+    return { reward, actions: played, precedes, characters: texts.reduce((sum, text) => sum + text.length, 0) };
   } catch (error) {
     if (!(error instanceof EnvironmentError) || error.kind !== 'fault') throw error;
     return { reason: `the environment failed: ${error.message}` };
@@ -117,12 +123,14 @@ function keepBest(conversations: readonly Conversation[], results: readonly (Can
     const previous = best.get(result.taskId);
     if (!previous || (result.expert.reward ?? 0) > (previous.expert.reward ?? 0)) best.set(result.taskId, result);
   }
-  const report: ImportReport = { experts: [], refused: [] };
+  const report: ImportReport = { experts: [], refused: [], leftOut: 0 };
   for (const [index, result] of results.entries()) {
     const { id } = conversations[index]!;
     if ('reason' in result) report.refused.push({ id, reason: result.reason });
-    else if (best.get(result.taskId) === result) report.experts.push(result.expert);
-    else report.refused.push({ id, reason: 'another conversation of its task is kept' });
+    else if (best.get(result.taskId) === result) {
+      report.experts.push(result.expert);
+      report.leftOut += result.leftOut;
+    } else report.refused.push({ id, reason: 'another conversation of its task is kept' });
   }
   return report;
 }

@@ -14,6 +14,8 @@ export type Conversation = {
   reward: number | null;
   /** Characters of all turns. */
   characters: number;
+  /** What the file has as the reply to the first action. */
+  firstReply?: string | undefined;
 };
 
 export type ReadConversations = {
@@ -61,8 +63,8 @@ export function readConversations(text: string, format: ConversationFormat, idFi
       result.refused.push({ id: id ?? `row ${index + 1}`, reason: 'reason' in read ? read.reason : missing });
       continue;
     }
-    const { actions, characters, claimed, leftOut } = read;
-    result.conversations.push({ id, actions, reward: claimed, characters });
+    const { actions, characters, claimed, leftOut, firstReply } = read;
+    result.conversations.push({ id, actions, reward: claimed, characters, firstReply });
     result.leftOut += leftOut;
   }
   return result;
@@ -79,7 +81,8 @@ function idOf(row: unknown, idField: string | undefined): string | undefined {
   return names.map((name) => rowId.safeParse(fieldOf(row, name)).data).find((id) => id !== undefined);
 }
 
-type ReadRow = { actions: string[]; characters: number; claimed: number | null; leftOut: number };
+type Actions = { actions: string[]; leftOut: number; firstReply?: string | undefined };
+type ReadRow = Actions & { characters: number; claimed: number | null };
 
 function readRow(row: unknown, format: ConversationFormat): ReadRow | { reason: string } {
   const form =
@@ -97,7 +100,7 @@ function readRow(row: unknown, format: ConversationFormat): ReadRow | { reason: 
 }
 
 /** Leaves out the answers before the first action. */
-function actionsOf(turns: readonly ConversationTurn[]): { actions: string[]; leftOut: number } | { reason: string } {
+function actionsOf(turns: readonly ConversationTurn[]): Actions | { reason: string } {
   const answers = turns.filter(({ isAnswer }) => isAnswer);
   const isFollowed = turns.at(-1) !== answers[0];
   const first = answers.findIndex(
@@ -110,12 +113,19 @@ function actionsOf(turns: readonly ConversationTurn[]): { actions: string[]; lef
     return {
       reason: `action ${masked + 1}: found loss, weight or train that leaves it out, expected none after the first action: all actions of an expert are replayed and trained on`,
     };
-  return { actions: actions.map(({ text }) => text), leftOut: first };
+  const reply = turns[turns.indexOf(actions[0]!) + 1];
+  const firstReply = reply?.isAnswer === false ? reply.text.trim() : undefined;
+  return { actions: actions.map(({ text }) => text), leftOut: first, firstReply };
 }
 
 /** A scripted answer to the instruction, such as "OK. I'll follow your instructions and try my best to solve the task." */
 const isConfirmation = (text: string): boolean =>
-  /^(ok|okay|sure|understood|got it|i understand|alright)([.,!]|$)/i.test(text.trim()) &&
+  (/^(ok|okay|sure( thing)?|of course|certainly|absolutely|understood|noted|got it|roger|al(l |)right)([.,!]|$)/i.test(
+    text.trim(),
+  ) ||
+    /^(yes, )?i('ll|'m ready| will| am ready| understand)([.,!]|$| (to|follow|try|do my best|your|the)\b)/i.test(
+      text.trim(),
+    )) &&
   text.length <= 300 &&
   !/\b(action|act|thought|think)\s*:|```|<\w+>|[[({]/i.test(text);
 

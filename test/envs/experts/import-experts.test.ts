@@ -68,6 +68,15 @@ test('imported experts have the reward of their replay, not the claimed one', as
   ]);
 });
 
+test('an answer before the opening of the task is no action, whatever it says', async () => {
+  const [expert] = await playReferenceActions(server, sql, { ...request, count: 1 });
+  const row = expertRow(expert!, 'eto').replace('"value":"OK"', '"value":"At your service, captain."');
+  const { experts, leftOut } = await importRows([row]);
+  const actions = expert!.conversation.flatMap(({ role, content }) => (role === 'assistant' ? [content] : []));
+  expect(experts.map((one) => one.actions)).toEqual([actions]);
+  expect(leftOut).toBe(1);
+});
+
 test('an expert whose actions do not end the episode is rejected', async () => {
   const [expert] = await playReferenceActions(server, sql, { ...request, count: 1 });
   const open = { ...expert!, conversation: expert!.conversation.filter(({ content }) => content !== 'Action: submit') };

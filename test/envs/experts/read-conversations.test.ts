@@ -59,6 +59,8 @@ const written = `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`;
 test.each([
   ["AgentGym's conversations", { item_id: 'pick_1', conversations: confirmed({ loss: false }) }, 'pick_1', ['look'], 1],
   ['a confirmation without a mark', { id: 'a', conversations: confirmed({}) }, 'a', ['look'], 1],
+  ['another one', { id: 'a', conversations: confirmed({}, "I'm ready. Give me the task.") }, 'a', ['look'], 1],
+  ['an action that begins as one', { id: 'a', conversations: confirmed({}, 'i look') }, 'a', ['i look', 'look'], 0],
   [
     'a preamble that is left out of the loss',
     { id: 'a', conversations: confirmed({ train: false }, 'go east') },
