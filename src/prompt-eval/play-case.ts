@@ -3,7 +3,7 @@ import { playRun, type Played } from '../activities/synthesize/play-run';
 import { deriveSeed } from '../domain/random/seed-tree';
 import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
 import type { Judgement } from '../domain/tasks/admission/candidate';
-import type { AbstractedTask, Reflection } from '../domain/tasks/exploration';
+import { abstractable, type AbstractedTask, type Reflection } from '../domain/tasks/exploration';
 import { nearestGoals } from '../domain/tasks/nearest-goals';
 import type { Episode } from '../envs/episode/play-episode';
 import type { TaskRecord } from '../envs/server/environment-data';
@@ -79,7 +79,7 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   if (!reflection) return [];
   const text = [input.task.goal, ...reflection.explorationObjectives].join('\n');
   const knownGoals = nearestGoals(input.goals, text, maxGoals);
-  const runs = (await explore(run, input, { reflection, knownGoals })).filter(({ turns }) => turns.length > 0);
+  const runs = abstractable(await explore(run, input, { reflection, knownGoals }));
   if (runs.length === 0) return [];
   const limit = run.spec.synthesis.candidatesPerSignal;
   const written = await askForJson(run, {

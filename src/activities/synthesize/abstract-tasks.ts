@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { cancellationSignal } from '@temporalio/activity';
-import { abstractionCallId, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
+import { abstractable, abstractionCallId, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { abstractionPrompt } from '../../llm/prompts/abstraction';
@@ -32,7 +32,7 @@ export const abstractTasks =
     const stored = await exploration.findAbstraction(key.campaignId, contextId);
     if (stored) return { candidates: stored.candidates };
     const context = await exploration.getContext(key.campaignId, contextId);
-    const runs = (await exploration.listRuns(key.campaignId, contextId)).filter(({ turns }) => turns.length > 0);
+    const runs = abstractable(await exploration.listRuns(key.campaignId, contextId));
     if (runs.length === 0) return { candidates: 0 };
 
     const { spec } = await getCampaign(deps, key.campaignId);

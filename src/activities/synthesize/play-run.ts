@@ -5,7 +5,9 @@ import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { finishedAnswer } from '../../domain/rollout/finish';
 import { separateAction } from '../../domain/rollout/separate-action';
 import type { ChatMessage } from '../../domain/rollout/turn';
-import { explorationCallId, type Reflection } from '../../domain/tasks/exploration';
+import { explorationCallId, type ExplorationOutcome, type Reflection } from '../../domain/tasks/exploration';
+import { copiesRun, isRepeating } from '../../domain/tasks/repeated-actions';
+import type { EnvironmentSession, Observation } from '../../envs/contract/environment';
 import { EnvironmentError } from '../../envs/contract/environment-error';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { sessionRetries } from '../../envs/episode/session-retries';
@@ -46,7 +48,11 @@ const emptyTranscript = (): Transcript => ({ opening: [], turns: [] });
 
 type PlayDependencies = Pick<Dependencies, 'models' | 'openEnvironment'>;
 
-/** Lets the explorer act in a fresh session of the task's environment. A broken session is started again with the same seed. */
+/**
+ * Lets the explorer act in a fresh session of the task's environment. A broken session is started again with the same seed. A
+ * session that ends, by its own limit of turns or because an action won, lost or submitted the parent's task, is followed by
+ * a fresh one: the run has all its actions, and the opening of no environment must fit to their number.
+ */
 export async function playRun(deps: PlayDependencies, run: Run): Promise<Played> {
   const mayRetry = sessionRetries(maxSessions);
   for (;;) {
@@ -68,35 +74,62 @@ export async function playRun(deps: PlayDependencies, run: Run): Promise<Played>
 /** Reply to an answer: most environments know none, and a composed task compares it. The session goes on. */
 const answerNoted = [{ role: 'user', content: 'The answer is noted. The session goes on.' }];
 
+/** Follows the last observation of a session where the run goes on; another opening than the first one is shown after it. */
+const sessionReplaced = {
+  role: 'user',
+  content: 'This session has ended. A fresh one is open, as at the beginning: what was done before is undone.',
+};
+
+async function openSession(
+  { openEnvironment }: PlayDependencies,
+  { key, task, runId, seed, signal }: Run,
+): Promise<{ session: EnvironmentSession; observed: Observation }> {
+  const session = await openEnvironment(task.environment, { signal });
+  try {
+    const holder = sessionHolder(key.campaignId);
+    return { session, observed: await session.reset({ task: task.definition, seed, episodeId: runId, holder }) };
+  } catch (error) {
+    session.close();
+    throw error;
+  }
+}
+
 async function actInSession(
   deps: PlayDependencies,
   run: Run,
   record: Transcript,
 ): Promise<Pick<Played, 'outcome' | 'fault' | 'reward'>> {
-  const { key, task, runId, seed, signal, spec } = run;
-  const session = await deps.openEnvironment(task.environment, { signal });
+  let { session, observed } = await openSession(deps, run);
+  const { maxTurns } = run.spec.synthesis.exploration;
+  const { turns } = record;
   try {
-    let observed = await session.reset({
-      task: task.definition,
-      seed,
-      episodeId: runId,
-      holder: sessionHolder(key.campaignId),
-    });
     record.opening = observed.messages;
-    while (!observed.done && record.turns.length < spec.synthesis.exploration.maxTurns) {
+    while (!observed.done && turns.length < maxTurns && !isRepeating(turns)) {
       const reply = await requestAction(deps, run, record);
       if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
       if (reply.kind === 'cut-off') return { outcome: 'cut-off', fault: cutOffAt[reply.at], reward: null };
       const { action, thinking: before } = separateAction(reply.text);
       const thinking = [reply.thinking, before].filter(Boolean).join('\n') || null;
       observed = finishedAnswer(action) ? { ...observed, messages: answerNoted } : await session.step(action);
-      record.turns.push({ action, thinking, observation: observed.messages, callId: reply.callId });
+      const observation = [...observed.messages];
+      turns.push({ action, thinking, observation, callId: reply.callId });
+      if (!observed.done || turns.length === maxTurns) continue;
+      session.close();
+      ({ session, observed } = await openSession(deps, run));
+      const isEqual = JSON.stringify(observed.messages) === JSON.stringify(record.opening);
+      observation.push(sessionReplaced, ...(isEqual ? [] : observed.messages));
     }
     const { done, reward } = observed;
-    return { outcome: done ? 'finished' : 'turn-limit', fault: null, reward: done ? reward : null };
+    return { outcome: outcomeOf(run, record, done), fault: null, reward: done ? reward : null };
   } finally {
     session.close();
   }
+}
+
+function outcomeOf({ earlierRuns }: Run, { turns }: Transcript, done: boolean): ExplorationOutcome {
+  if (earlierRuns.some((earlier) => copiesRun(turns, earlier.turns))) return 'copied';
+  if (done) return 'finished';
+  return isRepeating(turns) ? 'repeating' : 'turn-limit';
 }
 
 function requestAction(deps: PlayDependencies, run: Run, { opening, turns }: Transcript) {

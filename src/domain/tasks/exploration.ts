@@ -10,8 +10,23 @@ export type Reflection = {
   doNotRepeat: string[];
 };
 
-/** How an exploration run ended; `finished` means that the session ended. The turns of every run are used. */
-export type ExplorationOutcome = 'finished' | 'turn-limit' | 'refused' | 'cut-off' | 'environment-fault';
+/**
+ * How an exploration run ended; `finished` means that the session ended, `repeating` that the run only repeated itself, and
+ * `copied` that its actions are those of an earlier run of the context. The turns of every other run are abstracted.
+ */
+export type ExplorationOutcome =
+  | 'finished'
+  | 'turn-limit'
+  | 'repeating'
+  | 'copied'
+  | 'refused'
+  | 'cut-off'
+  | 'environment-fault';
+
+/** Returns the runs from which tasks can be written: they have turns, and are no copies. */
+export const abstractable = <R extends { outcome: ExplorationOutcome; turns: readonly unknown[] }>(
+  runs: readonly R[],
+): R[] => runs.filter(({ outcome, turns }) => turns.length > 0 && outcome !== 'copied');
 
 /** Why a model's answer is unusable. */
 export type ModelFailure = { type: 'malformed' | 'refused' | 'cut-off'; detail: string };

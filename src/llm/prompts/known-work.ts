@@ -1,6 +1,6 @@
 import { functionsRole } from '../../domain/rollout/functions';
 import type { ExplorationOutcome } from '../../domain/tasks/exploration';
-import { shortened } from './shortened';
+import { shortened, startOf } from './shortened';
 import { formatObservation, type TranscriptTurn } from './transcript';
 
 /** An earlier exploration run of the same context. */
@@ -10,8 +10,9 @@ export type EarlierRun = { outcome: ExplorationOutcome; turns: readonly Transcri
 const [maxAction, maxResult, maxGoal, maxActions] = [160, 120, 200, 100];
 
 /**
- * Returns what earlier runs did and how they ended, each different action once with the start and end of its observation;
- * empty without a run. Of many actions the last ones are shown.
+ * Returns what earlier runs did and how they ended, each different action once with the start of its observation; empty
+ * without a run. Of many actions the last ones are shown. They stand in sentences: small models copied a list of
+ * `- action -> result`, with its marks, into their actions.
  */
 export function formatEarlierRuns(runs: readonly EarlierRun[]): string {
   if (runs.length === 0) return '';
@@ -20,8 +21,8 @@ export function formatEarlierRuns(runs: readonly EarlierRun[]): string {
     turns.flatMap(({ action, observation }) => {
       if (seen.has(action)) return [];
       seen.add(action);
-      const result = onOneLine(formatObservation(observation.filter(({ role }) => role !== functionsRole)), maxResult);
-      return [{ index, line: `- ${onOneLine(action, maxAction)} -> ${result}` }];
+      const result = formatObservation(observation.filter(({ role }) => role !== functionsRole));
+      return [{ index, line: `It sent ${quoted(action, maxAction)} and saw ${quoted(result, maxResult)}.` }];
     }),
   );
   const recent = shown.slice(-maxActions);
@@ -38,6 +39,12 @@ export const formatGoals = (goals: readonly string[]): string =>
   goals.length === 0
     ? ''
     : `\n\nTasks that exist already, the nearest ones first. New tasks must ask for something else:
-<existing-tasks>\n${goals.map((goal) => `- ${onOneLine(goal, maxGoal)}`).join('\n')}\n</existing-tasks>`;
+<existing-tasks>\n${goals.map((goal) => `- ${shortened(onOneLine(goal), maxGoal)}`).join('\n')}\n</existing-tasks>`;
 
-const onOneLine = (text: string, limit: number): string => shortened(text.trim().replaceAll(/\s+/g, ' '), limit);
+const onOneLine = (text: string): string => text.trim().replaceAll(/\s+/g, ' ');
+
+/** Returns the start of a text in quotes; what is left out is stated behind them, so that it is no part of the text. */
+function quoted(text: string, limit: number): string {
+  const [whole, start] = [onOneLine(text), startOf(onOneLine(text), limit)];
+  return `"${start}"${start === whole ? '' : ` (${whole.length - start.length} more characters)`}`;
+}

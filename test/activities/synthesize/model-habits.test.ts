@@ -160,7 +160,7 @@ describe('the prompt of a run', () => {
     expect(first).not.toContain('<earlier-runs>');
     const [run] = await runsOf(flagged);
     expect(second).toContain('Run 1 ended after 6 actions (finished).');
-    expect(second).toContain(`- ${run!.turns[1]!.action} -> `);
+    expect(second).toContain(`It sent "${run!.turns[1]!.action}" and saw "`);
     const abstraction = model.log.find((request) => requestKind(request) === 'abstraction')!.messages[1]!.content;
     const seeds = (await services.store.tasks.list(key.campaignId)).filter(({ origin }) => origin === 'seed');
     for (const { goal, split } of seeds)

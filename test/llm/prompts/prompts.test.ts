@@ -83,7 +83,9 @@ describe('a rendered prompt contains its input unchanged', () => {
       const text = textOf(messages);
       for (const piece of ['how many {{opening}}?', 'run 2 of 4', 'You have 18 actions', '- Count the {{ships}}.'])
         expect(text).toContain(piece);
-      expect(text).toContain('Run 1 ended after 1 actions (finished).\n- select an earlier thing -> [(1,)]');
+      expect(text).toContain(
+        'Run 1 ended after 1 actions (finished).\nIt sent "select an earlier thing" and saw "[(1,)]".',
+      );
       for (const finding of ['no join', 'joins', 'join two tables', 'select *'])
         expect(text.includes(finding)).toBe(aim !== 'random');
     },
