@@ -1,4 +1,5 @@
 import { composeCandidate } from '../activities/synthesize/compose-candidate';
+import { taskLength } from '../activities/synthesize/task-length';
 import { playRun, type Played } from '../activities/synthesize/play-run';
 import { deriveSeed } from '../domain/random/seed-tree';
 import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
@@ -9,6 +10,7 @@ import type { Episode } from '../envs/episode/play-episode';
 import type { TaskRecord } from '../envs/server/environment-data';
 import { abstractionPrompt } from '../llm/prompts/abstraction';
 import { reflectionPrompt } from '../llm/prompts/reflection';
+import type { TaskLength } from '../llm/prompts/task-length';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import {
   askForJson,
@@ -79,7 +81,8 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   if (!reflection) return [];
   const text = [input.task.goal, ...reflection.explorationObjectives].join('\n');
   const knownGoals = nearestGoals(input.goals, text, maxGoals);
-  const runs = abstractable(await explore(run, input, { reflection, knownGoals }));
+  const length = await taskLength(run.environmentData, run.spec, run.signal);
+  const runs = abstractable(await explore(run, input, { reflection, knownGoals, length }));
   if (runs.length === 0) return [];
   const limit = run.spec.synthesis.candidatesPerSignal;
   const written = await askForJson(run, {
@@ -87,6 +90,8 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
     callId: `abstract/${run.contextId}`,
     prompt: abstractionPrompt,
     messages: abstractionPrompt.render({
+      aim: { kind: input.played.aim, goal: input.task.goal, detail: signalDetail[input.played.aim], reflection },
+      length,
       opening: runs[0]!.opening,
       runs: runs.map(({ turns }) => turns),
       limit,
@@ -99,7 +104,9 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   const chosen = (written?.candidates ?? []).filter(({ confidence }) => confidence >= minConfidence).slice(0, limit);
   const candidates: PlayedCandidate[] = [];
   for (const candidate of chosen)
-    candidates.push(await validate(run, candidate, { task: input.task, executed, number: candidates.length }));
+    candidates.push(
+      await validate(run, candidate, { task: input.task, executed, least: length.least, number: candidates.length }),
+    );
   return candidates;
 }
 
@@ -125,7 +132,7 @@ const reflect = (run: CaseRun, { played: { aim }, task }: CaseInput, { wrong, re
 async function explore(
   run: CaseRun,
   { played: { aim }, task }: CaseInput,
-  shown: { reflection: Reflection; knownGoals: readonly string[] },
+  shown: { reflection: Reflection; knownGoals: readonly string[]; length: TaskLength },
 ): Promise<Played[]> {
   const { spec, contextId, answers, signal } = run;
   const runs: Played[] = [];
@@ -153,15 +160,15 @@ const answersOf = ({ turns, fault }: Played): Answer[] => [
   ...(fault === null ? [] : [{ purpose: 'explorer' as const, problem: fault }]),
 ];
 
-type Origin = { task: TaskRecord; executed: readonly string[]; number: number };
+type Origin = { task: TaskRecord; executed: readonly string[]; least: number; number: number };
 
 async function validate(
   run: CaseRun,
   candidate: AbstractedTask,
-  { task, executed, number }: Origin,
+  { task, executed, least, number }: Origin,
 ): Promise<PlayedCandidate> {
   const { environmentData, spec, signal } = run;
-  const source = { spec, candidate, parent: task.definition, executed };
+  const source = { spec, candidate, least, parent: task.definition, executed };
   const composed = await composeCandidate(environmentData, signal, source);
   if ('refused' in composed)
     return { ...candidate, ...composed, contentKey: null, isPlayed: false, reward: null, judgement: null };

@@ -15,12 +15,11 @@ import { backendNames } from '../training/backends';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { actionForms } from '../domain/rollout/action-form';
 import { evaluationSettingsSchema } from './evaluation-settings';
-import { modelSettingsSchema } from './model-settings';
+import { budgetSettingsSchema, modelSettingsSchema } from './model-settings';
 import { pairSettingsSchema } from './pair-settings';
 import { signalSettingsSchema } from './signal-settings';
 import {
   admissionSettingsSchema,
-  budgetSettingsSchema,
   judgeSettingsSchema,
   poolSettingsSchema,
   synthesisSettingsSchema,

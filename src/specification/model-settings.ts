@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keyRules, type Deciders } from './key-rules';
 import { choice } from './key-types';
 
 /** Tokens of an answer without thinking: an action, an analysis or a verdict, and a list of tasks. */
@@ -156,3 +157,25 @@ const withTokens = <T extends Limited>(settings: T, answer: number) => ({
 });
 
 export type ModelSettings = z.output<typeof modelSettingsSchema>;
+
+const whyModelsAreFree = ({ llm }: Deciders): string | false =>
+  llm === null && 'without an llm section no model costs money';
+
+/** Limits on spending, of which model calls are the largest part. */
+export const budgetSettingsSchema = z.strictObject({
+  llmTokens: z
+    .number()
+    .int()
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe('Limit on the tokens of all model calls, prompts and answers; null: no limit.')
+    .register(keyRules, { idleIf: whyModelsAreFree }),
+  usd: z
+    .number()
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe('Limit on the cost of model calls and priced training jobs in US dollars; null: no limit.')
+    .register(keyRules, { idleIf: (spec) => spec.compute.pricePerGpuHour === 0 && whyModelsAreFree(spec) }),
+});

@@ -9,8 +9,8 @@ const whyRecipeIsFixed = ({ recipe }: Deciders): string | false =>
 const whyPoolIsFixed = (spec: Deciders): string | false =>
   whyRecipeIsFixed(spec) || (spec.synthesis.aims === 'none' && 'with aims none the pool does not grow');
 
-const whyModelsAreFree = ({ llm }: Deciders): string | false =>
-  llm === null && 'without an llm section no model costs money';
+const whyNoModelWrites = ({ llm }: Deciders): string | false =>
+  llm === null && 'without an llm section no model writes tasks';
 
 /** Re-exploration, abstraction and validation (arXiv:2604.15840, sections 3.2 and 3.3). */
 export const synthesisSettingsSchema = z.strictObject({
@@ -68,6 +68,31 @@ export const synthesisSettingsSchema = z.strictObject({
     })
     .prefault({})
     .describe('Exploration of environments by a language model.'),
+  minActions: integer(1, 64)
+    .nullable()
+    .default(null)
+    .describe(
+      'Minimum actions of a task that a model writes, its final answer not counted; null: that of the environment, 1 where one action can be a whole task.',
+    )
+    .register(keyRules, {
+      idleIf: whyNoModelWrites,
+      expects: ({ synthesis: { minActions, exploration } }) =>
+        (minActions ?? 0) > exploration.maxTurns &&
+        `at most ${exploration.maxTurns}, the actions of an exploration run`,
+    }),
+  targetActions: integer(1, 64)
+    .nullable()
+    .default(null)
+    .describe(
+      'Actions that the prompts ask for in a task of a model; null: 4 (as CuES) where one action is not a whole task, otherwise no number.',
+    )
+    .register(keyRules, {
+      idleIf: whyNoModelWrites,
+      expects: ({ synthesis: { minActions, targetActions } }) =>
+        targetActions !== null &&
+        targetActions < (minActions ?? 1) &&
+        `at least ${minActions}, the value of synthesis.minActions`,
+    }),
   minConfidence: unit.default(0).describe('Minimum confidence of an abstracted candidate.'),
   validation: choice(['on', 'off'])
     .default('on')
@@ -221,22 +246,4 @@ export const judgeSettingsSchema = z.strictObject({
         ((rule === 'agreed' && 'park: rule agreed needs the judge') ||
           (rule === 'by-author' && solverAttempts === 0 && 'park: synthesis.solverAttempts is 0')),
     }),
-});
-
-export const budgetSettingsSchema = z.strictObject({
-  llmTokens: z
-    .number()
-    .int()
-    .min(0)
-    .nullable()
-    .default(null)
-    .describe('Limit on the tokens of all model calls, prompts and answers; null: no limit.')
-    .register(keyRules, { idleIf: whyModelsAreFree }),
-  usd: z
-    .number()
-    .min(0)
-    .nullable()
-    .default(null)
-    .describe('Limit on the cost of model calls and priced training jobs in US dollars; null: no limit.')
-    .register(keyRules, { idleIf: (spec) => spec.compute.pricePerGpuHour === 0 && whyModelsAreFree(spec) }),
 });

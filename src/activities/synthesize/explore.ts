@@ -5,6 +5,7 @@ import { explorationRunId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { IterationKey } from '../../store/campaign/iterations';
 import { knownGoals } from './known-goals';
+import { taskLength } from './task-length';
 import { playRun } from './play-run';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { requireUsefulAnswers } from '../context/useless-answers';
@@ -52,6 +53,7 @@ export const explore =
       signal,
       earlierRuns: await earlierRuns(deps, key, contextId, round),
       knownGoals: await knownGoals(deps, key, context, task),
+      length: await taskLength(deps.environmentData, spec, signal),
     });
     const ended = summary(await exploration.saveRun(key, { contextId, round, seed, ...run }));
     const isUnusable = run.outcome === 'refused' || run.outcome === 'cut-off';

@@ -13,6 +13,7 @@ import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable'
 import { sessionRetries } from '../../envs/episode/session-retries';
 import { explorePrompts } from '../../llm/prompts/explore-prompts';
 import type { EarlierRun } from '../../llm/prompts/known-work';
+import type { TaskLength } from '../../llm/prompts/task-length';
 import { promptId } from '../../llm/prompts/prompt';
 import { cutOffAt } from '../../llm/read-structured';
 import type { CampaignSpec } from '../../specification/campaign-spec';
@@ -32,6 +33,7 @@ export type Run = {
   seed: number;
   /** Runs of the context before this one, and goals of the pool: they are in the prompt. */
   earlierRuns: readonly EarlierRun[];
+  length: TaskLength;
   knownGoals: readonly string[];
   signal: AbortSignal;
 };
@@ -133,10 +135,10 @@ function outcomeOf({ earlierRuns }: Run, { turns }: Transcript, done: boolean): 
 }
 
 function requestAction(deps: PlayDependencies, run: Run, { opening, turns }: Transcript) {
-  const { key, spec, aim, reflection, runId, round, seed, earlierRuns, knownGoals, signal } = run;
+  const { key, spec, aim, reflection, runId, round, seed, earlierRuns, knownGoals, length, signal } = run;
   const { rounds, maxTurns, observationCharacters } = spec.synthesis.exploration;
   const prompt = explorePrompts[aim];
-  const shown = { opening, turns, round, rounds, maxTurns, observationCharacters, earlierRuns, knownGoals };
+  const shown = { opening, turns, round, rounds, maxTurns, observationCharacters, earlierRuns, knownGoals, length };
   return deps.models.complete(spec, {
     key,
     callId: explorationCallId(runId, turns.length),

@@ -2,7 +2,9 @@ import type { Reflection } from '../../domain/tasks/exploration';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { copiesRun, isRepetition } from '../../domain/tasks/repeated-actions';
 import { fillTemplate, type Prompt } from './prompt';
+import { formatFindings } from './findings';
 import { formatEarlierRuns, formatGoals, type EarlierRun } from './known-work';
+import { formatLength, type TaskLength } from './task-length';
 import { formatObservation, formatOpening, markedAction, type TranscriptTurn } from './transcript';
 
 export type ExploreInput = {
@@ -16,6 +18,8 @@ export type ExploreInput = {
   round: number;
   rounds: number;
   maxTurns: number;
+  /** Of the tasks that are written from the run. */
+  length: TaskLength;
   /** Maximum characters of an observation. */
   observationCharacters: number;
   /** Runs of the same context before this one, by round. */
@@ -39,8 +43,8 @@ Rules:
 - In each of your messages you may first think, briefly. Then write exactly one action in the notation of this environment
   between <action> and </action>, and nothing after it: only what stands between these tags is carried out.
 - Read every observation before the next action, and let later actions use what earlier ones returned.
-- Work in small undertakings: each has a purpose that fits in one sentence, leads to a result that can be seen,
-  and is followed by a different one.
+- Work in undertakings of {{length}}: each has a purpose that fits in one sentence, builds on its own earlier actions, leads
+  to a result that can be seen, and is followed by a different one.
 - When an action fails, find out why and correct it. An action that shows what you have already seen teaches nothing: two
   of them in a row end the run.
 - Some undertakings answer a question. If the environment has no way of its own to give an answer, give it as the action
@@ -57,15 +61,7 @@ before.{{earlierRuns}}{{knownGoals}}`;
 
 const findings = `An attempt in this environment was studied before you came. What was found:
 <findings>
-Summary: {{summary}}
-Why it fell short: {{failureCause}}
-What is unreliable: {{instabilityPattern}}
-Worth practising:
-{{focusPatterns}}
-To be tried out:
-{{explorationObjectives}}
-Not to be repeated:
-{{doNotRepeat}}
+{{findings}}
 </findings>
 
 `;
@@ -86,7 +82,8 @@ export function explorePrompt({ name, version, summary, guidance, guided }: Temp
     template,
     render({ reflection, opening, turns, ...run }) {
       const opened = fillTemplate(template, {
-        ...(reflection ? shownReflection(reflection) : {}),
+        ...(reflection ? { findings: formatFindings(reflection) } : {}),
+        length: formatLength(run.length),
         opening: formatOpening(opening),
         maxTurns: String(run.maxTurns),
         round: String(run.round + 1),
@@ -120,13 +117,3 @@ function remarks(turns: readonly TranscriptTurn[], earlierRuns: readonly Earlier
 
 /** Actions from which a run that begins like an earlier one gets a remark: every run looks around first. */
 const minCopied = 3;
-
-function shownReflection(reflection: Reflection): Record<string, string> {
-  const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join('\n') || '- (nothing)';
-  return {
-    ...reflection,
-    focusPatterns: list(reflection.focusPatterns),
-    explorationObjectives: list(reflection.explorationObjectives),
-    doNotRepeat: list(reflection.doNotRepeat),
-  };
-}

@@ -43,7 +43,7 @@ export const formatGoals = (goals: readonly string[]): string =>
 
 const onOneLine = (text: string): string => text.trim().replaceAll(/\s+/g, ' ');
 
-/** Returns the start of a text in quotes; what is left out is stated behind them, so that it is no part of the text. */
+/** Returns the start of a text in quotes, and behind them the number of characters left out, which is no part of the text. */
 function quoted(text: string, limit: number): string {
   const [whole, start] = [onOneLine(text), startOf(onOneLine(text), limit)];
   return `"${start}"${start === whole ? '' : ` (${whole.length - start.length} more characters)`}`;

@@ -79,6 +79,8 @@ const bounds = [
   '{pairs,lastTraining}',
   '{pairs,nearMisses}',
   '{llm,uselessAnswers}',
+  '{synthesis,minActions}',
+  '{synthesis,targetActions}',
   ...['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'].map((method) => `{training,${method},maxLostActions}`),
 ].map((path) => `#- '${path}'`);
 

@@ -365,6 +365,23 @@ describe('an abstraction', () => {
     ]);
   });
 
+  test('a candidate with fewer actions than the spec asks for is rejected, and an answer is no action', async () => {
+    const two = candidate([tables, 'submit'], { query: 'Which tables are there?' });
+    const { made } = await abstractInto([candidate([tables, 'finish[5]']), two], { minActions: 2 });
+    expect(made).toMatchObject([
+      {
+        verdict: 'rejected',
+        reason: 'too-few-actions',
+        definition: { refused: '1 of at least 2 actions' },
+      },
+      { verdict: 'candidate' },
+    ]);
+    const [exploration, abstraction] = [requestsFor('exploration')[0]!, requestsFor('abstraction')[0]!];
+    expect(exploration.messages[0]!.content).toContain('undertakings of at least 2 actions, better 4 or more');
+    expect(abstraction.messages[0]!.content).toContain('a task has at least 2 actions, better 4 or more');
+    expect(abstraction.messages[1]!.content).toContain('<aim>\nrandom: no weakness is aimed at.');
+  });
+
   test('a candidate that the environment cannot execute or score is rejected with the reason', async () => {
     const { made } = await abstractInto([candidate(['submit']), candidate([tables])]);
     expect(made).toMatchObject([
