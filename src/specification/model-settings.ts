@@ -64,10 +64,10 @@ const model = (defaults: { temperature: number }) =>
       .refine((body) => !ownKeys.some((key) => key in body), { error: `keys other than ${ownKeys.join(', ')}` })
       .default({})
       .describe("Further keys of each request, in the provider's names; no secrets."),
-    structured: choice(['schema', 'object', 'none'])
+    structured: choice(['schema', 'lengths', 'object', 'none'])
       .default('none')
       .describe(
-        'JSON output of the server for answers in JSON (`response_format`): by the schema of the answer, any object, or none, where the prompt alone asks for JSON.',
+        'JSON output of the server for answers in JSON (`response_format`): by the schema of the answer, the schema with maximum lengths for servers that obey them (vLLM, llama-server), any object, or none, where the prompt alone asks for JSON.',
       ),
     maxTokens: tokenCount
       .min(1)

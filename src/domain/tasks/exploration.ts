@@ -111,17 +111,24 @@ export const shareOf = (total: number, parts: number, index: number): number =>
 
 /**
  * Returns the candidate's actions as they were executed, or the first action that was never executed. They are
- * compared as bare actions.
+ * compared as bare actions; without an equal one, in any case outside quotes: a model writes `SELECT` for the `select` that
+ * was executed. The executed text is kept, so an environment that distinguishes cases loses nothing.
  */
 export function executedActions(
   actions: readonly string[],
   executed: Iterable<string>,
 ): { actions: string[] } | { unseen: string } {
   const seen = new Map<string, string>();
-  for (const action of executed) if (!seen.has(bareAction(action))) seen.set(bareAction(action), action);
-  const unseen = actions.find((action) => !seen.has(bareAction(action)));
-  return unseen === undefined ? { actions: actions.map((action) => seen.get(bareAction(action))!) } : { unseen };
+  for (const action of executed)
+    for (const key of [bareAction(action), inOneCase(action)]) if (!seen.has(key)) seen.set(key, action);
+  const found = actions.map((action) => seen.get(bareAction(action)) ?? seen.get(inOneCase(action)));
+  const unseen = actions.find((_, index) => found[index] === undefined);
+  return unseen === undefined ? { actions: found.filter((action) => action !== undefined) } : { unseen };
 }
+
+/** Key of an action in lower case outside quotes. The mark keeps it apart from the keys of bare actions. */
+const inOneCase = (action: string): string =>
+  `any case: ${bareAction(action).replaceAll(/"[^"]*"|'[^']*'|[^"']+/g, (part) => (/^["']/.test(part) ? part : part.toLowerCase()))}`;
 
 /** Ids of the model calls of a context; a retry finds a stored call by its id. */
 export const reflectionCallId = (contextId: string): string => `reflect/${contextId}`;
