@@ -5,7 +5,7 @@ import { deriveSeed } from '../domain/random/seed-tree';
 import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
 import type { Judgement } from '../domain/tasks/admission/candidate';
 import { abstractable, type AbstractedTask, type Reflection } from '../domain/tasks/exploration';
-import { nearestGoals } from '../domain/tasks/nearest-goals';
+import { nearestExamples, nearestGoals, type ExampleTask } from '../domain/tasks/nearest-goals';
 import type { Episode } from '../envs/episode/play-episode';
 import type { TaskRecord } from '../envs/server/environment-data';
 import { abstractionPrompt } from '../llm/prompts/abstraction';
@@ -23,13 +23,13 @@ import {
 } from './case-judge';
 import { signalDetail, type PromptCase } from './cases';
 
-/** A case with its task, its position among the cases, and the goals of the pool. */
+/** A case with its task, its position among the cases, and the tasks of the pool. */
 export type CaseInput = {
   spec: CampaignSpec;
   played: PromptCase;
   task: TaskRecord;
   ordinal: number;
-  goals: readonly string[];
+  pool: readonly TaskRecord[];
   signal: AbortSignal;
 };
 
@@ -80,9 +80,17 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   const reflection = await reflect(run, input, attempts);
   if (!reflection) return [];
   const text = [input.task.goal, ...reflection.explorationObjectives].join('\n');
-  const knownGoals = nearestGoals(input.goals, text, maxGoals);
+  const known = input.pool.map(({ goal, reference_actions: actions }) => ({ goal, actions }));
+  const shown = {
+    knownGoals: nearestGoals(
+      known.map(({ goal }) => goal),
+      text,
+      maxGoals,
+    ),
+    examples: nearestExamples(known, input.task.goal, run.spec.synthesis.examples),
+  };
   const length = await taskLength(run.environmentData, run.spec, run.signal);
-  const runs = abstractable(await explore(run, input, { reflection, knownGoals, length }));
+  const runs = abstractable(await explore(run, input, { reflection, ...shown, length }));
   if (runs.length === 0) return [];
   const limit = run.spec.synthesis.candidatesPerSignal;
   const written = await askForJson(run, {
@@ -95,7 +103,7 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
       opening: runs[0]!.opening,
       runs: runs.map(({ turns }) => turns),
       limit,
-      knownGoals,
+      ...shown,
       observationCharacters: run.spec.synthesis.exploration.observationCharacters,
     }),
   });
@@ -132,7 +140,12 @@ const reflect = (run: CaseRun, { played: { aim }, task }: CaseInput, { wrong, re
 async function explore(
   run: CaseRun,
   { played: { aim }, task }: CaseInput,
-  shown: { reflection: Reflection; knownGoals: readonly string[]; length: TaskLength },
+  shown: {
+    reflection: Reflection;
+    knownGoals: readonly string[];
+    examples: readonly ExampleTask[];
+    length: TaskLength;
+  },
 ): Promise<Played[]> {
   const { spec, contextId, answers, signal } = run;
   const runs: Played[] = [];

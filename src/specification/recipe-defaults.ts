@@ -48,7 +48,7 @@ export function withoutIdleEpochs(input: unknown): unknown {
 
 /**
  * Adds what a spec of release 0.1.0 lacks, so that its campaign trains on as it began: no bound on lost actions, a second
- * agent that trains in the last iteration too, and tasks of one action.
+ * agent that trains in the last iteration too, and models that write tasks of one action and see no examples.
  *
  * @param beside spec with which it is compared, whose values it then gets
  */
@@ -62,12 +62,12 @@ export function withStoredLimits(stored: unknown, beside?: unknown): unknown {
   });
   const pairs = sectionOf(stored, 'pairs');
   const synthesis = sectionOf(stored, 'synthesis');
-  const minActions = sectionOf(beside, 'synthesis')?.['minActions'] ?? 1;
+  const { minActions = 1, examples = 0 } = sectionOf(beside, 'synthesis') ?? {};
   const lastTraining = sectionOf(beside, 'pairs')?.['lastTraining'] ?? 'all';
   return {
     ...stored,
     training: Object.fromEntries(methods) as unknown,
-    ...(synthesis && isSection(stored['llm']) ? { synthesis: { minActions, ...synthesis } } : {}),
+    ...(synthesis && isSection(stored['llm']) ? { synthesis: { minActions, examples, ...synthesis } } : {}),
     ...(pairs && hasSecondAgent(stored) ? { pairs: { lastTraining, ...pairs } } : {}),
   };
 }

@@ -93,6 +93,10 @@ export const synthesisSettingsSchema = z.strictObject({
         targetActions < (minActions ?? 1) &&
         `at least ${minActions}, the value of synthesis.minActions`,
     }),
+  examples: integer(0, 16)
+    .default(4)
+    .describe('Solved tasks of the pool in the prompts of explorer and abstractor, the nearest ones; 0 shows none.')
+    .register(keyRules, { idleIf: whyNoModelWrites }),
   minConfidence: unit.default(0).describe('Minimum confidence of an abstracted candidate.'),
   validation: choice(['on', 'off'])
     .default('on')
@@ -214,36 +218,4 @@ export const poolSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe("Maximum share of synthesized tasks in an iteration's plan; null leaves the mix to the strategy."),
-});
-
-/** Calibration of the judge. */
-export const judgeSettingsSchema = z.strictObject({
-  calibrationTasks: integer(0, 1000)
-    .default(20)
-    .describe('Reference trajectories per calibration, and as many corrupted ones; 0 disables calibration.')
-    .register(keyRules, {
-      expects: ({ synthesis, llm, judge }) =>
-        llm !== null &&
-        synthesis.grader === 'judge' &&
-        judge.calibrationTasks === 0 &&
-        'at least 1: a judge must be calibrated before it grades attempts',
-    }),
-  calibrateEvery: integer(1, 1000).default(1).describe('Iterations between calibrations.'),
-  minimumAgreement: unit
-    .default(0.7)
-    .describe(
-      'Agreement with runs of known verdict below which a judge is not trusted; above 0.5 it must also beat chance.',
-    ),
-  whenUntrusted: choice(['park', 'solver'])
-    .default('park')
-    .describe(
-      "Where verdicts of an untrusted judge would admit tasks: park, or take the solver's success in its place and reject what the judge alone could admit.",
-    )
-    .register(keyRules, {
-      idleIf: ({ llm }) => !llm && 'without an llm section there is no judge',
-      expects: ({ judge, synthesis: { rule, solverAttempts } }) =>
-        judge.whenUntrusted === 'solver' &&
-        ((rule === 'agreed' && 'park: rule agreed needs the judge') ||
-          (rule === 'by-author' && solverAttempts === 0 && 'park: synthesis.solverAttempts is 0')),
-    }),
 });

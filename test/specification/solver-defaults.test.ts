@@ -30,7 +30,7 @@ test('a stored spec keeps its rule, also in a fork', () => {
   const lines = readFileSync(path.join(__dirname, 'released/0.1.0.jsonl'), 'utf8').trim().split('\n');
   for (const line of lines) {
     const released = { ...(JSON.parse(line) as { synthesis: object }), llm };
-    const kept = { rule: 'by-author', solverAttempts: 0, minActions: 1, targetActions: null };
+    const kept = { rule: 'by-author', solverAttempts: 0, minActions: 1, targetActions: null, examples: 0 };
     expect(readStoredSpec(released).synthesis).toMatchObject(kept);
   }
 });

@@ -11,7 +11,7 @@ import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
 import { composeCandidate } from './compose-candidate';
-import { knownGoals } from './known-goals';
+import { knownTasks } from './known-goals';
 import { taskLength } from './task-length';
 import { sizeOf } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
@@ -55,7 +55,7 @@ export const abstractTasks =
           runs: runs.map(({ turns }) => turns),
           limit,
           observationCharacters: spec.synthesis.exploration.observationCharacters,
-          knownGoals: await knownGoals(deps, key, context, task),
+          ...(await knownTasks(deps, key, spec, { ...context, goal: task.goal })),
         }),
         seed: iterationSeed(spec, key.iteration, 'abstract', context.aim, context.ordinal),
         signal: cancellationSignal(),

@@ -6,6 +6,7 @@ import { finishedAnswer } from '../../domain/rollout/finish';
 import { separateAction } from '../../domain/rollout/separate-action';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { explorationCallId, type ExplorationOutcome, type Reflection } from '../../domain/tasks/exploration';
+import type { ExampleTask } from '../../domain/tasks/nearest-goals';
 import { copiesRun, isRepeating } from '../../domain/tasks/repeated-actions';
 import type { EnvironmentSession, Observation } from '../../envs/contract/environment';
 import { EnvironmentError } from '../../envs/contract/environment-error';
@@ -35,6 +36,7 @@ export type Run = {
   earlierRuns: readonly EarlierRun[];
   length: TaskLength;
   knownGoals: readonly string[];
+  examples: readonly ExampleTask[];
   signal: AbortSignal;
 };
 
@@ -135,10 +137,21 @@ function outcomeOf({ earlierRuns }: Run, { turns }: Transcript, done: boolean): 
 }
 
 function requestAction(deps: PlayDependencies, run: Run, { opening, turns }: Transcript) {
-  const { key, spec, aim, reflection, runId, round, seed, earlierRuns, knownGoals, length, signal } = run;
+  const { key, spec, aim, reflection, runId, round, seed, earlierRuns, knownGoals, examples, length, signal } = run;
   const { rounds, maxTurns, observationCharacters } = spec.synthesis.exploration;
   const prompt = explorePrompts[aim];
-  const shown = { opening, turns, round, rounds, maxTurns, observationCharacters, earlierRuns, knownGoals, length };
+  const shown = {
+    opening,
+    turns,
+    round,
+    rounds,
+    maxTurns,
+    observationCharacters,
+    earlierRuns,
+    knownGoals,
+    examples,
+    length,
+  };
   return deps.models.complete(spec, {
     key,
     callId: explorationCallId(runId, turns.length),

@@ -53,6 +53,7 @@ export const sizeKeys: readonly string[] = [
 const keptKeys: readonly string[] = [
   ...sizeKeys,
   'synthesis.minActions',
+  'synthesis.examples',
   ...methods.map((method) => `training.${method}.maxLostActions`),
 ];
 

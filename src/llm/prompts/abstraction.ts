@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import type { ExampleTask } from '../../domain/tasks/nearest-goals';
 import type { AbstractedTask } from '../../domain/tasks/exploration';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { fillTemplate, type Prompt } from './prompt';
 import { formatAim, type Aim } from './findings';
-import { formatGoals } from './known-work';
+import { formatExamples, formatGoals } from './known-work';
 import { formatLength, type TaskLength } from './task-length';
 import { formatOpening, formatTranscript, type TranscriptTurn } from './transcript';
 
@@ -19,6 +20,8 @@ export type AbstractionInput = {
   observationCharacters: number;
   /** Goals of tasks in the pool, the nearest ones first. */
   knownGoals: readonly string[];
+  /** Solved tasks of the pool. */
+  examples: readonly ExampleTask[];
 };
 
 const text = z.string().trim().min(1);
@@ -79,7 +82,7 @@ const user = `<aim>
 
 <runs>
 {{runs}}
-</runs>{{knownGoals}}`;
+</runs>{{examples}}{{knownGoals}}`;
 
 /** Derives candidate tasks from exploration runs. Content of Fig. 12 of arXiv:2604.15840 in our wording. */
 export const abstractionPrompt = {
@@ -91,7 +94,7 @@ export const abstractionPrompt = {
     { role: 'user', content: user },
   ],
   schema,
-  render({ aim, length, opening, runs, limit, observationCharacters, knownGoals }: AbstractionInput): ChatMessage[] {
+  render({ aim, length, opening, runs, limit, observationCharacters, ...known }: AbstractionInput): ChatMessage[] {
     const turnCount = runs.reduce((total, run) => total + run.length, 0);
     const shown = runs.map((run, index) =>
       formatTranscript(run, { label: (turn) => `${index + 1}.${turn}`, turnCount, observationCharacters }),
@@ -102,7 +105,8 @@ export const abstractionPrompt = {
       opening: formatOpening(opening),
       runs: shown.filter((run) => run.length > 0).join('\n\n'),
       limit: String(limit),
-      knownGoals: formatGoals(knownGoals),
+      knownGoals: formatGoals(known.knownGoals),
+      examples: formatExamples(known.examples, ({ goal, actions }) => JSON.stringify({ query: goal, actions })),
     });
   },
 } satisfies Prompt<AbstractionInput>;

@@ -1,4 +1,5 @@
 import { functionsRole } from '../../domain/rollout/functions';
+import type { ExampleTask } from '../../domain/tasks/nearest-goals';
 import type { ExplorationOutcome } from '../../domain/tasks/exploration';
 import { shortened, startOf } from './shortened';
 import { formatObservation, type TranscriptTurn } from './transcript';
@@ -40,6 +41,20 @@ export const formatGoals = (goals: readonly string[]): string =>
     ? ''
     : `\n\nTasks that exist already, the nearest ones first. New tasks must ask for something else:
 <existing-tasks>\n${goals.map((goal) => `- ${shortened(onOneLine(goal), maxGoal)}`).join('\n')}\n</existing-tasks>`;
+
+/**
+ * Returns solved tasks of the environment as a block; empty without one. `show` writes one of them in the notation of the
+ * prompt.
+ */
+export function formatExamples(examples: readonly ExampleTask[], show: (example: ExampleTask) => string): string {
+  if (examples.length === 0) return '';
+  const shown = examples.map((task) => show({ ...task, actions: task.actions.slice(0, maxSteps) }));
+  return `\n\nSolved tasks of this environment, which exist already. They show how requests and actions look here; do not copy them:
+<examples>\n${shown.join('\n')}\n</examples>`;
+}
+
+/** Actions of an example: the first ones show the notation. */
+const maxSteps = 10;
 
 const onOneLine = (text: string): string => text.trim().replaceAll(/\s+/g, ' ');
 

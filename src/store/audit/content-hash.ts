@@ -81,6 +81,7 @@ const bounds = [
   '{llm,uselessAnswers}',
   '{synthesis,minActions}',
   '{synthesis,targetActions}',
+  '{synthesis,examples}',
   ...['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'].map((method) => `{training,${method},maxLostActions}`),
 ].map((path) => `#- '${path}'`);
 

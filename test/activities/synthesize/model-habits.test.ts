@@ -165,6 +165,11 @@ describe('the prompt of a run', () => {
     const seeds = (await services.store.tasks.list(key.campaignId)).filter(({ origin }) => origin === 'seed');
     for (const { goal, split } of seeds)
       for (const prompt of [second, abstraction]) expect(prompt.includes(`- ${goal}`)).toBe(split === 'train');
+    const blocks = [second, abstraction].map((prompt) => /<examples>\n([^]*)\n<\/examples>/.exec(prompt)![1]!);
+    expect(blocks[0]).toMatch(/^Request: [^]*\n<action>select [^<]*<\/action>/i);
+    expect(Object.keys(JSON.parse(blocks[1]!.split('\n')[0]!) as object)).toEqual(['query', 'actions']);
+    const heldOut = seeds.filter(({ split }) => split !== 'train');
+    for (const block of blocks) for (const { goal } of heldOut) expect(block).not.toContain(goal);
   });
 
   test('is the same when the run is repeated after other contexts have proposed candidates', async () => {

@@ -33,6 +33,7 @@ const textOf = (messages: readonly { content: string }[]): string => messages.ma
 
 const noAim = { kind: 'random', goal: 'Count them.', detail: null, reflection: null } as const;
 const length = { least: 1, target: null };
+const examples = [{ goal: 'Name the {{ports}}.', actions: ['select name from port'] }];
 const reflection = {
   summary: 'it tried',
   failureCause: 'no join',
@@ -59,13 +60,19 @@ describe('a rendered prompt contains its input unchanged', () => {
     for (const piece of [...shown, 'Reward: 0.25', 'bestBefore 1', 'Signal: forgetting']) expect(text).toContain(piece);
   });
 
-  const shown = { observationCharacters: 2000, knownGoals: ['Count the {{ships}}.'], length: { least: 2, target: 4 } };
+  const shown = {
+    observationCharacters: 2000,
+    knownGoals: ['Count the {{ships}}.'],
+    examples,
+    length: { least: 2, target: 4 },
+  };
 
   test('the abstraction prompt numbers each turn of each run', () => {
     const text = textOf(
       abstractionPrompt.render({ aim: noAim, opening, runs: [turns, [], [...turns, ...turns]], limit: 7, ...shown }),
     );
-    for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7', '- Count the {{ships}}.'])
+    const example = '<examples>\n{"query":"Name the {{ports}}.","actions":["select name from port"]}\n</examples>';
+    for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7', '- Count the {{ships}}.', example])
       expect(text).toContain(number);
     expect(text).not.toContain('[2.1]');
   });
@@ -147,14 +154,16 @@ describe('long observations', () => {
   };
 
   test.each([200, 2000])('are cut to %i characters between start and end', (observationCharacters) => {
-    const text = textOf(abstractionPrompt.render({ ...run, observationCharacters, knownGoals: [] }));
+    const text = textOf(abstractionPrompt.render({ ...run, observationCharacters, knownGoals: [], examples: [] }));
     for (const piece of ['row 0\nrow 1\n', 'row 998\nrow 999']) expect(text).toContain(piece);
     expect(text).toContain(`[... ${numbers.length - observationCharacters} characters left out ...]`);
     expect(text).not.toContain('row 500');
   });
 
   test('are shown whole below the limit', () => {
-    const text = textOf(abstractionPrompt.render({ ...run, observationCharacters: 20_000, knownGoals: [] }));
+    const text = textOf(
+      abstractionPrompt.render({ ...run, observationCharacters: 20_000, knownGoals: [], examples: [] }),
+    );
     expect(text).toContain(numbers);
   });
 });
@@ -174,6 +183,7 @@ test('long observations are shortened to fit into the context, and actions are n
       limit: 3,
       observationCharacters: 2000,
       knownGoals: [],
+      examples: [],
     }),
   );
   expect(text.length).toBeLessThan(60_000);
