@@ -7,7 +7,7 @@ import { separateAction } from '../../domain/rollout/separate-action';
 import type { ChatMessage } from '../../domain/rollout/turn';
 import { explorationCallId, type ExplorationOutcome, type Reflection } from '../../domain/tasks/exploration';
 import type { ExampleTask } from '../../domain/tasks/nearest-goals';
-import { copiesRun, isRepeating } from '../../domain/tasks/repeated-actions';
+import { copiesRun, isRepeating, sessionReplaced } from '../../domain/tasks/repeated-actions';
 import type { EnvironmentSession, Observation } from '../../envs/contract/environment';
 import { EnvironmentError } from '../../envs/contract/environment-error';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
@@ -78,12 +78,6 @@ export async function playRun(deps: PlayDependencies, run: Run): Promise<Played>
 /** Reply to an answer: most environments know none, and a composed task compares it. The session goes on. */
 const answerNoted = [{ role: 'user', content: 'The answer is noted. The session goes on.' }];
 
-/** Follows the last observation of a session where the run goes on; another opening than the first one is shown after it. */
-const sessionReplaced = {
-  role: 'user',
-  content: 'This session has ended. A fresh one is open, as at the beginning: what was done before is undone.',
-};
-
 async function openSession(
   { openEnvironment }: PlayDependencies,
   { key, task, runId, seed, signal }: Run,
@@ -118,8 +112,9 @@ async function actInSession(
       const observation = [...observed.messages];
       turns.push({ action, thinking, observation, callId: reply.callId });
       if (!observed.done || turns.length === maxTurns) continue;
-      session.close();
-      ({ session, observed } = await openSession(deps, run));
+      session.close(); // its place is free a moment later
+      ({ session, observed } = await retryWhenUnavailable(run.signal, () => openSession(deps, run)));
+      // another opening than the first one, as of a server that ignores seeds, is shown
       const isEqual = JSON.stringify(observed.messages) === JSON.stringify(record.opening);
       observation.push(sessionReplaced, ...(isEqual ? [] : observed.messages));
     }

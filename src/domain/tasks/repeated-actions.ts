@@ -11,15 +11,23 @@ const maxRepetitions = 2;
 /** Actions that let time pass in a world: they are right again and again, with the same observation each time. */
 const waits = /^(?:wait\d*|sleep|rest|pass|noop|no-op)\b/i;
 
+/** Follows the last observation of a session whose run goes on in a fresh one. */
+export const sessionReplaced = {
+  role: 'user',
+  content: 'This session has ended. A fresh one is open, as at the beginning: what was done before is undone.',
+};
+
 /**
- * Returns whether the last turn of a run shows nothing new: its action, in any case, has been executed before in the run
- * with the same observation. An action with another observation is no repetition, so a world that has changed may be looked
+ * Returns whether the last turn of a run shows nothing new: its action, in any case, has been executed before in the session
+ * with the same observation, or has ended an earlier session of the run in the same way. An action with another observation is no repetition, so a world that has changed may be looked
  * at again; nor is waiting, nor an answer after another action.
  */
 export function isRepetition(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);
   if (!last || waits.test(bareAction(last.action))) return false;
-  const before = isFinish(last.action) ? turns.slice(-2, -1) : turns.slice(0, -1);
+  const earlier = turns.slice(0, -1);
+  const ofSession = endsSession(last) ? earlier : earlier.slice(earlier.findLastIndex(endsSession) + 1);
+  const before = isFinish(last.action) ? ofSession.slice(-1) : ofSession;
   return before.some((turn) => contentOf(turn) === contentOf(last));
 }
 
@@ -35,6 +43,9 @@ export const copiesRun = (turns: readonly Action[], earlier: readonly Action[]):
   turns.length > 0 &&
   turns.length <= earlier.length &&
   turns.every(({ action }, index) => bareAction(action) === bareAction(earlier[index]!.action));
+
+const endsSession = ({ observation }: Turn): boolean =>
+  observation.some(({ content }) => content === sessionReplaced.content);
 
 const contentOf = ({ action, observation }: Turn): string =>
   [bareAction(action).toLowerCase(), ...observation.map(({ content }) => content)].join('\n');

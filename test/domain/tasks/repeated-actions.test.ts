@@ -1,4 +1,4 @@
-import { copiesRun, isRepeating, isRepetition } from '../../../src/domain/tasks/repeated-actions';
+import { copiesRun, isRepeating, isRepetition, sessionReplaced } from '../../../src/domain/tasks/repeated-actions';
 
 /** Turns written as `action: observation`. */
 const turnsOf = (...lines: string[]) =>
@@ -47,4 +47,16 @@ test('a run copies an earlier one if its actions are the first ones of that run 
     copiesRun(turnsOf("select name from t where a = 'X': x"), turnsOf("select name from t where a = 'x': x")),
   ).toBe(false);
   expect(copiesRun([], earlier)).toBe(false);
+});
+
+test('a fresh session is walked through again without repetitions, and is not ended again and again', () => {
+  const ended = (action: string) => ({
+    action,
+    observation: [{ role: 'user', content: 'over' }, sessionReplaced],
+  });
+  const walk = turnsOf('open door: open', 'go north: a hall');
+  expect(isRepeating([...walk, ended('focus on lamp'), ...walk])).toBe(false);
+  expect(isRepetition([...walk, ended('focus on lamp'), ...walk, ...turnsOf('go north: a hall')])).toBe(true);
+  expect(isRepeating([...walk, ended('submit'), ended('submit')])).toBe(false);
+  expect(isRepeating([...walk, ended('submit'), ended('submit'), ended('submit')])).toBe(true);
 });
