@@ -284,7 +284,7 @@ create table exploration_runs (
   recorded_at timestamp with time zone not null default now(),
   constraint exploration_runs_campaign_id_context_id_round_key UNIQUE (campaign_id, context_id, round),
   constraint exploration_runs_pkey PRIMARY KEY (campaign_id, id),
-  constraint exploration_runs_outcome_check CHECK (outcome = ANY (ARRAY['finished'::text, 'turn-limit'::text, 'refused'::text, 'cut-off'::text, 'environment-fault'::text])),
+  constraint exploration_runs_outcome_check CHECK (outcome = ANY (ARRAY['finished'::text, 'turn-limit'::text, 'repeating'::text, 'copied'::text, 'refused'::text, 'cut-off'::text, 'environment-fault'::text])),
   constraint exploration_runs_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision),
   constraint exploration_runs_round_check CHECK (round >= 0)
 );

@@ -53,8 +53,7 @@ export async function evaluatePrompts(evaluated: Evaluated): Promise<PromptEvalu
   await slidingWindow(cases.length, cases.entries(), async ([ordinal, each]) => {
     try {
       const { spec, pool } = draws.find(({ world }) => world === worldOf(each))!;
-      const goals = pool.map(({ goal }) => goal);
-      const input = { spec, played: each, task: taskOf(pool, each), ordinal, goals, signal: stopped.signal };
+      const input = { spec, played: each, task: taskOf(pool, each), ordinal, pool, signal: stopped.signal };
       played.set(each, await playCase({ ...environments, models }, input));
       onPlayed?.(each.name);
     } catch (error) {

@@ -1,15 +1,17 @@
 import { composeCandidate } from '../activities/synthesize/compose-candidate';
+import { taskLength } from '../activities/synthesize/task-length';
 import { playRun, type Played } from '../activities/synthesize/play-run';
 import { deriveSeed } from '../domain/random/seed-tree';
 import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
 import { finishedAnswer } from '../domain/rollout/finish';
 import type { Judgement } from '../domain/tasks/admission/candidate';
-import type { AbstractedTask, Reflection } from '../domain/tasks/exploration';
-import { nearestGoals } from '../domain/tasks/nearest-goals';
+import { abstractable, type AbstractedTask, type Reflection } from '../domain/tasks/exploration';
+import { nearestExamples, nearestGoals, type ExampleTask } from '../domain/tasks/nearest-goals';
 import type { Episode } from '../envs/episode/play-episode';
 import type { TaskRecord } from '../envs/server/environment-data';
 import { abstractionPrompt } from '../llm/prompts/abstraction';
 import { reflectionPrompt } from '../llm/prompts/reflection';
+import type { TaskLength } from '../llm/prompts/task-length';
 import type { CampaignSpec } from '../specification/campaign-spec';
 import {
   askForJson,
@@ -22,13 +24,13 @@ import {
 } from './case-judge';
 import { signalDetail, worldOf, type AttemptKind, type CaseWorld, type PromptCase } from './cases';
 
-/** A case with its task, its position among the cases, and the goals of the pool. */
+/** A case with its task, its position among the cases, and the tasks of the pool. */
 export type CaseInput = {
   spec: CampaignSpec;
   played: PromptCase;
   task: TaskRecord;
   ordinal: number;
-  goals: readonly string[];
+  pool: readonly TaskRecord[];
   signal: AbortSignal;
 };
 
@@ -85,8 +87,17 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   const reflection = await reflect(run, input, attempts);
   if (!reflection) return [];
   const text = [input.task.goal, ...reflection.explorationObjectives].join('\n');
-  const knownGoals = nearestGoals(input.goals, text, maxGoals);
-  const runs = (await explore(run, input, { reflection, knownGoals })).filter(({ turns }) => turns.length > 0);
+  const known = input.pool.map(({ goal, reference_actions: actions }) => ({ goal, actions }));
+  const shown = {
+    knownGoals: nearestGoals(
+      known.map(({ goal }) => goal),
+      text,
+      maxGoals,
+    ),
+    examples: nearestExamples(known, input.task.goal, run.spec.synthesis.examples),
+  };
+  const length = await taskLength(run.environmentData, run.spec, run.signal);
+  const runs = abstractable(await explore(run, input, { reflection, ...shown, length }));
   if (runs.length === 0) return [];
   const limit = run.spec.synthesis.candidatesPerSignal;
   const written = await askForJson(run, {
@@ -94,10 +105,12 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
     callId: `abstract/${run.contextId}`,
     prompt: abstractionPrompt,
     messages: abstractionPrompt.render({
+      aim: { kind: input.played.aim, goal: input.task.goal, detail: signalDetail[input.played.aim], reflection },
+      length,
       opening: runs[0]!.opening,
       runs: runs.map(({ turns }) => turns),
       limit,
-      knownGoals,
+      ...shown,
       observationCharacters: run.spec.synthesis.exploration.observationCharacters,
     }),
   });
@@ -106,7 +119,9 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   const chosen = (written?.candidates ?? []).filter(({ confidence }) => confidence >= minConfidence).slice(0, limit);
   const candidates: PlayedCandidate[] = [];
   for (const candidate of chosen)
-    candidates.push(await validate(run, candidate, { task: input.task, executed, number: candidates.length }));
+    candidates.push(
+      await validate(run, candidate, { task: input.task, executed, least: length.least, number: candidates.length }),
+    );
   return candidates;
 }
 
@@ -132,7 +147,12 @@ const reflect = (run: CaseRun, { played: { aim }, task }: CaseInput, { wrong, re
 async function explore(
   run: CaseRun,
   { played, task }: CaseInput,
-  shown: { reflection: Reflection; knownGoals: readonly string[] },
+  shown: {
+    reflection: Reflection;
+    knownGoals: readonly string[];
+    examples: readonly ExampleTask[];
+    length: TaskLength;
+  },
 ): Promise<Played[]> {
   const { spec, contextId, answers, signal } = run;
   const runs: Played[] = [];
@@ -164,15 +184,15 @@ function answersOf({ turns, fault }: Played, { name, isUnread }: CaseWorld): Ans
   return problems.map((problem) => ({ purpose: 'explorer', problem }));
 }
 
-type Origin = { task: TaskRecord; executed: readonly string[]; number: number };
+type Origin = { task: TaskRecord; executed: readonly string[]; least: number; number: number };
 
 async function validate(
   run: CaseRun,
   candidate: AbstractedTask,
-  { task, executed, number }: Origin,
+  { task, executed, least, number }: Origin,
 ): Promise<PlayedCandidate> {
   const { environmentData, spec, signal } = run;
-  const source = { spec, candidate, parent: task.definition, executed };
+  const source = { spec, candidate, least, parent: task.definition, executed };
   const composed = await composeCandidate(environmentData, signal, source);
   if ('refused' in composed)
     return { ...candidate, ...composed, contentKey: null, isPlayed: false, reward: null, judgement: null };

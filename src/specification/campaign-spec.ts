@@ -15,16 +15,10 @@ import { backendNames } from '../training/backends';
 import { computeSettingsSchema, policySettingsSchema } from './compute-settings';
 import { actionForms } from '../domain/rollout/action-form';
 import { evaluationSettingsSchema } from './evaluation-settings';
-import { modelSettingsSchema } from './model-settings';
+import { budgetSettingsSchema, judgeSettingsSchema, modelSettingsSchema } from './model-settings';
 import { pairSettingsSchema } from './pair-settings';
 import { signalSettingsSchema } from './signal-settings';
-import {
-  admissionSettingsSchema,
-  budgetSettingsSchema,
-  judgeSettingsSchema,
-  poolSettingsSchema,
-  synthesisSettingsSchema,
-} from './synthesis-settings';
+import { admissionSettingsSchema, poolSettingsSchema, synthesisSettingsSchema } from './synthesis-settings';
 import { trainingSettingsSchema } from './training-settings';
 import { keyRules, type Deciders, type KeyRule } from './key-rules';
 import { choice, count, flag, integer, number, unit } from './key-types';

@@ -27,6 +27,9 @@ export type Deciders = {
     rule: string;
     solverAttempts: number;
     grader: string;
+    minActions: number | null;
+    targetActions: number | null;
+    exploration: { maxTurns: number };
   };
   judge: { calibrationTasks: number; whenUntrusted: string };
   pool: { strategy: string; window: number; retirement: { patience: number } | null };

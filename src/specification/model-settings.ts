@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isSection, merge } from '../input/merge';
-import { choice } from './key-types';
+import { keyRules, type Deciders } from './key-rules';
+import { choice, integer, unit } from './key-types';
 
 /** Tokens of an answer without thinking: an action, an analysis or a verdict, and a list of tasks. */
 const [shortAnswer, longAnswer] = [1024, 4096];
@@ -64,10 +65,10 @@ const model = (defaults: { temperature: number }) =>
       .refine((body) => !ownKeys.some((key) => key in body), { error: `keys other than ${ownKeys.join(', ')}` })
       .default({})
       .describe("Further keys of each request, in the provider's names; no secrets."),
-    structured: choice(['schema', 'object', 'none'])
+    structured: choice(['schema', 'lengths', 'object', 'none'])
       .default('none')
       .describe(
-        'JSON output of the server for answers in JSON (`response_format`): by the schema of the answer, any object, or none, where the prompt alone asks for JSON.',
+        'JSON output of the server (`response_format`) for answers in JSON: by their schema, by the schema with maximum lengths (vLLM, llama-server), any object, or by the prompt alone (none).',
       ),
     maxTokens: tokenCount
       .min(1)
@@ -188,3 +189,57 @@ const withTokens = <T extends Limited>(settings: T, answer: number) => ({
 });
 
 export type ModelSettings = z.output<typeof modelSettingsSchema>;
+
+const whyModelsAreFree = ({ llm }: Deciders): string | false =>
+  llm === null && 'without an llm section no model costs money';
+
+/** Limits on spending, of which model calls are the largest part. */
+export const budgetSettingsSchema = z.strictObject({
+  llmTokens: z
+    .number()
+    .int()
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe('Limit on the tokens of all model calls, prompts and answers; null: no limit.')
+    .register(keyRules, { idleIf: whyModelsAreFree }),
+  usd: z
+    .number()
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe('Limit on the cost of model calls and priced training jobs in US dollars; null: no limit.')
+    .register(keyRules, { idleIf: (spec) => spec.compute.pricePerGpuHour === 0 && whyModelsAreFree(spec) }),
+});
+
+/** Calibration of the judge. */
+export const judgeSettingsSchema = z.strictObject({
+  calibrationTasks: integer(0, 1000)
+    .default(20)
+    .describe('Reference trajectories per calibration, and as many corrupted ones; 0 disables calibration.')
+    .register(keyRules, {
+      expects: ({ synthesis, llm, judge }) =>
+        llm !== null &&
+        synthesis.grader === 'judge' &&
+        judge.calibrationTasks === 0 &&
+        'at least 1: a judge must be calibrated before it grades attempts',
+    }),
+  calibrateEvery: integer(1, 1000).default(1).describe('Iterations between calibrations.'),
+  minimumAgreement: unit
+    .default(0.7)
+    .describe(
+      'Agreement with runs of known verdict below which a judge is not trusted; above 0.5 it must also beat chance.',
+    ),
+  whenUntrusted: choice(['park', 'solver'])
+    .default('park')
+    .describe(
+      "Where verdicts of an untrusted judge would admit tasks: park, or take the solver's success in its place and reject what the judge alone could admit.",
+    )
+    .register(keyRules, {
+      idleIf: ({ llm }) => !llm && 'without an llm section there is no judge',
+      expects: ({ judge, synthesis: { rule, solverAttempts } }) =>
+        judge.whenUntrusted === 'solver' &&
+        ((rule === 'agreed' && 'park: rule agreed needs the judge') ||
+          (rule === 'by-author' && solverAttempts === 0 && 'park: synthesis.solverAttempts is 0')),
+    }),
+});

@@ -47,8 +47,8 @@ export function withoutIdleEpochs(input: unknown): unknown {
 }
 
 /**
- * Adds what a spec of release 0.1.0 lacks, so that its campaign trains on as it began: no bound on lost actions, and a second
- * agent that trains in the last iteration too.
+ * Adds what a spec of release 0.1.0 lacks, so that its campaign trains on as it began: no bound on lost actions, a second
+ * agent that trains in the last iteration too, and models that write tasks of one action and see no examples.
  *
  * @param beside spec with which it is compared, whose values it then gets
  */
@@ -61,10 +61,13 @@ export function withStoredLimits(stored: unknown, beside?: unknown): unknown {
     return [method, { maxLostActions: (isSection(other) ? other['maxLostActions'] : undefined) ?? 1, ...settings }];
   });
   const pairs = sectionOf(stored, 'pairs');
+  const synthesis = sectionOf(stored, 'synthesis');
+  const { minActions = 1, examples = 0 } = sectionOf(beside, 'synthesis') ?? {};
   const lastTraining = sectionOf(beside, 'pairs')?.['lastTraining'] ?? 'all';
   return {
     ...stored,
     training: Object.fromEntries(methods) as unknown,
+    ...(synthesis && isSection(stored['llm']) ? { synthesis: { minActions, examples, ...synthesis } } : {}),
     ...(pairs && hasSecondAgent(stored) ? { pairs: { lastTraining, ...pairs } } : {}),
   };
 }

@@ -9,8 +9,8 @@ const whyRecipeIsFixed = ({ recipe }: Deciders): string | false =>
 const whyPoolIsFixed = (spec: Deciders): string | false =>
   whyRecipeIsFixed(spec) || (spec.synthesis.aims === 'none' && 'with aims none the pool does not grow');
 
-const whyModelsAreFree = ({ llm }: Deciders): string | false =>
-  llm === null && 'without an llm section no model costs money';
+const whyNoModelWrites = ({ llm }: Deciders): string | false =>
+  llm === null && 'without an llm section no model writes tasks';
 
 /** Re-exploration, abstraction and validation (arXiv:2604.15840, sections 3.2 and 3.3). */
 export const synthesisSettingsSchema = z.strictObject({
@@ -68,6 +68,35 @@ export const synthesisSettingsSchema = z.strictObject({
     })
     .prefault({})
     .describe('Exploration of environments by a language model.'),
+  minActions: integer(1, 64)
+    .nullable()
+    .default(null)
+    .describe(
+      'Minimum actions of a task that a model writes, its final answer not counted; null: that of the environment, 1 where one action can be a whole task.',
+    )
+    .register(keyRules, {
+      idleIf: whyNoModelWrites,
+      expects: ({ synthesis: { minActions, exploration } }) =>
+        (minActions ?? 0) > exploration.maxTurns &&
+        `at most ${exploration.maxTurns}, the actions of an exploration run`,
+    }),
+  targetActions: integer(1, 64)
+    .nullable()
+    .default(null)
+    .describe(
+      'Actions that the prompts ask for in a task of a model; null: 4 (as CuES) where one action is not a whole task, otherwise no number.',
+    )
+    .register(keyRules, {
+      idleIf: whyNoModelWrites,
+      expects: ({ synthesis: { minActions, targetActions } }) =>
+        targetActions !== null &&
+        targetActions < (minActions ?? 1) &&
+        `at least ${minActions}, the value of synthesis.minActions`,
+    }),
+  examples: integer(0, 16)
+    .default(4)
+    .describe('Solved tasks of the pool in the prompts of explorer and abstractor, the nearest ones; 0 shows none.')
+    .register(keyRules, { idleIf: whyNoModelWrites }),
   minConfidence: unit.default(0).describe('Minimum confidence of an abstracted candidate.'),
   validation: choice(['on', 'off'])
     .default('on')
@@ -189,54 +218,4 @@ export const poolSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe("Maximum share of synthesized tasks in an iteration's plan; null leaves the mix to the strategy."),
-});
-
-/** Calibration of the judge. */
-export const judgeSettingsSchema = z.strictObject({
-  calibrationTasks: integer(0, 1000)
-    .default(20)
-    .describe('Reference trajectories per calibration, and as many corrupted ones; 0 disables calibration.')
-    .register(keyRules, {
-      expects: ({ synthesis, llm, judge }) =>
-        llm !== null &&
-        synthesis.grader === 'judge' &&
-        judge.calibrationTasks === 0 &&
-        'at least 1: a judge must be calibrated before it grades attempts',
-    }),
-  calibrateEvery: integer(1, 1000).default(1).describe('Iterations between calibrations.'),
-  minimumAgreement: unit
-    .default(0.7)
-    .describe(
-      'Agreement with runs of known verdict below which a judge is not trusted; above 0.5 it must also beat chance.',
-    ),
-  whenUntrusted: choice(['park', 'solver'])
-    .default('park')
-    .describe(
-      "Where verdicts of an untrusted judge would admit tasks: park, or take the solver's success in its place and reject what the judge alone could admit.",
-    )
-    .register(keyRules, {
-      idleIf: ({ llm }) => !llm && 'without an llm section there is no judge',
-      expects: ({ judge, synthesis: { rule, solverAttempts } }) =>
-        judge.whenUntrusted === 'solver' &&
-        ((rule === 'agreed' && 'park: rule agreed needs the judge') ||
-          (rule === 'by-author' && solverAttempts === 0 && 'park: synthesis.solverAttempts is 0')),
-    }),
-});
-
-export const budgetSettingsSchema = z.strictObject({
-  llmTokens: z
-    .number()
-    .int()
-    .min(0)
-    .nullable()
-    .default(null)
-    .describe('Limit on the tokens of all model calls, prompts and answers; null: no limit.')
-    .register(keyRules, { idleIf: whyModelsAreFree }),
-  usd: z
-    .number()
-    .min(0)
-    .nullable()
-    .default(null)
-    .describe('Limit on the cost of model calls and priced training jobs in US dollars; null: no limit.')
-    .register(keyRules, { idleIf: (spec) => spec.compute.pricePerGpuHour === 0 && whyModelsAreFree(spec) }),
 });

@@ -51,7 +51,7 @@ export const undertakings = {
       actions: ['teleport to workshop', 'look around', 'finish[an ultra low temperature freezer]'],
     },
     { query: 'Open the cupboard of the kitchen.', actions: ['teleport to kitchen', 'open cupboard'] },
-    { query: 'Go to the greenhouse.', actions: ['teleport to greenhouse'] },
+    { query: 'Go to the greenhouse, and look around there.', actions: ['teleport to greenhouse', 'look around'] },
     { query: 'Open the closet of the bedroom.', actions: ['teleport to bedroom', 'open closet'] },
   ],
 } satisfies Record<string, readonly Undertaking[]>;

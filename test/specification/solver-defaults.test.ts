@@ -30,8 +30,25 @@ test('a stored spec keeps its rule, also in a fork', () => {
   const lines = readFileSync(path.join(__dirname, 'released/0.1.0.jsonl'), 'utf8').trim().split('\n');
   for (const line of lines) {
     const released = { ...(JSON.parse(line) as { synthesis: object }), llm };
-    expect(readStoredSpec(released).synthesis).toMatchObject({ rule: 'by-author', solverAttempts: 0 });
+    const kept = { rule: 'by-author', solverAttempts: 0, minActions: 1, targetActions: null, examples: 0 };
+    expect(readStoredSpec(released).synthesis).toMatchObject(kept);
   }
+});
+
+test.each([
+  [
+    'no model writes',
+    { synthesis: { minActions: 2 } },
+    'synthesis.minActions: found 2, expected nothing: without an llm',
+  ],
+  ['no run is as long', { llm, synthesis: { minActions: 19 } }, 'synthesis.minActions: found 19, expected at most 18'],
+  [
+    'the target is below the floor',
+    { llm, synthesis: { minActions: 3, targetActions: 2 } },
+    'synthesis.targetActions: found 2, expected at least 3',
+  ],
+])('a length of tasks is refused where %s', (_name, changes, message) => {
+  expect(() => specOf(changes)).toThrow(message);
 });
 
 test('the estimate has the calls of the solver', () => {

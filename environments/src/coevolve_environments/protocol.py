@@ -70,6 +70,8 @@ class Capabilities:
     """Rewards between 0 and 1, exclusive, occur."""
     max_turns: int
     """Maximum number of actions of an episode."""
+    min_actions: int = 1
+    """Actions of the shortest task worth writing: 1 where one action can be a whole task, such as a query."""
     compose: Compose = "judge"
     """Grader of tasks made from a request and the actions that fulfil it: always the `judge`, or a `checker`
     where they leave a state or an output to compare with. `none`: no such tasks."""

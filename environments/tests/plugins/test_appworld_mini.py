@@ -154,6 +154,29 @@ def test_a_composed_task_is_checked_by_the_rows_that_its_actions_change(
     assert scores == {"gold": 1.0, "in one block": 1.0, "nothing": 0.0, "the parent's gold": 0.0}
 
 
+def test_the_judge_sees_the_content_of_the_rows_that_an_attempt_adds_changes_and_removes(
+    client: Client, session: Session, tasks: list[Task]
+) -> None:
+    parent = next(task for task in tasks if task["task_id"].endswith("drop_1"))
+    log_in = parent["reference_actions"][0]
+    ids = 'ids = {note["title"]: note["note_id"] for note in notes}'
+    edit = python(
+        ids,
+        'apis.simple_note.create_note(title="Café", content="Tuesday at 4", access_token=token)',
+        'apis.simple_note.update_note(note_id=ids["Garden beds"], pinned=True, access_token=token)',
+        'apis.simple_note.delete_note(note_id=ids["Choir dates"], access_token=token)',
+    )
+    composed = compose(client, parent, "Tidy up my notes.", [log_in, edit])
+    ended = session.play(composed["definition"], composed["reference_actions"])
+    lines = ended["observation"]["messages"][-1]["content"].split("\n")
+    shown = {line.split(" ")[1]: line for line in lines if "simple_note.Note " in line}
+    assert 'title "Café"' in shown["added"]
+    assert 'content "Tuesday at 4"' in shown["added"]
+    assert "pinned nothing -> true" in shown["changed"]
+    assert 'content "rehearsals on Tuesdays"' in shown["removed"]
+    assert "hash" not in "".join(lines)
+
+
 def test_a_composed_question_is_checked_by_its_answer_and_refused_without_one(
     client: Client, session: Session, tasks: list[Task]
 ) -> None:

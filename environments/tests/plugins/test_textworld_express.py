@@ -77,6 +77,9 @@ def test_a_composed_task_replaces_the_games_own_and_is_checked_by_facts(
         after_its_own_goal = [*parent["reference_actions"], "open dishwasher", "finish[]"]
         assert session.play(task["definition"], after_its_own_goal)["reward"] == 1.0
         assert session.play(task["definition"], ["finish[]"])["reward"] == 0.0
+        ended = session.play(task["definition"], ["open dishwasher", "finish[]"])
+        shown = "changed in the world:\n- gone: dishwasher open no\n- added: dishwasher open yes"
+        assert shown in ended["observation"]["messages"][-1]["content"]
     say = {**body, "query": "Say what you carry.", "actions": ["inventory"]}
     assert client.post(f"/envs/{NAME}/data/compose", **say)["refused"]["reason"] == "no-answer"
 

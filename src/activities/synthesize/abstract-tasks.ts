@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { cancellationSignal } from '@temporalio/activity';
-import { abstractionCallId, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
+import { abstractable, abstractionCallId, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
+import type { Aim } from '../../llm/prompts/findings';
 import { abstractionPrompt } from '../../llm/prompts/abstraction';
 import { promptId } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../specification/campaign-spec';
@@ -10,7 +11,8 @@ import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
 import { composeCandidate } from './compose-candidate';
-import { knownGoals } from './known-goals';
+import { knownTasks } from './known-goals';
+import { taskLength } from './task-length';
 import { sizeOf } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../context/dependencies';
@@ -32,12 +34,13 @@ export const abstractTasks =
     const stored = await exploration.findAbstraction(key.campaignId, contextId);
     if (stored) return { candidates: stored.candidates };
     const context = await exploration.getContext(key.campaignId, contextId);
-    const runs = (await exploration.listRuns(key.campaignId, contextId)).filter(({ turns }) => turns.length > 0);
+    const runs = abstractable(await exploration.listRuns(key.campaignId, contextId));
     if (runs.length === 0) return { candidates: 0 };
 
     const { spec } = await getCampaign(deps, key.campaignId);
     const task = await tasks.get(key.campaignId, context.taskId);
     const limit = await limitOf(deps, spec, key, context);
+    const length = await taskLength(deps.environmentData, spec, cancellationSignal());
     const answer = await deps.models.completeStructured(
       spec,
       {
@@ -46,11 +49,13 @@ export const abstractTasks =
         purpose: 'abstractor',
         prompt: promptId(abstractionPrompt),
         messages: abstractionPrompt.render({
+          aim: await aimOf(deps, key, context, task),
+          length,
           opening: runs[0]!.opening,
           runs: runs.map(({ turns }) => turns),
           limit,
           observationCharacters: spec.synthesis.exploration.observationCharacters,
-          knownGoals: await knownGoals(deps, key, context, task),
+          ...(await knownTasks(deps, key, spec, { ...context, goal: task.goal })),
         }),
         seed: iterationSeed(spec, key.iteration, 'abstract', context.aim, context.ordinal),
         signal: cancellationSignal(),
@@ -58,7 +63,7 @@ export const abstractTasks =
       abstractionPrompt.schema,
     );
     const abstracted = answer.ok ? answer.value.candidates : [];
-    const candidates = await toCandidates(deps, { spec, context, task, runs, limit }, abstracted);
+    const candidates = await toCandidates(deps, { spec, context, task, runs, limit, least: length.least }, abstracted);
     await tasks.propose(key, candidates);
     const failure = answer.ok ? null : { type: answer.failure, detail: answer.detail };
     const made = { contextId, candidates: candidates.length, failure, callId: answer.callId };
@@ -66,6 +71,18 @@ export const abstractTasks =
     if (!answer.ok) await requireUsefulAnswers(deps, spec, key, 'abstractor');
     return { candidates: count };
   };
+
+/** Returns why the context is explored; a placebo shows the signal whose place it takes. */
+async function aimOf(
+  { store }: Dependencies,
+  key: IterationKey,
+  { aim, signalId, context, iteration }: ContextRow,
+  { goal }: TaskRow,
+): Promise<Aim> {
+  const signals = signalId === null ? [] : await store.feedbackSignals.list(key.campaignId, iteration);
+  const detail = signals.find(({ id }) => id === signalId)?.detail ?? null;
+  return { kind: aim, goal, detail, reflection: context };
+}
 
 /** Returns the even share of a context in the candidates of its aim; in a refill as many as a first context has. */
 async function limitOf(
@@ -81,7 +98,14 @@ async function limitOf(
   return Math.ceil(contexts > 0 ? candidates / contexts : candidatesPerSignal / exploration.contextsPerSignal);
 }
 
-type Source = { spec: CampaignSpec; context: ContextRow; task: TaskRow; runs: readonly RunRow[]; limit: number };
+type Source = {
+  spec: CampaignSpec;
+  context: ContextRow;
+  task: TaskRow;
+  runs: readonly RunRow[];
+  limit: number;
+  least: number;
+};
 
 /** Candidates keep their number in the model's answer: a candidate below the minimum confidence leaves a gap. */
 async function toCandidates(
@@ -101,7 +125,7 @@ async function toCandidates(
 
 async function toCandidate(
   { environmentData }: Dependencies,
-  { spec, context, task, runs }: Source,
+  { spec, context, task, runs, least }: Source,
   candidate: AbstractedTask,
   number: number,
 ): Promise<NewTask> {
@@ -122,6 +146,7 @@ async function toCandidate(
   const composed = await composeCandidate(environmentData, cancellationSignal(), {
     spec,
     candidate,
+    least,
     parent: task.definition,
     executed: runs.flatMap(({ turns }) => turns.map(({ action }) => action)),
   });

@@ -1,5 +1,6 @@
 import { statesActions } from '../../domain/tasks/admission/candidate';
 import { statedAction } from '../../domain/tasks/admission/stated-actions';
+import { lengthOf } from './task-length';
 import { executedActions, type AbstractedTask } from '../../domain/tasks/exploration';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import type { Composition, EnvironmentData } from '../../envs/server/environment-data';
@@ -8,6 +9,8 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 type Source = {
   spec: CampaignSpec;
   candidate: AbstractedTask;
+  /** Minimum actions. */
+  least: number;
   /** Definition of the task whose environment was explored. */
   parent: Record<string, unknown>;
   /** Actions of the runs. */
@@ -20,11 +23,13 @@ type Composed = Extract<Composition, { task: unknown }> | { refused: { reason: s
 export async function composeCandidate(
   data: EnvironmentData,
   signal: AbortSignal,
-  { spec, candidate, parent, executed }: Source,
+  { spec, candidate, least, parent, executed }: Source,
 ): Promise<Composed> {
   const { name, options, form } = spec.environment;
   const stated = spec.synthesis.validation === 'off' ? undefined : statedAction(candidate.query, candidate.actions);
   if (stated !== undefined) return { refused: { reason: statesActions, detail: `the query states: ${stated}` } };
+  const count = lengthOf(candidate.actions);
+  if (count < least) return { refused: { reason: tooShort, detail: `${count} of at least ${least} actions` } };
   const seen = executedActions(candidate.actions, executed);
   if ('unseen' in seen) return { refused: { reason: notSeen, detail: `not in any run: ${seen.unseen}` } };
   const request = { parent, query: candidate.query, actions: seen.actions, options, form };
@@ -40,6 +45,9 @@ export async function composeCandidate(
     };
   return { task: { ...composed.task, grader } };
 }
+
+/** Reason of a candidate with fewer actions than the minimum of the spec or its environment. */
+export const tooShort = 'too-few-actions';
 
 /** Reason of a candidate with an action that no run executed. */
 export const notSeen = 'actions-not-seen';

@@ -4,7 +4,8 @@ import type { ExplorationOutcome } from '../../domain/tasks/exploration';
 import { explorationRunId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { knownGoals } from './known-goals';
+import { knownTasks } from './known-goals';
+import { taskLength } from './task-length';
 import { playRun } from './play-run';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { requireUsefulAnswers } from '../context/useless-answers';
@@ -51,7 +52,8 @@ export const explore =
       seed,
       signal,
       earlierRuns: await earlierRuns(deps, key, contextId, round),
-      knownGoals: await knownGoals(deps, key, context, task),
+      ...(await knownTasks(deps, key, spec, { ...context, goal: task.goal })),
+      length: await taskLength(deps.environmentData, spec, signal),
     });
     const ended = summary(await exploration.saveRun(key, { contextId, round, seed, ...run }));
     const isUnusable = run.outcome === 'refused' || run.outcome === 'cut-off';

@@ -5,12 +5,16 @@ import type { SynthesisAim } from '../../domain/campaign/recipe';
 import { finishedAnswer } from '../../domain/rollout/finish';
 import { separateAction } from '../../domain/rollout/separate-action';
 import type { ChatMessage } from '../../domain/rollout/turn';
-import { explorationCallId, type Reflection } from '../../domain/tasks/exploration';
+import { explorationCallId, type ExplorationOutcome, type Reflection } from '../../domain/tasks/exploration';
+import type { ExampleTask } from '../../domain/tasks/nearest-goals';
+import { copiesRun, isRepeating, sessionReplaced } from '../../domain/tasks/repeated-actions';
+import type { EnvironmentSession, Observation } from '../../envs/contract/environment';
 import { EnvironmentError } from '../../envs/contract/environment-error';
 import { retryWhenUnavailable } from '../../envs/episode/retry-when-unavailable';
 import { sessionRetries } from '../../envs/episode/session-retries';
 import { explorePrompts } from '../../llm/prompts/explore-prompts';
 import type { EarlierRun } from '../../llm/prompts/known-work';
+import type { TaskLength } from '../../llm/prompts/task-length';
 import { promptId } from '../../llm/prompts/prompt';
 import { cutOffAt } from '../../llm/read-structured';
 import type { CampaignSpec } from '../../specification/campaign-spec';
@@ -30,7 +34,9 @@ export type Run = {
   seed: number;
   /** Runs of the context before this one, and goals of the pool: they are in the prompt. */
   earlierRuns: readonly EarlierRun[];
+  length: TaskLength;
   knownGoals: readonly string[];
+  examples: readonly ExampleTask[];
   signal: AbortSignal;
 };
 
@@ -46,7 +52,11 @@ const emptyTranscript = (): Transcript => ({ opening: [], turns: [] });
 
 type PlayDependencies = Pick<Dependencies, 'models' | 'openEnvironment'>;
 
-/** Lets the explorer act in a fresh session of the task's environment. A broken session is started again with the same seed. */
+/**
+ * Lets the explorer act in a fresh session of the task's environment. A broken session is started again with the same seed. A
+ * session that ends, by its own limit of turns or because an action won, lost or submitted the parent's task, is followed by
+ * a fresh one: the run has all its actions, and the opening of no environment must fit to their number.
+ */
 export async function playRun(deps: PlayDependencies, run: Run): Promise<Played> {
   const mayRetry = sessionRetries(maxSessions);
   for (;;) {
@@ -68,42 +78,75 @@ export async function playRun(deps: PlayDependencies, run: Run): Promise<Played>
 /** Reply to an answer: most environments know none, and a composed task compares it. The session goes on. */
 const answerNoted = [{ role: 'user', content: 'The answer is noted. The session goes on.' }];
 
+async function openSession(
+  { openEnvironment }: PlayDependencies,
+  { key, task, runId, seed, signal }: Run,
+): Promise<{ session: EnvironmentSession; observed: Observation }> {
+  const session = await openEnvironment(task.environment, { signal });
+  try {
+    const holder = sessionHolder(key.campaignId);
+    return { session, observed: await session.reset({ task: task.definition, seed, episodeId: runId, holder }) };
+  } catch (error) {
+    session.close();
+    throw error;
+  }
+}
+
 async function actInSession(
   deps: PlayDependencies,
   run: Run,
   record: Transcript,
 ): Promise<Pick<Played, 'outcome' | 'fault' | 'reward'>> {
-  const { key, task, runId, seed, signal, spec } = run;
-  const session = await deps.openEnvironment(task.environment, { signal });
+  let { session, observed } = await openSession(deps, run);
+  const { maxTurns } = run.spec.synthesis.exploration;
+  const { turns } = record;
   try {
-    let observed = await session.reset({
-      task: task.definition,
-      seed,
-      episodeId: runId,
-      holder: sessionHolder(key.campaignId),
-    });
     record.opening = observed.messages;
-    while (!observed.done && record.turns.length < spec.synthesis.exploration.maxTurns) {
+    while (!observed.done && turns.length < maxTurns && !isRepeating(turns)) {
       const reply = await requestAction(deps, run, record);
       if (reply.kind === 'refused') return { outcome: 'refused', fault: reply.reason, reward: null };
       if (reply.kind === 'cut-off') return { outcome: 'cut-off', fault: cutOffAt[reply.at], reward: null };
       const { action, thinking: before } = separateAction(reply.text);
       const thinking = [reply.thinking, before].filter(Boolean).join('\n') || null;
       observed = finishedAnswer(action) ? { ...observed, messages: answerNoted } : await session.step(action);
-      record.turns.push({ action, thinking, observation: observed.messages, callId: reply.callId });
+      const observation = [...observed.messages];
+      turns.push({ action, thinking, observation, callId: reply.callId });
+      if (!observed.done || turns.length === maxTurns) continue;
+      session.close(); // its place is free a moment later
+      ({ session, observed } = await retryWhenUnavailable(run.signal, () => openSession(deps, run)));
+      // another opening than the first one, as of a server that ignores seeds, is shown
+      const isEqual = JSON.stringify(observed.messages) === JSON.stringify(record.opening);
+      observation.push(sessionReplaced, ...(isEqual ? [] : observed.messages));
     }
     const { done, reward } = observed;
-    return { outcome: done ? 'finished' : 'turn-limit', fault: null, reward: done ? reward : null };
+    return { outcome: outcomeOf(run, record, done), fault: null, reward: done ? reward : null };
   } finally {
     session.close();
   }
 }
 
+function outcomeOf({ earlierRuns }: Run, { turns }: Transcript, done: boolean): ExplorationOutcome {
+  if (earlierRuns.some((earlier) => copiesRun(turns, earlier.turns))) return 'copied';
+  if (done) return 'finished';
+  return isRepeating(turns) ? 'repeating' : 'turn-limit';
+}
+
 function requestAction(deps: PlayDependencies, run: Run, { opening, turns }: Transcript) {
-  const { key, spec, aim, reflection, runId, round, seed, earlierRuns, knownGoals, signal } = run;
+  const { key, spec, aim, reflection, runId, round, seed, earlierRuns, knownGoals, examples, length, signal } = run;
   const { rounds, maxTurns, observationCharacters } = spec.synthesis.exploration;
   const prompt = explorePrompts[aim];
-  const shown = { opening, turns, round, rounds, maxTurns, observationCharacters, earlierRuns, knownGoals };
+  const shown = {
+    opening,
+    turns,
+    round,
+    rounds,
+    maxTurns,
+    observationCharacters,
+    earlierRuns,
+    knownGoals,
+    examples,
+    length,
+  };
   return deps.models.complete(spec, {
     key,
     callId: explorationCallId(runId, turns.length),

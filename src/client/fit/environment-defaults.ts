@@ -50,7 +50,12 @@ export const sizeKeys: readonly string[] = [
 ];
 
 /** Keys whose defaults depend on the environment or came after release 0.1.0: a stored campaign keeps its values. */
-const keptKeys: readonly string[] = [...sizeKeys, ...methods.map((method) => `training.${method}.maxLostActions`)];
+const keptKeys: readonly string[] = [
+  ...sizeKeys,
+  'synthesis.minActions',
+  'synthesis.examples',
+  ...methods.map((method) => `training.${method}.maxLostActions`),
+];
 
 /**
  * Returns the defaults of a spec that differ from the general ones on its environment.

@@ -7,7 +7,7 @@ const [start, end] = ['<action>', '</action>'];
 const oneFence = /^((?:(?!```)[^])*)(```(?:(?!```)[^])*```)((?:(?!```)[^])*)$/;
 
 /**
- * Separates the action in a model's answer from the thinking before it: in the tags that the prompts ask for, else after
+ * Separates the action in a model's answer from the thinking before it: in the tags of the prompts, else after
  * the last `Action:` that begins a line, else the only code block, else the whole answer. An answer that ends within
  * `<think>` has no action.
  */

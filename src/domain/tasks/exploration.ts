@@ -10,8 +10,23 @@ export type Reflection = {
   doNotRepeat: string[];
 };
 
-/** How an exploration run ended; `finished` means that the session ended. The turns of every run are used. */
-export type ExplorationOutcome = 'finished' | 'turn-limit' | 'refused' | 'cut-off' | 'environment-fault';
+/**
+ * How an exploration run ended; `finished` means that the session ended, `repeating` that the run only repeated itself, and
+ * `copied` that its actions are those of an earlier run of the context. The turns of every other run are abstracted.
+ */
+export type ExplorationOutcome =
+  | 'finished'
+  | 'turn-limit'
+  | 'repeating'
+  | 'copied'
+  | 'refused'
+  | 'cut-off'
+  | 'environment-fault';
+
+/** Returns the runs from which tasks can be written: they have turns, and are no copies. */
+export const abstractable = <R extends { outcome: ExplorationOutcome; turns: readonly unknown[] }>(
+  runs: readonly R[],
+): R[] => runs.filter(({ outcome, turns }) => turns.length > 0 && outcome !== 'copied');
 
 /** Why a model's answer is unusable. */
 export type ModelFailure = { type: 'malformed' | 'refused' | 'cut-off'; detail: string };
@@ -96,17 +111,24 @@ export const shareOf = (total: number, parts: number, index: number): number =>
 
 /**
  * Returns the candidate's actions as they were executed, or the first action that was never executed. They are
- * compared as bare actions.
+ * compared as bare actions; without an equal one, in any case outside quotes: a model writes `SELECT` for the `select` that
+ * was executed. The executed text is kept, so an environment that distinguishes cases loses nothing.
  */
 export function executedActions(
   actions: readonly string[],
   executed: Iterable<string>,
 ): { actions: string[] } | { unseen: string } {
   const seen = new Map<string, string>();
-  for (const action of executed) if (!seen.has(bareAction(action))) seen.set(bareAction(action), action);
-  const unseen = actions.find((action) => !seen.has(bareAction(action)));
-  return unseen === undefined ? { actions: actions.map((action) => seen.get(bareAction(action))!) } : { unseen };
+  for (const action of executed)
+    for (const key of [bareAction(action), inOneCase(action)]) if (!seen.has(key)) seen.set(key, action);
+  const found = actions.map((action) => seen.get(bareAction(action)) ?? seen.get(inOneCase(action)));
+  const unseen = actions.find((_, index) => found[index] === undefined);
+  return unseen === undefined ? { actions: found.filter((action) => action !== undefined) } : { unseen };
 }
+
+/** Key of an action in lower case outside quotes. The mark keeps it apart from the keys of bare actions. */
+const inOneCase = (action: string): string =>
+  `any case: ${bareAction(action).replaceAll(/"[^"]*"|'[^']*'|[^"']+/g, (part) => (/^["']/.test(part) ? part : part.toLowerCase()))}`;
 
 /** Ids of the model calls of a context; a retry finds a stored call by its id. */
 export const reflectionCallId = (contextId: string): string => `reflect/${contextId}`;

@@ -14,5 +14,21 @@ export function nearestGoals(goals: Iterable<string>, text: string, count: numbe
     .map(({ goal }) => goal);
 }
 
+/** Task with actions that solve it, as an author is shown it. */
+export type ExampleTask = { goal: string; actions: readonly string[] };
+
+/**
+ * Returns at most `count` tasks whose goals are nearest to `goal`, but not the task of that goal itself, and none without
+ * actions. A last action that all of them have, such as `submit`, ends a session and is left out.
+ */
+export function nearestExamples(tasks: Iterable<ExampleTask>, goal: string, count: number): ExampleTask[] {
+  const solved = new Map<string, ExampleTask>();
+  for (const task of tasks) if (task.actions.length > 0 && task.goal !== goal) solved.set(task.goal, task);
+  const chosen = nearestGoals(solved.keys(), goal, count).map((known) => solved.get(known)!);
+  const ends = new Set(chosen.map(({ actions }) => actions.at(-1)));
+  const isEnd = chosen.length > 1 && ends.size === 1 && chosen.every(({ actions }) => actions.length > 1);
+  return isEnd ? chosen.map((task) => ({ ...task, actions: task.actions.slice(0, -1) })) : chosen;
+}
+
 const dot = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((sum, value, index) => sum + value * b[index]!, 0);

@@ -35,6 +35,8 @@ const capabilities = z.object({
     .int()
     .min(1)
     .max(2 ** 31 - 1),
+  /** Actions of the shortest task worth writing. */
+  min_actions: z.int().min(1).max(64).default(1),
   gold: z.boolean(),
   splits: listOf(z.string(), 100).default(['train', 'held-out']),
   constant_answers: listOf(listOf(z.string(), 100), 100).default([]),

@@ -29,6 +29,7 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
       ...(server.state ? { compose: 'checker', states: true } : { compose: 'judge', states: false }),
       replay: server.replay,
       max_turns: server.maxTurns,
+      min_actions: 1,
       splits: ['train', 'held-out'],
       constant_answers: [],
       spec_defaults: { train_tasks: null, held_out_tasks: null, max_positions: null, max_tokens: null, settings: {} },

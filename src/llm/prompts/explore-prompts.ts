@@ -7,7 +7,7 @@ export const explorePrompts: Record<FeedbackSignalKind | 'random', Prompt<Explor
   /** Practises a lost skill. */
   forgetting: explorePrompt({
     name: 'explore-forgetting',
-    version: 3,
+    version: 4,
     summary: 'explore around a skill that was lost: the same operations, varied',
     guidance: `Why you are here: the agent has lost something that it once could do. Gather material to practise it again.
 - Carry out the very operations that the findings name, until they work.
@@ -20,7 +20,7 @@ export const explorePrompts: Record<FeedbackSignalKind | 'random', Prompt<Explor
   /** Looks for the difference between success and failure. */
   boundary: explorePrompt({
     name: 'explore-boundary',
-    version: 3,
+    version: 4,
     summary: 'explore where success and failure meet: small changes, several levels of difficulty',
     guidance: `Why you are here: the agent sometimes succeeds and sometimes fails at one and the same task. Explore the line between.
 - Recreate the conditions under which the outcome could go either way.
@@ -33,7 +33,7 @@ export const explorePrompts: Record<FeedbackSignalKind | 'random', Prompt<Explor
   /** Varies uncommon actions widely. */
   rare: explorePrompt({
     name: 'explore-rare',
-    version: 3,
+    version: 4,
     summary: 'explore an uncommon pattern of actions: variations, edge cases, diverse examples',
     guidance: `Why you are here: the agent did something that it hardly ever does. Make that uncommon way of acting familiar.
 - Start from the rare action or sequence that the findings name, and vary it.
@@ -46,7 +46,7 @@ export const explorePrompts: Record<FeedbackSignalKind | 'random', Prompt<Explor
   /** Has no guidance, for the initial pool and for the random control. */
   random: explorePrompt({
     name: 'explore-unguided',
-    version: 3,
+    version: 4,
     summary: 'explore without a signal: for the first tasks and for the random control',
     guidance: `Why you are here: nothing in particular is looked for. Cover ground.
 - Find out first what there is: places, objects, functions, data.

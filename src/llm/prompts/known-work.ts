@@ -1,6 +1,7 @@
 import { functionsRole } from '../../domain/rollout/functions';
+import type { ExampleTask } from '../../domain/tasks/nearest-goals';
 import type { ExplorationOutcome } from '../../domain/tasks/exploration';
-import { shortened } from './shortened';
+import { shortened, startOf } from './shortened';
 import { formatObservation, type TranscriptTurn } from './transcript';
 
 /** An earlier exploration run of the same context. */
@@ -10,8 +11,9 @@ export type EarlierRun = { outcome: ExplorationOutcome; turns: readonly Transcri
 const [maxAction, maxResult, maxGoal, maxActions] = [160, 120, 200, 100];
 
 /**
- * Returns what earlier runs did and how they ended, each different action once with the start and end of its observation;
- * empty without a run. Of many actions the last ones are shown.
+ * Returns what earlier runs did and how they ended, each different action once with the start of its observation; empty
+ * without a run. Of many actions the last ones are shown. They stand in sentences: small models copied a list of
+ * `- action -> result`, with its marks, into their actions.
  */
 export function formatEarlierRuns(runs: readonly EarlierRun[]): string {
   if (runs.length === 0) return '';
@@ -20,8 +22,8 @@ export function formatEarlierRuns(runs: readonly EarlierRun[]): string {
     turns.flatMap(({ action, observation }) => {
       if (seen.has(action)) return [];
       seen.add(action);
-      const result = onOneLine(formatObservation(observation.filter(({ role }) => role !== functionsRole)), maxResult);
-      return [{ index, line: `- ${onOneLine(action, maxAction)} -> ${result}` }];
+      const result = formatObservation(observation.filter(({ role }) => role !== functionsRole));
+      return [{ index, line: `It sent ${quoted(action, maxAction)} and saw ${quoted(result, maxResult)}.` }];
     }),
   );
   const recent = shown.slice(-maxActions);
@@ -38,6 +40,26 @@ export const formatGoals = (goals: readonly string[]): string =>
   goals.length === 0
     ? ''
     : `\n\nTasks that exist already, the nearest ones first. New tasks must ask for something else:
-<existing-tasks>\n${goals.map((goal) => `- ${onOneLine(goal, maxGoal)}`).join('\n')}\n</existing-tasks>`;
+<existing-tasks>\n${goals.map((goal) => `- ${shortened(onOneLine(goal), maxGoal)}`).join('\n')}\n</existing-tasks>`;
 
-const onOneLine = (text: string, limit: number): string => shortened(text.trim().replaceAll(/\s+/g, ' '), limit);
+/**
+ * Returns solved tasks of the environment as a block; empty without one. `show` writes one of them in the notation of the
+ * prompt.
+ */
+export function formatExamples(examples: readonly ExampleTask[], show: (example: ExampleTask) => string): string {
+  if (examples.length === 0) return '';
+  const shown = examples.map((task) => show({ ...task, actions: task.actions.slice(0, maxSteps) }));
+  return `\n\nSolved tasks of this environment, which exist already. They show how requests and actions look here; do not copy them:
+<examples>\n${shown.join('\n')}\n</examples>`;
+}
+
+/** Actions of an example: the first ones show the notation. */
+const maxSteps = 10;
+
+const onOneLine = (text: string): string => text.trim().replaceAll(/\s+/g, ' ');
+
+/** Returns the start of a text in quotes, and behind them the number of characters left out, which is no part of the text. */
+function quoted(text: string, limit: number): string {
+  const [whole, start] = [onOneLine(text), startOf(onOneLine(text), limit)];
+  return `"${start}"${start === whole ? '' : ` (${whole.length - start.length} more characters)`}`;
+}

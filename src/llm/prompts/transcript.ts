@@ -48,7 +48,7 @@ export function formatObservation(messages: readonly ChatMessage[], limit = defa
   return [...functions.map(({ content }) => `Functions: ${content}`), text].filter(Boolean).join('\n') || '(nothing)';
 }
 
-/** Returns an earlier action as the prompts ask for it. */
+/** Returns an earlier action in the notation of the prompts. */
 export const markedAction = (action: string): string => `<action>${action}</action>`;
 
 /** Returns the first messages of a session, including the environment's instruction, as one text. */

@@ -79,6 +79,9 @@ const bounds = [
   '{pairs,lastTraining}',
   '{pairs,nearMisses}',
   '{llm,uselessAnswers}',
+  '{synthesis,minActions}',
+  '{synthesis,targetActions}',
+  '{synthesis,examples}',
   ...['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'].map((method) => `{training,${method},maxLostActions}`),
 ].map((path) => `#- '${path}'`);
 

@@ -1,5 +1,6 @@
 import type { TaskSplit } from '../../domain/rollout/trajectory';
 import type { Pool } from 'pg';
+import type { ExampleTask } from '../../domain/tasks/nearest-goals';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import { assertEpoch, lockEpoch, type IterationKey } from '../database/epoch';
 import { inTransaction } from '../database/pool';
@@ -88,15 +89,15 @@ const taskRows = (pool: Pool) => ({
     return rows;
   },
 
-  /** Lists the goals of the admitted train tasks before a synthesis, by id. Its own tasks are left out at every time of a call. */
-  async listGoals({ campaignId, iteration }: Omit<IterationKey, 'epoch'>, refill: number): Promise<string[]> {
-    const { rows } = await pool.query<{ goal: string }>(sql`
-      select goal from tasks
+  /** Lists the admitted train tasks before a synthesis, by id. Its own tasks are left out at every time of a call. */
+  async listKnown({ campaignId, iteration }: Omit<IterationKey, 'epoch'>, refill: number): Promise<ExampleTask[]> {
+    const { rows } = await pool.query<ExampleTask>(sql`
+      select goal, reference_actions as actions from tasks
       where campaign_id = ${campaignId}::integer and verdict = 'admitted' and split = 'train'
         and (origin = 'seed' or created_iteration < ${iteration}::smallint
           or created_iteration = ${iteration}::smallint and refill < ${refill}::smallint)
       order by id`);
-    return rows.map(({ goal }) => goal);
+    return rows;
   },
 
   /**

@@ -4,6 +4,7 @@ import { explore } from '../../../src/activities/synthesize/explore';
 import { planExploration } from '../../../src/activities/synthesize/plan-exploration';
 import { planValidation } from '../../../src/activities/validate/plan-validation';
 import { reflect } from '../../../src/activities/synthesize/reflect';
+import { listRunGroups } from '../../../src/report/campaign/models';
 import { getTaskLineage } from '../../../src/store/tasks/task-lineage';
 import { startEnvironmentServer, type EnvironmentServer } from '../../support/environment-server';
 import { requestKind, sqlExplorer, type RequestKind } from '../../support/models/sql-explorer';
@@ -245,7 +246,7 @@ describe('a run', () => {
     });
     const { services, key } = flagged;
     await plan(flagged, 'random');
-    model.answerBy(() => 'select 1');
+    model.answerBy(() => `select ${requestsFor('exploration').length}`);
     const run = { ...key, contextId: '1/random/0', round: 0 };
     await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'turn-limit', turns: 4 });
     await expect(services.store.exploration.listRuns(key.campaignId, '1/random/0')).resolves.toMatchObject([
@@ -257,14 +258,44 @@ describe('a run', () => {
     const flagged = await campaign({ synthesis: settings });
     const { services, key } = flagged;
     await plan(flagged, 'random');
-    const said = ['select 1', '<action>finish[12]</action>', 'submit'];
-    model.answerBy(() => said[requestsFor('exploration').length - 1]!);
+    const said = ['select 1', '<action>finish[12]</action>', 'submit', 'select 2'];
+    model.answerBy(() => said[requestsFor('exploration').length - 1] ?? { refusal: 'no more' });
     const run = { ...key, contextId: '1/random/0', round: 0 };
-    await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'finished', turns: 3 });
+    await expect(inActivity(() => explore(services)(run))).resolves.toEqual({ outcome: 'refused', turns: 4 });
     const [played] = await services.store.exploration.listRuns(key.campaignId, '1/random/0');
-    expect(played!.turns[1]).toMatchObject({
-      action: 'finish[12]',
-      observation: [{ role: 'user', content: expect.stringContaining('The answer is noted.') }],
+    expect(played!.turns.map(({ observation }) => observation)).toMatchObject([
+      [{ content: '[(1,)]' }],
+      [{ role: 'user', content: expect.stringContaining('The answer is noted.') }],
+      [{ role: 'user', content: expect.stringContaining('A fresh one is open, as at the beginning') }], // after submit
+      [{ content: '[(2,)]' }],
+    ]);
+  });
+
+  test('a run that only repeats itself is told so and ends after two repetitions; one that copies it is not abstracted', async () => {
+    const flagged = await campaign({ synthesis: settings });
+    const { services, key } = flagged;
+    await plan(flagged, 'random');
+    model.answerBy((request) => (requestKind(request) === 'abstraction' ? '{"candidates": []}' : 'select 1'));
+    const { runs } = await exploreContext(flagged, '1/random/0', 2);
+    expect(runs).toEqual([
+      { outcome: 'repeating', turns: 3 },
+      { outcome: 'copied', turns: 3 },
+    ]);
+    const later = requestsFor('exploration')[2]!.messages.map(({ content }) => content);
+    expect(later.filter((text) => text.includes('(You have sent this before'))).toEqual([later.at(-1)]);
+    const copying = requestsFor('exploration')[3]!.messages[0]!.content;
+    expect(copying).toContain('Run 1 ended after 3 actions (repeating).\nIt sent "select 1" and saw "[(1,)]".');
+    const [abstraction] = requestsFor('abstraction');
+    expect(abstraction!.messages[1]!.content).toContain('[1.3] action:');
+    expect(abstraction!.messages[1]!.content).not.toContain('[2.1] action:');
+    const client = await flagged.pool.connect();
+    const counted = await listRunGroups(client, key.campaignId).finally(() => client.release());
+    expect(counted).toEqual([
+      { iteration: 1, aim: 'random', outcome: 'copied', runs: 1, turns: 3 },
+      { iteration: 1, aim: 'random', outcome: 'repeating', runs: 1, turns: 3 },
+    ]);
+    expect(await services.store.exploration.findRun(key.campaignId, '1/random/0/run/1')).toMatchObject({
+      outcome: 'copied',
     });
   });
 
@@ -332,6 +363,23 @@ describe('an abstraction', () => {
       { id: 'synthesized/1/random/0.0', origin: 'random', verdict: 'candidate', parentSignalId: null },
       { id: 'synthesized/1/random/0.1', origin: 'random', verdict: 'rejected', reason: 'actions-not-seen' },
     ]);
+  });
+
+  test('a candidate with fewer actions than the spec asks for is rejected, and an answer is no action', async () => {
+    const two = candidate([tables, 'submit'], { query: 'Which tables are there?' });
+    const { made } = await abstractInto([candidate([tables, 'finish[5]']), two], { minActions: 2 });
+    expect(made).toMatchObject([
+      {
+        verdict: 'rejected',
+        reason: 'too-few-actions',
+        definition: { refused: '1 of at least 2 actions' },
+      },
+      { verdict: 'candidate' },
+    ]);
+    const [exploration, abstraction] = [requestsFor('exploration')[0]!, requestsFor('abstraction')[0]!];
+    expect(exploration.messages[0]!.content).toContain('undertakings of at least 2 actions, better 4 or more');
+    expect(abstraction.messages[0]!.content).toContain('a task has at least 2 actions, better 4 or more');
+    expect(abstraction.messages[1]!.content).toContain('<aim>\nrandom: no weakness is aimed at.');
   });
 
   test('a candidate that the environment cannot execute or score is rejected with the reason', async () => {

@@ -160,11 +160,16 @@ describe('the prompt of a run', () => {
     expect(first).not.toContain('<earlier-runs>');
     const [run] = await runsOf(flagged);
     expect(second).toContain('Run 1 ended after 6 actions (finished).');
-    expect(second).toContain(`- ${run!.turns[1]!.action} -> `);
+    expect(second).toContain(`It sent "${run!.turns[1]!.action}" and saw "`);
     const abstraction = model.log.find((request) => requestKind(request) === 'abstraction')!.messages[1]!.content;
     const seeds = (await services.store.tasks.list(key.campaignId)).filter(({ origin }) => origin === 'seed');
     for (const { goal, split } of seeds)
       for (const prompt of [second, abstraction]) expect(prompt.includes(`- ${goal}`)).toBe(split === 'train');
+    const blocks = [second, abstraction].map((prompt) => /<examples>\n([^]*)\n<\/examples>/.exec(prompt)![1]!);
+    expect(blocks[0]).toMatch(/^Request: [^]*\n<action>select [^<]*<\/action>/i);
+    expect(Object.keys(JSON.parse(blocks[1]!.split('\n')[0]!) as object)).toEqual(['query', 'actions']);
+    const heldOut = seeds.filter(({ split }) => split !== 'train');
+    for (const block of blocks) for (const { goal } of heldOut) expect(block).not.toContain(goal);
   });
 
   test('is the same when the run is repeated after other contexts have proposed candidates', async () => {

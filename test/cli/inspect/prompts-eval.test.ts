@@ -45,7 +45,7 @@ test('the yield of each stage is printed with counts and intervals, and of each 
   expect(stdout).toContain('1 case of intercode-sql with large-1 of somewhere');
   for (const stage of ['written', 'worded', 'grounded', 'executed', 'validated', 'unique', 'all of those wanted'])
     expect(stdout).toMatch(new RegExp(`^${stage} +2 +2 +1\\.000 +0\\.342 to 1\\.000$`, 'm')); // Wilson, 2 of 2
-  expect(stdout).toMatch(/^explorer +8 +8 +1\.000 +0\.676 to 1\.000 +8 +[\d,]+ +\d+ +\d+$/m);
+  expect(stdout).toMatch(/^explorer +16 +16 +1\.000 +0\.806 to 1\.000 +16 +[\d,]+ +\d+ +\d+$/m);
   expect(stdout).toMatch(/^all with a known result +3 +3 +1\.000 /m);
 });
 
@@ -70,7 +70,7 @@ test('JSON has the candidates, and --set changes the settings of the requests', 
     },
   ]);
   const explored = model.log.filter(({ id }) => id!.includes('/explore/'));
-  expect(explored).toHaveLength(4);
+  expect(explored).toHaveLength(8);
   for (const { body } of explored) expect(body).not.toHaveProperty('temperature');
 });
 

@@ -19,13 +19,13 @@ test('all prompts are listed with their versions', async () => {
 
 test('a named prompt is printed with its template and the schema of its answer', async () => {
   const { stdout } = await cli('abstraction');
-  expect(stdout).toContain('abstraction, version 3\n\nsystem:\nYou turn records');
+  expect(stdout).toContain('abstraction, version 4\n\nsystem:\nYou turn records');
   expect(stdout).toContain('{{runs}}');
   const { stdout: json } = await cli('abstraction', '--json');
   expect(JSON.parse(json)).toMatchObject([
     {
       name: 'abstraction',
-      version: 3,
+      version: 4,
       template: [{ role: 'system' }, { role: 'user' }],
       answer: { type: 'object', required: ['candidates'] },
     },

@@ -60,8 +60,17 @@ describe('the actions of a candidate', () => {
     expect(executedActions([written], executed)).toEqual({ actions: [found] });
   });
 
-  test.each(['select c from t', 'SELECT a from t', '[f(x=2)]', ''])('"%s" was never executed', (written) => {
+  test.each(['select c from t', '[f(x=2)]', '[F(x="1")]', ''])('"%s" was never executed', (written) => {
     expect(executedActions(['[f(x=1)]', written], executed)).toEqual({ unseen: written });
+  });
+
+  test('an action is found in another case, except in quotes, and an equal one is preferred', () => {
+    const runs = ["Select DISTINCT name from t where a = 'X'", 'getAll()', 'getall()'];
+    expect(executedActions(["SELECT distinct NAME FROM t WHERE a = 'X';", 'getall()', 'GetAll()'], runs)).toEqual({
+      actions: [runs[0], 'getall()', 'getAll()'],
+    });
+    const other = "select distinct name from t where a = 'x'";
+    expect(executedActions([other], runs)).toEqual({ unseen: other });
   });
 
   test('any sequence of executed actions is returned unchanged', () => {

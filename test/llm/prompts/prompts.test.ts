@@ -5,6 +5,7 @@ import { prompts } from '../../../src/llm/prompts';
 import { explorePrompts } from '../../../src/llm/prompts/explore-prompts';
 import { abstractionPrompt } from '../../../src/llm/prompts/abstraction';
 import { fillTemplate, promptId } from '../../../src/llm/prompts/prompt';
+import { formatLength } from '../../../src/llm/prompts/task-length';
 import { reflectionPrompt } from '../../../src/llm/prompts/reflection';
 import { pinned } from './pinned';
 
@@ -30,6 +31,18 @@ const opening = [
 const turns = [{ action: 'select $& from {{goal}}', observation: [{ role: 'user', content: '[(1,)]' }] }];
 const textOf = (messages: readonly { content: string }[]): string => messages.map(({ content }) => content).join('\n');
 
+const noAim = { kind: 'random', goal: 'Count them.', detail: null, reflection: null } as const;
+const length = { least: 1, target: null };
+const examples = [{ goal: 'Name the {{ports}}.', actions: ['select name from port'] }];
+const reflection = {
+  summary: 'it tried',
+  failureCause: 'no join',
+  instabilityPattern: 'wavers',
+  focusPatterns: ['joins'],
+  explorationObjectives: ['join two tables'],
+  doNotRepeat: ['select *'],
+};
+
 describe('a rendered prompt contains its input unchanged', () => {
   test('the reflection prompt contains task, actions, observations, reward and signal', () => {
     const detail = { reward: 0, bestBefore: 1 };
@@ -47,28 +60,45 @@ describe('a rendered prompt contains its input unchanged', () => {
     for (const piece of [...shown, 'Reward: 0.25', 'bestBefore 1', 'Signal: forgetting']) expect(text).toContain(piece);
   });
 
-  const shown = { observationCharacters: 2000, knownGoals: ['Count the {{ships}}.'] };
+  const shown = {
+    observationCharacters: 2000,
+    knownGoals: ['Count the {{ships}}.'],
+    examples,
+    length: { least: 2, target: 4 },
+  };
 
   test('the abstraction prompt numbers each turn of each run', () => {
     const text = textOf(
-      abstractionPrompt.render({ opening, runs: [turns, [], [...turns, ...turns]], limit: 7, ...shown }),
+      abstractionPrompt.render({ aim: noAim, opening, runs: [turns, [], [...turns, ...turns]], limit: 7, ...shown }),
     );
-    for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7', '- Count the {{ships}}.'])
+    const example = '<examples>\n{"query":"Name the {{ports}}.","actions":["select name from port"]}\n</examples>';
+    for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7', '- Count the {{ships}}.', example])
       expect(text).toContain(number);
     expect(text).not.toContain('[2.1]');
+  });
+
+  test.each(['forgetting', 'boundary', 'rare'] as const)(
+    'the abstraction prompt for %s shows why the parent was flagged, what was found in it, and the length of a task',
+    (kind) => {
+      const flagged = { kind, goal: 'Count {{them}}.', detail: { before: 4, now: 0 }, reflection };
+      const text = textOf(abstractionPrompt.render({ aim: flagged, opening, runs: [turns], limit: 7, ...shown }));
+      expect(text).toMatch(new RegExp(`<aim>\\n${kind}: [^]*Measured: before 4, now 0\\n[^]*Count {{them}}\\.`));
+      for (const finding of Object.values(reflection).flat()) expect(text).toContain(finding);
+      expect(text).toContain('a task has at least 2 actions, better 4 or more, its answer not counted');
+    },
+  );
+
+  test.each([
+    [1, null, 'one action or more'],
+    [1, 3, 'one action or more, better 3 or more'],
+    [3, 3, 'at least 3 actions'],
+  ])('a length of at least %j and better %j is %j', (least, target, text) => {
+    expect(formatLength({ least, target })).toBe(text);
   });
 
   test.each(Object.entries(explorePrompts))(
     'the exploration prompt for %s contains opening, run and turns',
     (aim, prompt) => {
-      const reflection = {
-        summary: 'it tried',
-        failureCause: 'no join',
-        instabilityPattern: 'wavers',
-        focusPatterns: ['joins'],
-        explorationObjectives: ['join two tables'],
-        doNotRepeat: ['select *'],
-      };
       const guided = aim === 'random' ? null : reflection;
       const earlierRuns = [
         { outcome: 'finished' as const, turns: [{ ...turns[0]!, action: 'select\nan earlier thing' }] },
@@ -81,9 +111,17 @@ describe('a rendered prompt contains its input unchanged', () => {
         '[(1,)]',
       ]);
       const text = textOf(messages);
-      for (const piece of ['how many {{opening}}?', 'run 2 of 4', 'You have 18 actions', '- Count the {{ships}}.'])
+      for (const piece of [
+        'how many {{opening}}?',
+        'run 2 of 4',
+        'You have 18 actions',
+        '- Count the {{ships}}.',
+        'least 2 actions',
+      ])
         expect(text).toContain(piece);
-      expect(text).toContain('Run 1 ended after 1 actions (finished).\n- select an earlier thing -> [(1,)]');
+      expect(text).toContain(
+        'Run 1 ended after 1 actions (finished).\nIt sent "select an earlier thing" and saw "[(1,)]".',
+      );
       for (const finding of ['no join', 'joins', 'join two tables', 'select *'])
         expect(text.includes(finding)).toBe(aim !== 'random');
     },
@@ -107,17 +145,25 @@ describe('a rendered prompt contains its input unchanged', () => {
 
 describe('long observations', () => {
   const numbers = Array.from({ length: 1000 }, (_, n) => `row ${n}`).join('\n');
-  const run = { opening, runs: [[{ action: 'select', observation: [{ role: 'user', content: numbers }] }]], limit: 3 };
+  const run = {
+    opening,
+    runs: [[{ action: 'select', observation: [{ role: 'user', content: numbers }] }]],
+    limit: 3,
+    aim: noAim,
+    length,
+  };
 
   test.each([200, 2000])('are cut to %i characters between start and end', (observationCharacters) => {
-    const text = textOf(abstractionPrompt.render({ ...run, observationCharacters, knownGoals: [] }));
+    const text = textOf(abstractionPrompt.render({ ...run, observationCharacters, knownGoals: [], examples: [] }));
     for (const piece of ['row 0\nrow 1\n', 'row 998\nrow 999']) expect(text).toContain(piece);
     expect(text).toContain(`[... ${numbers.length - observationCharacters} characters left out ...]`);
     expect(text).not.toContain('row 500');
   });
 
   test('are shown whole below the limit', () => {
-    const text = textOf(abstractionPrompt.render({ ...run, observationCharacters: 20_000, knownGoals: [] }));
+    const text = textOf(
+      abstractionPrompt.render({ ...run, observationCharacters: 20_000, knownGoals: [], examples: [] }),
+    );
     expect(text).toContain(numbers);
   });
 });
@@ -129,7 +175,16 @@ test('long observations are shortened to fit into the context, and actions are n
   }));
   const runs = [0, 1, 2, 3].map((run) => long.slice(18 * run, 18 * (run + 1)));
   const text = textOf(
-    abstractionPrompt.render({ opening, runs, limit: 3, observationCharacters: 2000, knownGoals: [] }),
+    abstractionPrompt.render({
+      aim: noAim,
+      length,
+      opening,
+      runs,
+      limit: 3,
+      observationCharacters: 2000,
+      knownGoals: [],
+      examples: [],
+    }),
   );
   expect(text.length).toBeLessThan(60_000);
   for (const { action } of long) expect(text).toContain(action);

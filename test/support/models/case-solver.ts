@@ -74,7 +74,8 @@ function ofCase({ messages }: ModelRequest): readonly [query: string, sql: strin
 function nextAction(request: ModelRequest): string {
   const [[, first], [, second]] = ofCase(request) as [[string, string], [string, string]];
   const step = request.messages.filter(({ role }) => role === 'assistant').length;
-  return `I look closer.\n<action>${[first, failingQuery, second, 'submit'][step]!}</action>`;
+  const actions = [first, failingQuery, second, 'submit']; // then again in the next session
+  return `I look closer.\n<action>${actions[step % actions.length]!}</action>`;
 }
 
 const candidatesOf = (request: ModelRequest): AbstractedTask[] =>

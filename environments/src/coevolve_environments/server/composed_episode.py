@@ -88,6 +88,7 @@ class ComposedEpisode:
         self._end_state = end_state
         self._own_finish = environment.finish is not None
         self._instruction: str | None = None
+        self._opened: Facts | None = None
         self._turn = 0
         goal = definition.get("goal")
         self._episode = environment.start(
@@ -97,6 +98,8 @@ class ComposedEpisode:
     def open(self) -> Observation:
         observation = self._episode.open()
         self._instruction = observation.instruction
+        if isinstance(self._episode, HasFacts) and not isinstance(self._episode, HasChanges):
+            self._opened = Counter(self._episode.facts())
         messages = self._restated(observation.messages)
         is_stated = self._instruction is not None and any(self._query in m["content"] for m in messages)
         added = [] if is_stated else [_REPLACEMENT + self._query]
@@ -123,6 +126,8 @@ class ComposedEpisode:
     ) -> Observation:
         facts = Counter(self._episode.facts()) if isinstance(self._episode, HasFacts) else None
         state = self._episode.state() if isinstance(self._episode, HasState) else None
+        if facts is not None and self._opened is not None:
+            messages = _with_text(messages, changes_text(_changed_facts(self._opened, facts)))
         if state is not None:
             facts = facts_at_end(self._episode, state) if facts is None else facts
             if isinstance(self._episode, HasChanges):
@@ -161,6 +166,11 @@ def _with_text(messages: list[dict[str, str]], text: str) -> list[dict[str, str]
         return [*messages, {"role": "user", "content": text}]
     last: dict[str, Any] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{text}"}
     return [*messages[:-1], last]
+
+
+def _changed_facts(before: Facts, after: Facts) -> list[str]:
+    kinds = (("gone", before - after), ("added", after - before))
+    return [f"{kind}: {' '.join(fact)}" for kind, facts in kinds for fact in sorted(facts.elements())]
 
 
 def _checker_of(definition: Json) -> tuple[Goal | None, str | None]:

@@ -77,6 +77,7 @@ class Alfworld(Environment):
         replay="observations",
         dense_reward=False,
         max_turns=MAX_STEPS,
+        min_actions=2,
     )
     composing = Composing(
         looks=("look", "inventory"),

@@ -34,6 +34,7 @@ class AppWorldEpisode:
         self._dataset = dataset
         self._code_seconds = code_seconds
         self._turn = 0
+        self._rows: list[str] = []
         self._error: str | None = None
 
     def open(self) -> Observation:
@@ -64,14 +65,12 @@ class AppWorldEpisode:
 
     def state(self) -> Json:
         """Returns the rows that differ from the world's start, and the answer."""
-        return dict(self._child.call("state"))
+        state = dict(self._child.call("state"))
+        self._rows = state.pop("rows")
+        return state
 
     def changes(self, state: Json) -> list[str]:
-        lines = []
-        for model, changed in sorted(state["changes"].items()):
-            kinds = zip(("added", "changed", "removed"), changed, strict=True)
-            rows = ", ".join(f"{len(hashes)} {kind}" for kind, hashes in kinds if hashes)
-            lines.append(f"rows of {model}: {rows}")
+        lines = self._rows
         return lines if state["answer"] is None else [*lines, f"answer: {state['answer']}"]
 
     def close(self) -> None:

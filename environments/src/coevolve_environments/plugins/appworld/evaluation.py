@@ -5,7 +5,7 @@ import linecache
 import os
 import re
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,7 +51,7 @@ class Evaluation:
         }
 
     def state(self) -> Json:
-        """Returns the hashes of added, changed and removed rows by model, and the answer.
+        """Returns the hashes of added, changed and removed rows by model, the answer, and the rows as lines.
 
         As in AppWorld's evaluations, the hash of a row leaves out its id, so equal rows that were added in
         another order are equal.
@@ -65,6 +65,7 @@ class Evaluation:
         return {
             "changes": changes,
             "answer": None if answer in _NO_ANSWER else str(answer).strip().casefold(),
+            "rows": [line for name in sorted(changes) for line in _row_lines(models, name)],
         }
 
     def _models(self) -> Any:
@@ -94,6 +95,30 @@ class Evaluation:
                 if table in changed[app]:
                     counts.setdefault(app, {})[model] = _CHANGED
         (self._end / name).write_text(json.dumps(counts))
+
+
+def _row_lines(models: Any, name: str) -> Iterator[str]:
+    """Yields the content of each added and removed row, and what has changed in the others."""
+    added, changed, removed = models.changed_records(name)
+    before = {row.id: _values(row) for row in models.changed_records(name, "start")[1]}
+    for kind, rows in (("added", added), ("removed", removed)):
+        for row in rows:
+            content = ", ".join(f"{key} {value}" for key, value in _values(row).items())
+            yield f"{kind} {name} {row.id}: {content}"
+    for row in changed:
+        old, new = before.get(row.id, {}), _values(row)
+        keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+        content = ", ".join(f"{key} {old.get(key, 'nothing')} -> {new.get(key, 'nothing')}" for key in keys)
+        yield f"changed {name} {row.id}: {content}"
+
+
+def _values(row: Any) -> dict[str, str]:
+    """Returns the fields of a row that have a value, as JSON, without its id and what the engine adds."""
+    return {
+        str(key): json.dumps(value, default=str, ensure_ascii=False)
+        for key, value in dict(row.dict()).items()
+        if key not in ("id", "record_hash", "_db_home_path") and value is not None
+    }
 
 
 def _tables() -> dict[str, dict[str, str]]:

@@ -68,6 +68,7 @@ class ScienceWorld(Environment):
         replay="observations",
         dense_reward=True,
         max_turns=MAX_STEPS,
+        min_actions=2,
     )
     spec_defaults = SpecDefaults(train_tasks=80, held_out_tasks=40, max_positions=4096)
     composing = Composing(

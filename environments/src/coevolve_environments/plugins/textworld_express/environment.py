@@ -56,6 +56,7 @@ class TextWorldExpress(Environment):
         replay="observations",
         dense_reward=True,
         max_turns=MAX_STEPS,
+        min_actions=2,
     )
     composing = Composing(
         looks=("look around", "inventory"),

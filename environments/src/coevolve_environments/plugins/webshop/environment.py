@@ -65,6 +65,7 @@ class WebShop(Environment):
             replay="none",
             dense_reward=True,
             max_turns=settings.integer("max_turns", ETO_STEPS),
+            min_actions=2,
             gold=False,
         )
         self._remote = RemoteClient(address)
