@@ -6,7 +6,7 @@ import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
 import { finishedAnswer } from '../domain/rollout/finish';
 import type { Judgement } from '../domain/tasks/admission/candidate';
 import { abstractable, type AbstractedTask, type Reflection } from '../domain/tasks/exploration';
-import { nearestExamples, nearestGoals, type ExampleTask } from '../domain/tasks/nearest-goals';
+import { nearestTasks, type KnownTasks } from '../domain/tasks/nearest-goals';
 import type { Episode } from '../envs/episode/play-episode';
 import type { TaskRecord } from '../envs/server/environment-data';
 import { abstractionPrompt } from '../llm/prompts/abstraction';
@@ -86,16 +86,12 @@ type Attempts = { reference: Episode; wrong: Episode };
 async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): Promise<PlayedCandidate[]> {
   const reflection = await reflect(run, input, attempts);
   if (!reflection) return [];
-  const text = [input.task.goal, ...reflection.explorationObjectives].join('\n');
   const known = input.pool.map(({ goal, reference_actions: actions }) => ({ goal, actions }));
-  const shown = {
-    knownGoals: nearestGoals(
-      known.map(({ goal }) => goal),
-      text,
-      maxGoals,
-    ),
-    examples: nearestExamples(known, input.task.goal, run.spec.synthesis.examples),
-  };
+  const shown = nearestTasks(known, {
+    goal: input.task.goal,
+    objectives: reflection.explorationObjectives,
+    count: run.spec.synthesis.examples,
+  });
   const length = await taskLength(run.environmentData, run.spec, run.signal);
   const runs = abstractable(await explore(run, input, { reflection, ...shown, length }));
   if (runs.length === 0) return [];
@@ -125,9 +121,6 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   return candidates;
 }
 
-/** Goals in one prompt, as in a campaign. */
-const maxGoals = 12;
-
 const reflect = (run: CaseRun, { played: { aim }, task }: CaseInput, { wrong, reference }: Attempts) =>
   askForJson<Reflection>(run, {
     purpose: 'reflector',
@@ -147,12 +140,7 @@ const reflect = (run: CaseRun, { played: { aim }, task }: CaseInput, { wrong, re
 async function explore(
   run: CaseRun,
   { played, task }: CaseInput,
-  shown: {
-    reflection: Reflection;
-    knownGoals: readonly string[];
-    examples: readonly ExampleTask[];
-    length: TaskLength;
-  },
+  shown: KnownTasks & { reflection: Reflection; length: TaskLength },
 ): Promise<Played[]> {
   const { spec, contextId, answers, signal } = run;
   const runs: Played[] = [];

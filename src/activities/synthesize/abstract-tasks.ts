@@ -11,7 +11,7 @@ import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
 import { composeCandidate } from './compose-candidate';
-import { knownTasks } from './known-goals';
+import { knownTasks } from './known-tasks';
 import { taskLength } from './task-length';
 import { sizeOf } from './source-tasks';
 import { toTask } from '../plan/seed-tasks';

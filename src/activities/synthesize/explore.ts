@@ -4,7 +4,7 @@ import type { ExplorationOutcome } from '../../domain/tasks/exploration';
 import { explorationRunId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { IterationKey } from '../../store/campaign/iterations';
-import { knownTasks } from './known-goals';
+import { knownTasks } from './known-tasks';
 import { taskLength } from './task-length';
 import { playRun } from './play-run';
 import { getCampaign, type Dependencies } from '../context/dependencies';

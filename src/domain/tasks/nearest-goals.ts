@@ -6,6 +6,7 @@ import { hashedNgrams } from './admission/sentence-encoder';
  * encoder is the one that admission uses without an embedding model, so no call is paid.
  */
 export function nearestGoals(goals: Iterable<string>, text: string, count: number): string[] {
+  if (count === 0) return [];
   const sought = hashedNgrams.encode(text);
   return [...new Set(goals)]
     .map((goal) => ({ goal, similarity: dot(hashedNgrams.encode(goal), sought) }))
@@ -29,6 +30,28 @@ export function nearestExamples(tasks: Iterable<ExampleTask>, goal: string, coun
   const isEnd = chosen.length > 1 && ends.size === 1 && chosen.every(({ actions }) => actions.length > 1);
   return isEnd ? chosen.map((task) => ({ ...task, actions: task.actions.slice(0, -1) })) : chosen;
 }
+
+/** Tasks of the pool that the prompts of an author show. */
+export type KnownTasks = { knownGoals: string[]; examples: ExampleTask[] };
+
+/** Goals in one prompt. */
+const maxGoals = 12;
+
+/**
+ * Returns the goals that are nearest to a context, to the goal of its task and to the objectives of its exploration, and the
+ * `count` nearest tasks with their actions as examples.
+ */
+export const nearestTasks = (
+  tasks: readonly ExampleTask[],
+  { goal, objectives, count }: { goal: string; objectives: readonly string[]; count: number },
+): KnownTasks => ({
+  knownGoals: nearestGoals(
+    tasks.map((task) => task.goal),
+    [goal, ...objectives].join('\n'),
+    maxGoals,
+  ),
+  examples: nearestExamples(tasks, goal, count),
+});
 
 const dot = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((sum, value, index) => sum + value * b[index]!, 0);

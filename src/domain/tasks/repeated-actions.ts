@@ -19,8 +19,8 @@ export const sessionReplaced = {
 
 /**
  * Returns whether the last turn of a run shows nothing new: its action, in any case, has been executed before in the session
- * with the same observation, or has ended an earlier session of the run in the same way. An action with another observation is no repetition, so a world that has changed may be looked
- * at again; nor is waiting, nor an answer after another action.
+ * with the same observation, or has ended an earlier session of the run in the same way. An action with another observation
+ * is no repetition, so a world that has changed may be looked at again; nor is waiting, nor an answer after another action.
  */
 export function isRepetition(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);
