@@ -13,7 +13,10 @@ import { enabledSignals } from './iteration-plan';
 export function uselessSettings(spec: Pick<CampaignSpec, 'recipe' | 'rollouts' | 'signals' | 'synthesis'>): string[] {
   const { recipe, rollouts, synthesis } = spec;
   const isGroupRelative = recipes[recipe].training.some(({ method }) => method === 'grpo');
-  const isGuided = synthesis.aims === 'signals' || synthesis.aims === 'shuffled';
+  const isGuided =
+    synthesizes(spec) &&
+    recipes[recipe].iterations > 0 &&
+    (synthesis.aims === 'signals' || synthesis.aims === 'shuffled');
   const enabled = enabledSignals(spec as CampaignSpec);
   const isSilent = rollouts.attempts === 1 && enabled.length > 0 && enabled.every((kind) => kind === 'boundary');
   return [
@@ -27,12 +30,12 @@ export function uselessSettings(spec: Pick<CampaignSpec, 'recipe' | 'rollouts' |
           `rollouts.temperature: found 0, expected more, such as 0.9: the ${rollouts.attempts} attempts at a task would be equal, and there is nothing to choose between`,
         ]
       : []),
-    ...(synthesizes(spec) && isGuided && recipes[recipe].iterations > 0 && isSilent
+    ...(isGuided && isSilent
       ? [
           'rollouts.attempts: found 1, expected at least 2, or signals.forgetting or signals.rare enabled: boundary flags tasks whose attempts disagree, and a single one disagrees with none',
         ]
       : []),
-    ...(synthesizes(spec) && isGuided && recipes[recipe].iterations > 0 && enabled.length === 0
+    ...(isGuided && enabled.length === 0
       ? [
           `synthesis.aims: found ${synthesis.aims}, expected random or none, or one of signals.forgetting, signals.boundary and signals.rare enabled: without a signal no task is synthesized`,
         ]

@@ -106,17 +106,20 @@ def build_environments(names: Sequence[str] | None, file: SettingsFile) -> Built
     for name in names or modules:
         module = modules[name]
         built.timeouts[name] = read_timeouts(file.section(name))
+        make: Callable[[], Environment]
         if isinstance(module, Path):
             built.plugins[name] = Plugin(name, module, file)
+            make = built.plugins[name].load
+        else:
+            make = partial(_make_built_in, name, module, file)
         try:
-            plugin = built.plugins.get(name)
-            built.environments[name] = plugin.load() if plugin else _create(name, module, file.section(name))
+            built.environments[name] = make()
         except Unavailable as error:
             if names is not None:
                 raise Unavailable(f"{name}: {error}") from error
             built.unavailable[name] = str(error)
-            if not isinstance(module, Path):
-                built.missing[name] = partial(_create_again, name, module, file)
+            if name not in built.plugins:
+                built.missing[name] = make
         except BrokenPlugin as error:
             if names is not None:
                 raise
@@ -135,7 +138,7 @@ def _modules(file: SettingsFile) -> dict[str, str | Path]:
     return {**MODULES, **{name: module for name, module in mounted.items() if module is not None}}
 
 
-def _create_again(name: str, module: str, file: SettingsFile) -> Environment:
+def _make_built_in(name: str, module: str, file: SettingsFile) -> Environment:
     return _create(name, module, file.section(name))
 
 
