@@ -87,12 +87,16 @@ export async function isWorkflowOpen(connections: Connections, name: string): Pr
 }
 
 /** Returns null when Temporal has no workflow of the campaign. */
-export async function describeRun(
+export const describeRun = (connections: Connections, name: string): Promise<WorkflowExecutionDescription | null> =>
+  describeWorkflow(connections, campaignWorkflowId(name));
+
+/** Returns null when Temporal has no workflow with the id. */
+export async function describeWorkflow(
   connections: Connections,
-  name: string,
+  workflowId: string,
 ): Promise<WorkflowExecutionDescription | null> {
   try {
-    return await (await connections.temporal()).workflow.getHandle(campaignWorkflowId(name)).describe();
+    return await (await connections.temporal()).workflow.getHandle(workflowId).describe();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;

@@ -3,7 +3,7 @@ import type { MeasuredLengths } from '../../specification/estimate-training';
 import { tokensOf } from './measure-lengths';
 
 /**
- * Mean actions, and characters with those of functions, of the reference trajectories that `start` draws by default: train
+ * Mean actions, and characters with the functions' own, of the reference trajectories that `start` draws by default: train
  * tasks, seed 1. ALFWorld, AppWorld and WebShop need data of their own, so none is recorded for them.
  */
 const recorded: Record<

@@ -1,8 +1,8 @@
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { slidingWindow } from '../../domain/concurrency';
-import { campaignOfWorkflow, campaignWorkflowId, iterationOfWorkflow } from '../../domain/campaign/ids';
+import { campaignOfWorkflow, campaignWorkflowId } from '../../domain/campaign/ids';
 import type { CampaignRow } from '../../store/campaign/campaigns';
-import { concurrentDescriptions, describeRun, isOpen } from '../campaign-run';
+import { concurrentDescriptions, describeRun, describeWorkflow, isOpen } from '../campaign-run';
 import type { Connections } from '../connections';
 
 /** Workflows that Temporal runs although no campaign waits for them: after a reset, or of a campaign that has ended. */
@@ -43,19 +43,24 @@ export async function listAbandoned(connections: Connections, only?: string): Pr
 
 type Open = { campaign: string; ids: readonly string[]; row: Ended | undefined };
 
-/** The campaign is described after its workflows were listed: workflows that it started since are not among them. */
+/**
+ * The campaign is described after its workflows were listed: workflows that it started since are not among them. Temporal names
+ * its children. Ids do not: they hold the epoch of the rows, and after a restore the iteration's own id has another.
+ */
 async function abandonedOf(connections: Connections, { campaign, ids, row }: Open): Promise<string[]> {
   const id = campaignWorkflowId(campaign);
   const run = await describeRun(connections, campaign);
   const isAbandoned = !row || (row.finishedAt !== null && Date.now() - row.finishedAt.getTime() > endingMs);
   const isLive = run !== null && isOpen(run) && !isAbandoned;
-  const awaited = isLive ? (run.raw.pendingChildren ?? []).map(({ workflowId }) => workflowId) : [];
-  return ids
-    .filter((each) =>
-      each === id ? !isLive && run !== null && isOpen(run) : !awaited.includes(iterationOfWorkflow(each)),
-    )
-    .sort();
+  const iterations = isLive ? childrenOf(run) : [];
+  const described = await Promise.all(iterations.map((iteration) => describeWorkflow(connections, iteration)));
+  const awaited = new Set([...iterations, ...described.flatMap(childrenOf)]);
+  return ids.filter((each) => (each === id ? !isLive && run !== null && isOpen(run) : !awaited.has(each))).sort();
 }
+
+/** Returns the ids of the workflows that a workflow waits for. */
+const childrenOf = (run: WorkflowExecutionDescription | null): string[] =>
+  (run?.raw.pendingChildren ?? []).flatMap(({ workflowId }) => workflowId ?? []);
 
 /**
  * Terminates workflows of a campaign that nothing waits for, and returns how many were open. Their workers learn it from

@@ -8,10 +8,6 @@ export const campaignWorkflowId = (name: string): string => `campaign/${name}`;
 export const campaignOfWorkflow = (workflowId: string): string | undefined =>
   /^campaign\/([^/]+)/.exec(workflowId)?.[1];
 
-/** Returns the id of the iteration that a workflow below a campaign belongs to; undefined for any other workflow. */
-export const iterationOfWorkflow = (workflowId: string): string | undefined =>
-  /^campaign\/[^/]+\/iteration\/\d+(\/epoch\/\d+)?(?=\/|$)/.exec(workflowId)?.[0];
-
 /** Holder of a campaign's sessions on our environment server, which can close all sessions of a holder. */
 export const sessionHolder = (campaignId: number): string => `campaign/${campaignId}`;
 

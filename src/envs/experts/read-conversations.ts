@@ -14,7 +14,7 @@ export type Conversation = {
   reward: number | null;
   /** Characters of all turns. */
   characters: number;
-  /** What the file has as the reply to the first action. */
+  /** Reply to the first action in the file. */
   firstReply?: string | undefined;
 };
 
