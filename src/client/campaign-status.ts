@@ -24,7 +24,7 @@ import type { RunningJob } from '../store/training/training-progress';
 import type { TrainingLoss } from '../store/training/training-runs';
 import { statusQuery } from '../workflows/temporal/messages';
 import { findRunProblem, findRunProblems, otherCampaign, withTemporalDeadline, type RunProblem } from './campaign-run';
-import { findHeldWork, listHeldWork, type HeldWork } from './held-work';
+import { findHeldWork, listHeldWork, workByKind, type HeldWork, type WorkByKind } from './held-work';
 import { listRunningRollouts } from './running-rollouts';
 import type { Connections } from './connections';
 
@@ -33,13 +33,11 @@ export type ShownStatus = CampaignStatus | RunProblem['status'];
 
 export type CampaignDetails = Omit<CampaignState, 'status'> &
   Pick<CampaignRow, 'forkedFrom' | 'forkIteration' | 'nondeterminism'> &
-  Pick<CampaignOverview, 'waitsFor' | 'waitsSince'> & {
+  Pick<CampaignOverview, 'waitsFor' | 'waitsSince'> &
+  WorkByKind & {
     status: ShownStatus;
     /** Is null while Temporal runs the campaign, and after the campaign has ended. */
     problem: RunProblem | null;
-    pausedWork: HeldWork[];
-    /** Workflows below the campaign's whose task fails again and again. */
-    failingWork: HeldWork[];
     phases: PhaseRow[];
     rollouts: AttemptProgress[];
     /** Calls of language models in the running phase; null if it has made none. */
@@ -206,8 +204,7 @@ async function explainEmptySyntheses(
   );
 }
 
-type ShownState = Omit<CampaignState, 'status'> &
-  Pick<CampaignDetails, 'status' | 'problem' | 'pausedWork' | 'failingWork'>;
+type ShownState = Omit<CampaignState, 'status'> & Pick<CampaignDetails, 'status' | 'problem' | keyof WorkByKind>;
 
 async function readState(connections: Connections, row: CampaignRow, phases: readonly PhaseRow[]): Promise<ShownState> {
   const problem = await withTemporalDeadline(connections, () => findRunProblem(connections, row));
@@ -219,9 +216,8 @@ async function readState(connections: Connections, row: CampaignRow, phases: rea
       const held = hasEnded(state.status)
         ? []
         : await withTemporalDeadline(connections, () => listHeldWork(connections, row.name));
-      const [pausedWork, failingWork] = [held.filter(isPaused), held.filter((work) => !isPaused(work))];
       const progress = { ...state.progress, parkedCode: parkedCode(state.progress) };
-      return { ...state, progress, problem, pausedWork, failingWork };
+      return { ...state, progress, problem, ...workByKind(held) };
     }
     return await stateOfRows(connections, row, phases, hasEnded(row.status) ? null : otherCampaign(row.name));
   } catch (error) {
@@ -241,7 +237,5 @@ async function stateOfRows(
   const { iteration } = state.progress;
   const phase = phases.findLast((begun) => begun.iteration === iteration)?.phase ?? state.progress.phase;
   const status = problem?.status ?? row.status;
-  return { ...state, status, progress: { ...state.progress, phase }, problem, pausedWork: [], failingWork: [] };
+  return { ...state, status, progress: { ...state.progress, phase }, problem, ...workByKind([]) };
 }
-
-const isPaused = ({ kind }: HeldWork): boolean => kind === 'paused';

@@ -23,6 +23,7 @@ import { fitLengths } from './fit/fit-lengths';
 import { absurdRates } from '../specification/learning-rates';
 import { lowBudget, weakSettings } from '../specification/weak-settings';
 import { measureLengths } from './fit/measure-lengths';
+import { recordedLengths } from './fit/recorded-lengths';
 import { unseenWords } from './fit/unseen-words';
 import { hashAsStored, nameTaken } from '../specification/read-spec';
 import { checkDevices, positionsOf } from './check-devices';
@@ -177,7 +178,7 @@ async function checkMatch({ unchecked }: SpecCheck, match: string | null, store:
 async function checkLengths(check: SpecCheck, config: Config, spec: CampaignSpec): Promise<void> {
   if (check.problems.length > 0 || !trainsPolicies(spec)) return;
   const lengths = await measureLengths(config, spec);
-  check.warnings.push(...lowBudget(spec, estimate(spec, lengths)));
+  check.warnings.push(...lowBudget(spec, estimate(spec, lengths ?? recordedLengths(spec))));
   if (!lengths?.rows) return;
   const positions = await positionsOf(artifactStore(config.artifacts), spec);
   const context = config.policyServer.contextTokens ?? null;

@@ -1,4 +1,5 @@
 import { isGrpcServiceError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { decodeOptionalFailureToOptionalError } from '@temporalio/common/lib/internal-non-workflow';
 import type { temporal } from '@temporalio/proto';
 import type { Connections } from './connections';
 
@@ -27,11 +28,21 @@ export async function failingTask(
   );
   const failure = failed?.workflowTaskFailedEventAttributes?.failure;
   if (!failure && attempts < minAttempts.timedOut) return null;
-  const cause = failure?.message ? failure.message.split('\n')[0]!.slice(0, maxCauseLength) : 'no worker finishes it';
+  const cause = (await causeOf(connections, failure)) ?? 'no worker finishes it';
   return `its workflow task has failed ${attempts - 1} times: ${cause}`;
 }
 
 const maxCauseLength = 500;
+
+/** Returns the first line of a failure's message, which encrypted histories keep in a payload; null without a message. */
+export async function causeOf(
+  connections: Connections,
+  failure: temporal.api.failure.v1.IFailure | null | undefined,
+): Promise<string | null> {
+  const { options } = await connections.temporal();
+  const error = await decodeOptionalFailureToOptionalError(options.loadedDataConverter, failure);
+  return error?.message.split('\n')[0]!.slice(0, maxCauseLength) || null;
+}
 
 /** Returns the last events of a history, the newest first; none of one that was deleted since. */
 export async function lastEvents(

@@ -6,11 +6,14 @@ import { campaignWorkflowId } from '../domain/campaign/ids';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
 import { concurrentDescriptions, findRunProblems, type RunProblem } from './campaign-run';
 import type { Connections } from './connections';
-import { afterFailingTask, failingTask, isNotFound } from './failing-task';
+import { afterFailingTask, causeOf, failingTask, isNotFound } from './failing-task';
 
-/** An activity or a workflow of a campaign that was paused in Temporal itself, or a workflow whose task fails again and again. */
+/**
+ * An activity or a workflow of a campaign that was paused in Temporal itself, a workflow whose task fails again and again, or
+ * an activity that failed and is repeated, until it succeeds or the campaign parks.
+ */
 export type HeldWork = {
-  kind: 'paused' | 'failing';
+  kind: 'paused' | 'failing' | 'repeated';
   what: string;
   /** The next command. */
   next: string;
@@ -19,16 +22,24 @@ export type HeldWork = {
   activityId: string | null;
   /** Name of the held activity and of its workflow. */
   part: string;
-  /** Operator and reason of a pause, as the end of a sentence; otherwise empty. */
-  by: string;
+  /** What befell the part, without its verb: a pause with its operator and reason, a failure with its message. */
+  befell: string;
   /** Time of a pause; null of other work. */
   since: Date | null;
 };
 
+export type WorkByKind = Record<`${HeldWork['kind']}Work`, HeldWork[]>;
+
+export const workByKind = (held: readonly HeldWork[]): WorkByKind => ({
+  pausedWork: held.filter(({ kind }) => kind === 'paused'),
+  failingWork: held.filter(({ kind }) => kind === 'failing'),
+  repeatedWork: held.filter(({ kind }) => kind === 'repeated'),
+});
+
 /** Maximum number of workflows of a campaign that are described; one iteration rarely has more than ten open ones. */
 const maxDescribed = 50;
 
-/** Returns the paused activities and workflows of a campaign, and those whose task fails. */
+/** Returns the paused activities and workflows of a campaign, those whose task fails, and the activities that are repeated. */
 export async function listHeldWork(connections: Connections, name: string): Promise<HeldWork[]> {
   const { workflow } = await connections.temporal();
   const found: HeldWork[] = [];
@@ -42,7 +53,11 @@ export async function listHeldWork(connections: Connections, name: string): Prom
         throw error;
       });
     if (!description) continue;
-    found.push(...pausedWorkOf(name, description), ...(await failingWorkOf(connections, name, description)));
+    found.push(
+      ...pausedWorkOf(name, description),
+      ...(await failingWorkOf(connections, name, description)),
+      ...(await repeatedWorkOf(connections, description)),
+    );
     ids.push(...(description.raw.pendingChildren ?? []).map(({ workflowId }) => workflowId!));
   }
   return found;
@@ -89,7 +104,7 @@ async function failingWorkOf(
   const part = `workflow ${workflowId}`;
   const what = `${part}: ${cause}`;
   const next = afterFailingTask(name);
-  return [{ kind: 'failing', what, next, workflowId, activityId: null, part, by: '', since: null }];
+  return [{ kind: 'failing', what, next, workflowId, activityId: null, part, befell: '', since: null }];
 }
 
 type PauseInfo = { identity?: string | null; reason?: string | null };
@@ -98,9 +113,9 @@ function pausedWorkOf(name: string, { workflowId, status, raw }: WorkflowExecuti
   const next = `continue with \`coevolve resume ${name}\``;
   const paused = (part: string, info: PauseInfo | null | undefined, since?: Date) => {
     const { identity, reason } = info ?? {};
-    const by = `${identity ? ` by ${identity}` : ''}${reason ? ` (${reason})` : ''}`;
-    const what = `${part} was paused in Temporal${by}`;
-    return { kind: 'paused', what, next, workflowId, activityId: null, part, by, since: since ?? null } as const;
+    const befell = `paused in Temporal${identity ? ` by ${identity}` : ''}${reason ? ` (${reason})` : ''}`;
+    const what = `${part} was ${befell}`;
+    return { kind: 'paused', what, next, workflowId, activityId: null, part, befell, since: since ?? null } as const;
   };
   const activities = (raw.pendingActivities ?? [])
     .filter((activity) => activity.paused)
@@ -117,6 +132,32 @@ function pausedWorkOf(name: string, { workflowId, status, raw }: WorkflowExecuti
   return [paused(`workflow ${workflowId}`, info, optionalTsToDate(info?.pausedTime)), ...activities];
 }
 
+/** An activity repeats its own requests for 20 s before it fails again; one that runs for longer has got over the failure. */
+const repeatsMs = 30_000;
+const startedState = 2; // temporal.api.enums.v1.PendingActivityState
+
+/** Returns the activities that failed and are repeated. After a time-out another worker does the work: that is no failure. */
+async function repeatedWorkOf(
+  connections: Connections,
+  { workflowId, raw }: WorkflowExecutionDescription,
+): Promise<HeldWork[]> {
+  const repeated = (raw.pendingActivities ?? []).filter(({ lastFailure, lastStartedTime, paused, state }) => {
+    const startedMsAgo = Date.now() - (optionalTsToDate(lastStartedTime)?.getTime() ?? 0);
+    return (
+      !paused && lastFailure?.applicationFailureInfo && (Number(state) !== startedState || startedMsAgo < repeatsMs)
+    );
+  });
+  return Promise.all(
+    repeated.map(async ({ activityId, activityType, lastFailure }) => {
+      const part = `activity ${activityType?.name} of ${workflowId}`;
+      const befell = `repeated after a failure: ${await causeOf(connections, lastFailure)}`;
+      const what = `${part} is ${befell}`;
+      const next = 'it is repeated until it succeeds or the campaign parks; see `coevolve doctor`';
+      return { kind: 'repeated', what, next, workflowId, activityId: activityId!, part, befell, since: null };
+    }),
+  );
+}
+
 /** What operators read about held work. */
 export type HeldNotice = Pick<HeldWork, 'kind' | 'what' | 'next'> & {
   /** Is the same as long as the work is held, and another one when it is held again. */
@@ -126,11 +167,11 @@ export type HeldNotice = Pick<HeldWork, 'kind' | 'what' | 'next'> & {
 /** Parts that a notice names. */
 const maxNamed = 3;
 
-/** Returns one notice for all the work that one operator paused for one reason, and one for each failing workflow. */
+/** Returns one notice for all the work that one thing befell, such as one operator's pause, and one for each failing workflow. */
 export function noticesOf(held: readonly HeldWork[]): HeldNotice[] {
-  const groups = groupBy(held, ({ kind, by, what }) => (kind === 'paused' ? by : what));
+  const groups = groupBy(held, ({ kind, befell, what }) => (kind === 'failing' ? what : befell));
   return [...groups.values()].map((group) => {
-    const { kind, what, next, workflowId, by } = group[0]!;
+    const { kind, what, next, workflowId, befell } = group[0]!;
     const since = group.map((work) => work.since?.toISOString() ?? '').sort()[0]!;
     const key = kind === 'failing' ? `${kind}/${workflowId}/null` : `${kind}/${workflowId}/${since}`;
     const named = [...groupBy(group, ({ part }) => part)].map(([part, same]) =>
@@ -138,7 +179,8 @@ export function noticesOf(held: readonly HeldWork[]): HeldNotice[] {
     );
     const left = named.length > maxNamed ? [`${named.length - maxNamed} more`] : [];
     const parts = [...named.slice(0, maxNamed), ...left].join(', ');
-    return { kind, what: group.length === 1 ? what : `${parts} were paused in Temporal${by}`, next, key };
+    const verb = kind === 'repeated' ? 'are' : 'were';
+    return { kind, what: group.length === 1 ? what : `${parts} ${verb} ${befell}`, next, key };
   });
 }
 
@@ -154,7 +196,7 @@ export type Trouble = {
   key: string;
 };
 
-/** Returns the troubles of the campaigns that have not ended. */
+/** Returns the troubles of the campaigns that have not ended. A failure that is repeated is none before the campaign parks. */
 export async function findTroubles(
   connections: Connections,
   rows: readonly Pick<CampaignRow, 'id' | 'name' | 'status'>[],
@@ -171,11 +213,8 @@ export async function findTroubles(
       const { status, what, next } = problem;
       return [{ campaign, id, status, what, next, key: status === 'failing' ? status : what }];
     }
-    return noticesOf(held.get(campaign) ?? []).map(({ kind, ...notice }) => ({
-      campaign,
-      id,
-      status: kind,
-      ...notice,
-    }));
+    return noticesOf(held.get(campaign) ?? []).flatMap(({ kind, ...notice }) =>
+      kind === 'repeated' ? [] : [{ campaign, id, status: kind, ...notice }],
+    );
   });
 }

@@ -409,3 +409,21 @@ test('a campaign whose workflow task fails again and again is shown so everywher
   await campaigns.ended(name);
   expect(await listed(name)).toMatchObject({ status: 'finished', problem: null });
 });
+
+test('activities that fail and are repeated are one line of list and status, and no trouble until the campaign parks', async () => {
+  const held = await heldAt('repeated', 'rollout');
+  const { name, proceed } = held;
+  held.failHeld();
+  const of = `activity collectRollouts of ${iterationWorkflowId(name, 0)}${heldWork.rollout.below}`;
+  const what = `4 x ${of} are repeated after a failure: the attempt failed`;
+  const notice = { kind: 'repeated', what, next: expect.stringContaining('coevolve doctor') };
+  await untilListed(async () => noticesOf((await listed(name)).held)[0]?.what === what);
+  expect(noticesOf((await listed(name)).held)).toMatchObject([notice]);
+  const details = await readCampaignDetails(connections, name);
+  expect(details).toMatchObject({ status: 'running', problem: null, pausedWork: [], failingWork: [] });
+  expect(noticesOf(details.repeatedWork)).toMatchObject([notice]);
+  expect(await findTroubles(connections, [await rowOf(name)])).toEqual([]);
+  proceed();
+  await campaigns.ended(name);
+  expect(await listed(name)).toMatchObject({ status: 'finished', held: [] });
+});

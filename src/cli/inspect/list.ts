@@ -24,13 +24,13 @@ export function addList(program: Command): void {
         const { campaigns, unchecked } = await listCampaigns(connections);
         if (unchecked) printMessage(`statuses are those of the database, not compared with Temporal: ${unchecked}`);
         const listed = attention ? campaigns.filter(needsAttention) : campaigns;
-        printResult(json, listed, () => [campaignTable(listed), ...listed.flatMap(waitText)].join('\n'));
+        printResult(json, listed, () => [campaignTable(listed), ...listed.flatMap(waitText).map(asCalled)].join('\n'));
       }),
     );
 }
 
 const needsAttention = ({ problem, waitsFor, held }: ListedCampaign): boolean =>
-  problem !== null || waitsFor !== null || held.length > 0;
+  problem !== null || waitsFor !== null || held.some(({ kind }) => kind !== 'repeated');
 
 const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
   terminalTable(campaigns, [
@@ -55,13 +55,13 @@ function waitText({ name, status, problem, held, parkedCode, ...wait }: ListedCa
   const { waitsFor, waitsSince } = wait;
   const since = waitsSince ? ` since ${dateTime(waitsSince.toISOString())}` : '';
   const by = parkedCode ? ` by ${parkedCode}` : '';
-  const ending = selfEnding(wait)?.replace(/^It/, 'it') ?? asCalled(`see \`coevolve status ${name}\``);
-  if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${asCalled(problem.next)}`];
+  const ending = selfEnding(wait)?.replace(/^It/, 'it') ?? `see \`coevolve status ${name}\``;
+  if (problem) return [`${name} is ${problem.status}: ${problem.what}; ${problem.next}`];
   const parked = `${name} is parked${since}${by}: ${firstLine(waitsFor ?? '')}; ${ending}`;
-  const paused = `${name} is ${firstLine(waitsFor ?? '')}; ${asCalled(`\`coevolve resume ${name}\``)}`;
+  const paused = `${name} is ${firstLine(waitsFor ?? '')}; \`coevolve resume ${name}\``;
   return [
     ...(waitsFor === null ? [] : [status === 'parked' ? parked : paused]),
-    ...noticesOf(held).map(({ what, next }) => `${name} is held up: ${what}; ${asCalled(next)}`),
+    ...noticesOf(held).map(({ what, next }) => `${name} is held up: ${what}; ${next}`),
   ];
 }
 

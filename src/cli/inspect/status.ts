@@ -80,10 +80,11 @@ function statusText(details: CampaignDetails): string {
 
 /** What holds the campaign, with the next commands. */
 function attentionText(details: CampaignDetails, isEnd: boolean): string[] {
-  const { name, status, problem, waitsFor, pausedWork, failingWork, progress } = details;
+  const { name, status, problem, waitsFor, pausedWork, failingWork, repeatedWork, progress } = details;
   const notices = [...(problem ? [problem] : []), ...noticesOf([...pausedWork, ...failingWork])];
   return [
     ...notices.flatMap(({ what, next }) => [`needs attention: ${what}`, asCalled(next)]),
+    ...noticesOf(repeatedWork).map(({ what, next }) => `${what}; ${asCalled(next)}`),
     ...(progress.parked && !isEnd ? [`needs attention: ${progress.parked}`, ...parkedText(details)].map(asCalled) : []),
     ...(status === 'paused' && waitsFor !== null
       ? [`${waitsFor}; ${asCalled(`\`coevolve resume ${name}\` continues it`)}`]
