@@ -151,14 +151,14 @@ test('a spec of four lines is complete: a dry run without a stack adds the defau
     estimate: { attempts: expect.any(Number), tokens: expect.any(Number), seconds: null },
   });
   const short = (await cliWithoutProbe('start', spec, '--dry-run')).stdout;
-  expect(short).toMatch(/^# about [\d,]+ attempts[^]*\n# not checked: no environment server [^]*\nname: four-lines\n/);
+  expect(short).toMatch(/^name: four-lines\n[^]*\n\n# about [\d,]+ attempts[^]*\n# not checked: no environment server /);
   expect(short).toContain('; npx coevolve up, or set COEVOLVE_ENVIRONMENT_URL');
   const full = (await cliWithoutProbe('start', spec, '--dry-run', '--full', '--set', 'name=2026', 'iterations=3'))
     .stdout;
   expect(full).toContain(
     '# assumed: speed unknown (a probe failed: no Python at /nonexistent/python; run `npm run setup`)',
   );
-  expect(full).toMatch(/^# about [^]*\nname: "2026"\n[^]*\niterations: 3\n/);
+  expect(full).toMatch(/^name: "2026"\n[^]*\niterations: 3\n[^]*\n\n# about /);
   expect(short).not.toContain('grpo');
   expect(full).toContain('grpo');
 });

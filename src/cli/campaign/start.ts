@@ -56,8 +56,8 @@ function changeOf(text: string): SpecChange {
 }
 
 /**
- * Prints the estimate, the problems, the settings that could not be checked or have no effect, and the settings that the recipe
- * reads. Exit code 1 if there are problems.
+ * Prints the settings that the recipe reads, the estimate, the problems, and the settings that could not be checked or have no
+ * effect. Exit code 1 if there are problems.
  */
 async function printDryRun(
   spec: CampaignSpec,
@@ -81,7 +81,7 @@ async function printDryRun(
   printResult(
     json,
     { spec, estimate: expected, memory: needs, chosen, problems: found, warnings, unchecked, unread },
-    () => [estimateText(expected), ...lines, '', settings.trimEnd()].join('\n'),
+    () => [settings.trimEnd(), '', estimateText(expected), ...lines].join('\n'), // a terminal shows the end
   );
   if (problems.length > 0) process.exitCode = 1;
 }
