@@ -70,10 +70,20 @@ function expectation(issue: z.core.$ZodIssue, schema: Schema): string {
       return `${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}${issue.origin === 'string' ? ' character' : ''}`;
     case 'too_big':
       return `${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`;
+    case 'invalid_union':
+      if (issue.message !== withoutMessage) return issue.message;
+      return issue.errors.map((branch) => branchExpectation(branch[0]!)).join(' or ');
     default:
       return issue.message;
   }
 }
+
+/** What zod says of a union whose schema says nothing. */
+const withoutMessage = 'Invalid input';
+
+/** A branch of a union that fails below the field itself names the path. */
+const branchExpectation = (issue: z.core.$ZodIssue): string =>
+  [...(issue.path.length > 0 ? [`${fieldName(issue.path)} with`] : []), expectation(issue, undefined)].join(' ');
 
 const typeNames: Partial<Record<string, string>> = {
   object: 'keys with values',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeIssue } from '../../input/describe-issue';
 import { jsonRows } from '../../input/json-rows';
 import { storable } from '../../input/storable';
 import { message, turnWithValue, type ConversationTurn } from './conversation-turns';
@@ -88,15 +89,18 @@ function readRow(row: unknown, format: ConversationFormat): ReadRow | { reason: 
   const form =
     format === 'auto' ? Object.values(forms).find(({ field }) => fieldOf(row, field) !== undefined) : forms[format];
   if (!form || fieldOf(row, form.field) === undefined) return { reason: unknownForm(row) };
-  const read = z.object({ [form.field]: form.turns }).safeParse(row);
-  if (!read.success) return { reason: firstIssue(read.error, row) };
-  const claimed = reward.safeParse(fieldOf(row, 'reward') ?? fieldOf(row, 'total_reward'));
-  if (!claimed.success) return { reason: firstIssue(claimed.error, row, 'reward') };
-  const turns = (read.data as Record<string, ConversationTurn[]>)[form.field]!;
+  const given = {
+    [form.field]: fieldOf(row, form.field),
+    reward: fieldOf(row, 'reward') ?? fieldOf(row, 'total_reward'),
+  };
+  const schema = z.object({ [form.field]: form.turns, reward });
+  const { data, error } = schema.safeParse(given);
+  if (error) return { reason: describeIssue(error.issues[0]!, schema, given)[0]! };
+  const turns = data[form.field] as ConversationTurn[];
   const answers = actionsOf(turns);
   if ('reason' in answers) return answers;
   const characters = turns.reduce((sum, turn) => sum + turn.text.length, 0);
-  return { ...answers, characters, claimed: claimed.data ?? null };
+  return { ...answers, characters, claimed: (data.reward as number | null | undefined) ?? null };
 }
 
 /** Leaves out the answers before the first action. */
@@ -133,10 +137,3 @@ const unknownForm = (row: unknown): string => {
   const keys = typeof row === 'object' && row !== null ? Object.keys(row).slice(0, 10).join(', ') : JSON.stringify(row);
   return `found ${keys || 'no field'}, expected conversations (of from and value), messages (of role and content) or transitions (of action)`;
 };
-
-function firstIssue(error: z.ZodError, row: unknown, prefix?: string): string {
-  const { path, message: expected } = error.issues[0]!;
-  const found = path.reduce<unknown>((value, key) => fieldOf(value, String(key)), row);
-  const shown = JSON.stringify(found)?.slice(0, 80) ?? 'nothing';
-  return `${[...(prefix ? [prefix] : []), ...path].join('.') || 'the row'}: found ${shown}, ${expected}`;
-}

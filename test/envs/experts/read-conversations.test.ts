@@ -17,6 +17,8 @@ const eto = (id: string, ...actions: string[]) => ({
   ],
 });
 
+const said = (from: string, value: string, marks: object = {}) => ({ from, value, ...marks });
+
 test('the actions of an ETO expert start after the "OK" to the instruction', () => {
   const rows = [eto('a', 'Thought: a door\nAction: open door', 'Action: go'), { ...eto('b', 'look'), reward: 0.8 }];
   for (const text of [JSON.stringify(rows), rows.map((row) => JSON.stringify(row)).join('\n')]) {
@@ -33,12 +35,16 @@ test.each([
   [{ id: 'a', conversations: [{ from: 'robot', value: 'x' }] }, 'conversations'],
   [{ id: 'a', conversations: [] }, 'conversations'],
   [eto('a'), 'contains no action'],
-  [{ ...eto('a', 'look'), reward: 7 }, 'reward'],
   [{ conversations: eto('a', 'look').conversations }, 'id'],
   [null, 'found null, expected conversations'],
   [
     { id: 'a', text: 'x' },
     'found id, text, expected conversations (of from and value), messages (of role and content)',
+  ],
+  [{ ...eto('a', 'look'), reward: 7 }, 'reward: found 7, expected at most 1'],
+  [
+    { id: 'a', conversations: [said('human', 'x'), said('gpt', 'look', { weight: 0.5 })] },
+    'conversations.1.weight: found 0.5, expected 0 or 1',
   ],
 ])('row %# is rejected with its reason, and the other rows are read', (row, reason) => {
   const read = readConversations(JSON.stringify([row, eto('good', 'look')]), 'eto');
@@ -46,7 +52,17 @@ test.each([
   expect(read.refused[0]!.reason).toContain(reason);
 });
 
-const said = (from: string, value: string, marks: object = {}) => ({ from, value, ...marks });
+test('a part of a message that is no text is named, with what may stand there', () => {
+  const image = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://x' } }] };
+  const row = { id: 'a', messages: [image, { role: 'assistant', content: 'look' }] };
+  expect(readConversations(JSON.stringify([row]), 'messages').refused).toEqual([
+    {
+      id: 'a',
+      reason: expect.stringMatching(/^messages\.0\.content: found \[.*, expected a text or 0\.type with text$/),
+    },
+  ]);
+});
+
 const turns = [said('human', 'You are at home. Your task is: find it.'), said('gpt', 'look')];
 const confirmed = (marks: object, answer = "OK. I'll follow your instructions and try my best to solve the task.") => [
   said('human', 'Interact with a household.', { loss: null }),

@@ -1,3 +1,4 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,8 +26,11 @@ const whole = {
   profiles: { small: { seeds: 2, evaluation: { dev: 5 }, base: { iterations: 1 } } },
 };
 
+const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-experiment-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
 async function fileOf(changes: Record<string, unknown> = {}): Promise<string> {
-  const file = path.join(await mkdtemp(path.join(tmpdir(), 'experiment-')), 'study.yaml');
+  const file = path.join(await mkdtemp(`${folder}/`), 'study.yaml');
   await writeFile(file, stringify({ ...whole, ...changes }));
   return file;
 }
