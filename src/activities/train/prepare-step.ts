@@ -10,8 +10,9 @@ import { trainerSettings } from '../../specification/trainer-settings';
 import type { AgentRole } from '../../domain/roles';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { RolloutRow } from '../../store/trajectories/rollouts';
-import type { NewTrainingRun } from '../../store/training/training-runs';
+import type { NewTrainingRun, TrainingRunRow } from '../../store/training/training-runs';
 import { rolloutRow } from '../../training/data/dataset-rows';
+import { claimJobFolder } from './claim-job-folder';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
 export type StepRequest = IterationKey & { role: AgentRole; method: 'grpo' | 'ppo'; step: number };
@@ -28,7 +29,8 @@ export const prepareStep =
     const { store, artifacts } = deps;
     const { name, spec } = await getCampaign(deps, request.campaignId);
     const jobKey = trainingJobKey(name, request.iteration, request.role);
-    await openRun(deps, request, jobKey, spec);
+    const run = (await store.trainingRuns.find(jobKey)) ?? (await openRun(deps, request, jobKey, spec));
+    await claimJobFolder(deps, run);
     const stored = await store.rlSteps.find(jobKey, request.step);
     if (stored) return { jobKey, rows: stored.datasetRows };
 
@@ -62,8 +64,7 @@ async function openRun(
   request: StepRequest,
   jobKey: string,
   spec: CampaignSpec,
-): Promise<void> {
-  if (await store.trainingRuns.find(jobKey)) return;
+): Promise<TrainingRunRow> {
   const { campaignId, iteration, role, method } = request;
   const base = (await store.policies.listActive(campaignId))[role];
   if (!base) throw new DomainError('NoPolicy', `no ${role} policy is active yet`);
@@ -85,7 +86,7 @@ async function openRun(
     gpus: gpusOf(spec.compute),
     initialState: before?.policyId === base ? before.finalState : null,
   };
-  await store.trainingRuns.save(request, run, []);
+  return store.trainingRuns.save(request, run, []);
 }
 
 /** A group is the attempts at one task in one step. */

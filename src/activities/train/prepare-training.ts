@@ -8,6 +8,7 @@ import { trainerSettings, type TrainerMethod } from '../../specification/trainer
 import type { NewTrainingRun, TrainingRunRow } from '../../store/training/training-runs';
 import { contentKeyOf, reusePolicy } from './reuse-policy';
 import { isStopped } from '../pair/drift';
+import { claimJobFolder } from './claim-job-folder';
 import { importPolicy } from './import-policy';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { trainingData, type TrainingRequest } from './training-data';
@@ -35,6 +36,7 @@ export const prepareTraining =
     if (!stored && role === 'failure' && iteration > 0 && (await isStopped(deps, request, spec))) return null;
     const run = stored ?? (await saveRun(deps, { ...request, method }, jobKey, spec));
     if (!run) return null;
+    await claimJobFolder(deps, run);
     const reused = await reusePolicy(deps, run, request.epoch);
     return { jobKey, rows: run.datasetRows, ...(reused ? { policyId: reused } : {}) };
   };

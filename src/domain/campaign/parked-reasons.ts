@@ -165,6 +165,10 @@ export const parkedReasons = {
     next: 'a worker of the release that began it',
   },
   UnknownPolicy: { cause: 'a policy is not in the artifacts', next: 'restore the artifacts, then resume' },
+  JobFolderTaken: {
+    cause: 'a campaign of the same name on another database trains in the folder of a job',
+    next: 'wait until it has ended, or set a `COEVOLVE_ARTIFACTS` of its own and `coevolve up`; then resume',
+  },
   TooFewDevices: {
     cause: 'a training job needs more devices than the machine has',
     next: 'a worker on a larger machine, or another campaign with fewer `compute.processes`',

@@ -1,6 +1,8 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { canonicalJson } from '../../domain/canonical-json';
 import { writeAtomically } from '../../files/atomic-write';
 import { withLock } from '../../process/lock';
 import type contract from '../../specification/trainer-contract.json';
@@ -36,6 +38,36 @@ const jobFile = (job: TrainingJob, folder: string): Record<keyof typeof contract
   seed: job.seed,
   settings: job.settings,
 });
+
+/** Input that determines a job's result. Paths are left out: artifacts may be moved. */
+const inputs = [
+  'method',
+  'base_hash',
+  'reference_hash',
+  'dataset_sha256',
+  'steps',
+  'trainer_state_sha256',
+  'seed',
+  'settings',
+];
+
+/** Returns whether a folder holds a readable job whose input differs from a job's. */
+export async function holdsOtherJob(job: TrainingJob, folder: string): Promise<boolean> {
+  const text = await readFile(join(folder, 'job.json'), 'utf8').catch(() => undefined);
+  if (text === undefined || !isJson(text)) return false;
+  const [held, wanted] = [JSON.parse(text) as Record<string, unknown>, jobFile(job, folder) as Record<string, unknown>];
+  return inputs.some((name) => canonicalJson(held[name] ?? null) !== canonicalJson(wanted[name] ?? null));
+}
+
+/** Renames a job folder to the first free name beside it, and returns that. */
+export async function setAside(folder: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const aside = `${folder}~${number}`;
+    if (existsSync(aside)) continue;
+    await rename(folder, aside);
+    return aside;
+  }
+}
 
 /** Writes an existing but unreadable job file again, as left by a machine crash. */
 export async function repairJobFile(job: TrainingJob, folder: string): Promise<void> {

@@ -19,15 +19,14 @@ export async function taskCampaign(
   { iteration = 1, providers = new Map() as Providers } = {},
 ): Promise<TaskCampaign> {
   const store = createStore(pool);
-  const name = `c-${randomUUID()}`;
   const spec = resolveSpec(
-    { name, seed: 7, environment: { name: 'intercode-sql' }, recipe: 'combined', ...changes },
+    { name: `c-${randomUUID()}`, seed: 7, environment: { name: 'intercode-sql' }, recipe: 'combined', ...changes },
     'test.yaml',
   );
   const { id: campaignId } = await store.campaigns.save(campaignOf(spec));
   const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
   const services = { store, models: createModelService({ store, providers }) } as Dependencies;
-  return { store, pool, campaignId, name, key, services, spec };
+  return { store, pool, campaignId, name: spec.name, key, services, spec };
 }
 
 /** Stores candidates with a scored run of their actions each; a candidate with reward null has no run. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
@@ -43,9 +43,11 @@ const small = {
 
 const reference = { ...step('select 1'), promptTokenIds: null, tokenIds: null, logprobs: null };
 
+type CampaignChanges = { reuse?: boolean; seed?: number; name?: string };
+
 /** A campaign with one expert attempt. The name is no part of the content, so all have the same content but `changes`. */
-async function campaign({ reuse = true, seed = 7 } = {}): Promise<TaskCampaign> {
-  const changes = { recipe: 'eto', compute: { reuse }, training: small, seed };
+async function campaign({ reuse = true, seed = 7, ...named }: CampaignChanges = {}): Promise<TaskCampaign> {
+  const changes = { recipe: 'eto', compute: { reuse }, training: small, seed, ...named };
   const made = await taskCampaign(database.pool, changes, { iteration: 0 });
   const { store, key } = made;
   await store.tasks.seed(key, [task('seed')]);
@@ -180,4 +182,25 @@ test('the deletion of the campaign that trained a policy leaves those that found
   const references = await listReferences(database.pool, root);
   expect(references).toContainEqual({ path: `policies/${target!}`, campaignId: second.campaignId });
   expect(await start(await campaign())).toEqual(['found', 'found']);
+});
+
+test('a campaign with the name of a deleted one trains itself, and keeps the files only of a job with equal input', async () => {
+  const name = 'named-twice';
+  const trained = async (seed: number): Promise<string[]> => {
+    const made = await campaign({ reuse: false, seed, name });
+    expect(await start(made)).toEqual(['trained', 'trained']);
+    const policies = await made.store.policies.list(made.campaignId);
+    await made.store.campaigns.setStatus(made.campaignId, 'finished');
+    await deleteCampaign(database.pool, name);
+    return policies.map(({ id }) => id).toSorted();
+  };
+  const folder = path.join(root, 'jobs', 'campaign', name, 'iteration', '0', 'train');
+  const before = await trained(7);
+  expect(readdirSync(folder).toSorted()).toEqual(['base', 'target']);
+  const other = await trained(8);
+  expect(other).not.toContainEqual(expect.toBeOneOf(before));
+  expect(readdirSync(folder).toSorted()).toEqual(['base', 'base~1', 'target', 'target~1']);
+  expect(await trained(8)).toEqual(other);
+  expect(await trained(7)).toEqual(before);
+  expect(readdirSync(folder).toSorted()).toEqual(['base', 'base~1', 'base~2', 'target', 'target~1', 'target~2']);
 });
