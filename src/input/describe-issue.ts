@@ -78,7 +78,7 @@ function expectation(issue: z.core.$ZodIssue, schema: Schema): string {
   }
 }
 
-/** What zod says of a union whose schema says nothing. */
+/** Message of zod for a union without a message of its own. */
 const withoutMessage = 'Invalid input';
 
 /** A branch of a union that fails below the field itself names the path. */

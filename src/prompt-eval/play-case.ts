@@ -1,15 +1,21 @@
 import { composeCandidate } from '../activities/synthesize/compose-candidate';
 import { taskLength } from '../activities/synthesize/task-length';
 import { playRun, type Played } from '../activities/synthesize/play-run';
+import { writeTasks, type AskAbstractor } from '../activities/synthesize/write-tasks';
 import { deriveSeed } from '../domain/random/seed-tree';
 import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
 import { finishedAnswer } from '../domain/rollout/finish';
 import type { Judgement } from '../domain/tasks/admission/candidate';
-import { abstractable, type AbstractedTask, type Reflection } from '../domain/tasks/exploration';
+import {
+  abstractable,
+  abstractionCallId,
+  wordingCallId,
+  type AbstractedTask,
+  type Reflection,
+} from '../domain/tasks/exploration';
 import { nearestTasks, type KnownTasks } from '../domain/tasks/nearest-goals';
 import type { Episode } from '../envs/episode/play-episode';
 import type { TaskRecord } from '../envs/server/environment-data';
-import { abstractionPrompt } from '../llm/prompts/abstraction';
 import { reflectionPrompt } from '../llm/prompts/reflection';
 import type { TaskLength } from '../llm/prompts/task-length';
 import type { CampaignSpec } from '../specification/campaign-spec';
@@ -95,26 +101,23 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   const length = await taskLength(run.environmentData, run.spec, run.signal);
   const runs = abstractable(await explore(run, input, { reflection, ...shown, length }));
   if (runs.length === 0) return [];
-  const limit = run.spec.synthesis.candidatesPerSignal;
-  const written = await askForJson(run, {
-    purpose: 'abstractor',
-    callId: `abstract/${run.contextId}`,
-    prompt: abstractionPrompt,
-    messages: abstractionPrompt.render({
-      aim: { kind: input.played.aim, goal: input.task.goal, detail: signalDetail[input.played.aim], reflection },
-      length,
-      opening: runs[0]!.opening,
-      runs: runs.map(({ turns }) => turns),
-      limit,
-      ...shown,
-      observationCharacters: run.spec.synthesis.exploration.observationCharacters,
-    }),
+  const ask: AskAbstractor = (prompt, messages, number) => {
+    const callId = number === undefined ? abstractionCallId(run.contextId) : wordingCallId(run.contextId, number);
+    return askForJson(run, { purpose: 'abstractor', callId, prompt, messages });
+  };
+  const written = await writeTasks(ask, run.spec.synthesis, {
+    aim: { kind: input.played.aim, goal: input.task.goal, detail: signalDetail[input.played.aim], reflection },
+    length,
+    opening: runs[0]!.opening,
+    runs: runs.map(({ turns }) => turns),
+    limit: run.spec.synthesis.candidatesPerSignal,
+    ...shown,
+    observationCharacters: run.spec.synthesis.exploration.observationCharacters,
+    parentActions: input.task.reference_actions,
   });
   const executed = runs.flatMap(({ turns }) => turns.map(({ action }) => action));
-  const { minConfidence } = run.spec.synthesis;
-  const chosen = (written?.candidates ?? []).filter(({ confidence }) => confidence >= minConfidence).slice(0, limit);
   const candidates: PlayedCandidate[] = [];
-  for (const candidate of chosen)
+  for (const { task: candidate } of written)
     candidates.push(
       await validate(run, candidate, { task: input.task, executed, least: length.least, number: candidates.length }),
     );

@@ -42,6 +42,9 @@ const tokensPerCall: Record<Purpose, { input: number; output: number }> = {
   solver: { input: 1500, output: 80 },
 };
 
+/** Of an abstractor that words one action. */
+const tokensOfWording = { input: 500, output: 30 };
+
 /**
  * Estimates the model calls of a campaign, with their tokens and their cost at the prices in the spec. Every prompt shows
  * a session of the environment, so it is longer where trajectories are longer. Every exploration run and every candidate
@@ -59,7 +62,8 @@ export function estimateModels(
   const parallel = parallelOf(spec);
   let [tokens, usd, seconds, known] = [0, 0, 0, 0];
   for (const [purpose, times] of Object.entries(calls) as [Purpose, number][]) {
-    const { output, input: short } = tokensPerCall[purpose];
+    const isShort = purpose === 'abstractor' && spec.synthesis.abstraction === 'actions';
+    const { output, input: short } = isShort ? tokensOfWording : tokensPerCall[purpose];
     const input = short + longer;
     const { price, provider } = spec.llm.models[purpose];
     const { inputPerMillion, outputPerMillion } = price;
@@ -115,7 +119,7 @@ function callsOf(spec: CampaignSpec): Record<Purpose, number> {
       planned.filter(({ isGuided }) => isGuided),
     ),
     explorer: sum('contexts') * rounds * maxTurns,
-    abstractor: sum('contexts'),
+    abstractor: sum(synthesis.abstraction === 'actions' ? 'candidates' : 'contexts'),
     judge: sum('candidates') + calibrated,
     solver: sum('candidates') * synthesis.solverAttempts * (spec.environment.maxTurns ?? maxTurns),
   };

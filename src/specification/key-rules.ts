@@ -29,6 +29,7 @@ export type Deciders = {
     grader: string;
     minActions: number | null;
     targetActions: number | null;
+    abstraction: string;
     exploration: { maxTurns: number };
   };
   judge: { calibrationTasks: number; whenUntrusted: string };

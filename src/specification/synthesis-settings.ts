@@ -97,7 +97,19 @@ export const synthesisSettingsSchema = z.strictObject({
     .default(4)
     .describe('Solved tasks of the pool in the prompts of explorer and abstractor, the nearest ones; 0 shows none.')
     .register(keyRules, { idleIf: whyNoModelWrites }),
-  minConfidence: unit.default(0).describe('Minimum confidence of an abstracted candidate.'),
+  abstraction: choice(['runs', 'actions'])
+    .default('runs')
+    .describe(
+      'What one answer of the abstractor is about: all runs of a context (runs), or one executed action, of which it writes the request alone (actions), as a small model can.',
+    )
+    .register(keyRules, { idleIf: whyNoModelWrites }),
+  minConfidence: unit
+    .default(0)
+    .describe('Minimum confidence of an abstracted candidate.')
+    .register(keyRules, {
+      idleIf: ({ synthesis: { abstraction } }) =>
+        abstraction === 'actions' && 'synthesis.abstraction is actions, where none is asked for',
+    }),
   validation: choice(['on', 'off'])
     .default('on')
     .describe('`off` admits candidates without playing or judging them (table 11 of the paper).'),

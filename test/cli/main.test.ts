@@ -151,7 +151,9 @@ test('a spec of four lines is complete: a dry run without a stack adds the defau
     estimate: { attempts: expect.any(Number), tokens: expect.any(Number), seconds: null },
   });
   const short = (await cliWithoutProbe('start', spec, '--dry-run')).stdout;
-  expect(short).toMatch(/^name: four-lines\n[^]*\n\n# about [\d,]+ attempts[^]*\n# not checked: no environment server /);
+  expect(short).toMatch(
+    /^name: four-lines\n[^]*\n\n# about [\d,]+ attempts[^]*\n# not checked: no environment server /,
+  );
   expect(short).toContain('; npx coevolve up, or set COEVOLVE_ENVIRONMENT_URL');
   const full = (await cliWithoutProbe('start', spec, '--dry-run', '--full', '--set', 'name=2026', 'iterations=3'))
     .stdout;

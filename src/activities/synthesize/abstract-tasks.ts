@@ -1,10 +1,16 @@
 import { createHash } from 'node:crypto';
 import { cancellationSignal } from '@temporalio/activity';
-import { abstractable, abstractionCallId, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
+import {
+  abstractable,
+  abstractionCallId,
+  shareOf,
+  wordingCallId,
+  type AbstractedTask,
+} from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { Aim } from '../../llm/prompts/findings';
-import { abstractionPrompt } from '../../llm/prompts/abstraction';
+import type { Structured } from '../../llm/model-service';
 import { promptId } from '../../llm/prompts/prompt';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { ContextRow, RunRow } from '../../store/tasks/exploration';
@@ -14,6 +20,7 @@ import { composeCandidate } from './compose-candidate';
 import { knownTasks } from './known-tasks';
 import { taskLength } from './task-length';
 import { sizeOf } from './source-tasks';
+import { writeTasks, type AskAbstractor } from './write-tasks';
 import { toTask } from '../plan/seed-tasks';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 import { requireUsefulAnswers } from '../context/useless-answers';
@@ -41,34 +48,43 @@ export const abstractTasks =
     const task = await tasks.get(key.campaignId, context.taskId);
     const limit = await limitOf(deps, spec, key, context);
     const length = await taskLength(deps.environmentData, spec, cancellationSignal());
-    const answer = await deps.models.completeStructured(
-      spec,
-      {
+    const answers: Structured<unknown>[] = [];
+    const ask: AskAbstractor = async (prompt, messages, number) => {
+      const numbers = number === undefined ? [] : [number];
+      const request = {
         key,
-        callId: abstractionCallId(contextId),
-        purpose: 'abstractor',
-        prompt: promptId(abstractionPrompt),
-        messages: abstractionPrompt.render({
-          aim: await aimOf(deps, key, context, task),
-          length,
-          opening: runs[0]!.opening,
-          runs: runs.map(({ turns }) => turns),
-          limit,
-          observationCharacters: spec.synthesis.exploration.observationCharacters,
-          ...(await knownTasks(deps, key, spec, { ...context, goal: task.goal })),
-        }),
-        seed: iterationSeed(spec, key.iteration, 'abstract', context.aim, context.ordinal),
+        callId: number === undefined ? abstractionCallId(contextId) : wordingCallId(contextId, number),
+        purpose: 'abstractor' as const,
+        prompt: promptId(prompt),
+        messages,
+        seed: iterationSeed(spec, key.iteration, 'abstract', context.aim, context.ordinal, ...numbers),
         signal: cancellationSignal(),
-      },
-      abstractionPrompt.schema,
-    );
-    const abstracted = answer.ok ? answer.value.candidates : [];
-    const candidates = await toCandidates(deps, { spec, context, task, runs, limit, least: length.least }, abstracted);
+      };
+      const answer = await deps.models.completeStructured(spec, request, prompt.schema);
+      answers.push(answer);
+      return answer.ok ? answer.value : null;
+    };
+    const written = await writeTasks(ask, spec.synthesis, {
+      aim: await aimOf(deps, key, context, task),
+      length,
+      opening: runs[0]!.opening,
+      runs: runs.map(({ turns }) => turns),
+      limit,
+      observationCharacters: spec.synthesis.exploration.observationCharacters,
+      parentActions: task.referenceActions,
+      ...(await knownTasks(deps, key, spec, { ...context, goal: task.goal })),
+    });
+    const last = answers.at(-1);
+    if (!last) return { candidates: 0 }; // no action is new
+    const candidates: NewTask[] = [];
+    for (const { task: candidate, number } of written)
+      candidates.push(await toCandidate(deps, { spec, context, task, runs, least: length.least }, candidate, number));
     await tasks.propose(key, candidates);
-    const failure = answer.ok ? null : { type: answer.failure, detail: answer.detail };
-    const made = { contextId, candidates: candidates.length, failure, callId: answer.callId };
+    const failed = answers.find((answer) => !answer.ok);
+    const failure = failed && written.length === 0 ? { type: failed.failure, detail: failed.detail } : null;
+    const made = { contextId, candidates: candidates.length, failure, callId: last.callId };
     const { candidates: count } = await exploration.saveAbstraction(key, made);
-    if (!answer.ok) await requireUsefulAnswers(deps, spec, key, 'abstractor');
+    if (failed) await requireUsefulAnswers(deps, spec, key, 'abstractor');
     return { candidates: count };
   };
 
@@ -103,25 +119,8 @@ type Source = {
   context: ContextRow;
   task: TaskRow;
   runs: readonly RunRow[];
-  limit: number;
   least: number;
 };
-
-/** Candidates keep their number in the model's answer: a candidate below the minimum confidence leaves a gap. */
-async function toCandidates(
-  deps: Dependencies,
-  source: Source,
-  abstracted: readonly AbstractedTask[],
-): Promise<NewTask[]> {
-  const { minConfidence } = source.spec.synthesis;
-  const chosen = abstracted
-    .map((candidate, number) => ({ candidate, number }))
-    .filter(({ candidate }) => candidate.confidence >= minConfidence)
-    .slice(0, source.limit);
-  const candidates: NewTask[] = [];
-  for (const { candidate, number } of chosen) candidates.push(await toCandidate(deps, source, candidate, number));
-  return candidates;
-}
 
 async function toCandidate(
   { environmentData }: Dependencies,

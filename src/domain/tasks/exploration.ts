@@ -1,4 +1,5 @@
 import { bareAction } from '../rollout/bare-action';
+import { isFinish } from '../rollout/finish';
 
 /** Analysis of a flagged trajectory by a model, with objectives for exploration (arXiv:2604.15840, section 3.2, appendix A.7). */
 export type Reflection = {
@@ -38,10 +39,32 @@ export type AbstractedTask = {
   query: string;
   /** Actions in order, from the start of a session. */
   actions: string[];
-  /** In [0, 1]. */
-  confidence: number;
-  completionCriterion: string;
+  /** In [0, 1]; null for a task of one worded action. */
+  confidence: number | null;
+  completionCriterion: string | null;
 };
+
+/**
+ * Returns up to `count` sequences of `length` consecutive actions of the runs, in their order: each may fulfil a request of
+ * its own. Left out are answers of the explorer, repeated sequences, and those of `known` solutions, which may have one more
+ * action that ends the session.
+ */
+export function undertakings<T extends { action: string }>(
+  runs: readonly (readonly T[])[],
+  { length, count, known }: { length: number; count: number; known: readonly (readonly string[])[] },
+): T[][] {
+  const keyOf = (actions: readonly string[]): string => actions.map(inOneCase).join('\n');
+  const seen = new Set(known.filter((all) => all.length <= length + 1).map((all) => keyOf(all.slice(0, length))));
+  const sequences = runs.flatMap((run) => {
+    const steps = run.filter(({ action }) => action.trim() !== '' && !isFinish(action));
+    return steps.slice(length - 1).map((_, start) => steps.slice(start, start + length));
+  });
+  const isNew = (sequence: readonly T[]): boolean => {
+    const key = keyOf(sequence.map(({ action }) => action));
+    return !seen.has(key) && Boolean(seen.add(key));
+  };
+  return sequences.filter(isNew).slice(0, count);
+}
 
 export type ExplorationSize = {
   /** Max candidates for the aim. */
@@ -134,3 +157,4 @@ const inOneCase = (action: string): string =>
 export const reflectionCallId = (contextId: string): string => `reflect/${contextId}`;
 export const explorationCallId = (runId: string, step: number): string => `explore/${runId}/${step}`;
 export const abstractionCallId = (contextId: string): string => `abstract/${contextId}`;
+export const wordingCallId = (contextId: string, number: number): string => `abstract/${contextId}/${number}`;

@@ -82,6 +82,7 @@ const bounds = [
   '{synthesis,minActions}',
   '{synthesis,targetActions}',
   '{synthesis,examples}',
+  '{synthesis,abstraction}',
   ...['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'].map((method) => `{training,${method},maxLostActions}`),
 ].map((path) => `#- '${path}'`);
 

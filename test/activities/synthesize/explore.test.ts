@@ -101,6 +101,31 @@ test('a flagged trajectory becomes candidates whose reference actions the enviro
   });
 });
 
+test('with one answer per action the actions come from the record, and the model writes their requests', async () => {
+  const flagged = await campaign({ synthesis: { ...settings, abstraction: 'actions' } });
+  const { services, key } = flagged;
+  await plan(flagged, 'forgetting');
+  const explored = await exploreContext(flagged);
+  const asked = requestsFor('wording').map(({ messages }) => messages[1]!.content);
+  expect(asked).toHaveLength(3); // the context's share
+  expect(requestsFor('abstraction')).toEqual([]);
+  const [{ turns } = { turns: [] }] = await services.store.exploration.listRuns(key.campaignId, contextId);
+  for (const [index, prompt] of asked.entries()) expect(prompt).toContain(`[1] action:\n${turns[index]!.action}\n`);
+  const tasks = await services.store.tasks.list(key.campaignId, { createdIteration: 1 });
+  expect(tasks).toHaveLength(3);
+  for (const [index, task] of tasks.entries())
+    expect(task).toMatchObject({
+      id: `synthesized/1/forgetting/0.${index}`,
+      referenceActions: task.verdict === 'candidate' ? [turns[index]!.action, 'submit'] : [turns[index]!.action],
+      goal: expect.stringMatching(/^In \w+, report /),
+      confidence: null,
+      completionCriterion: null,
+    });
+  const calls = model.log.length;
+  await expect(exploreContext(flagged)).resolves.toEqual(explored);
+  expect(model.log).toHaveLength(calls);
+});
+
 test('a repeated exploration returns the stored results without model calls', async () => {
   const flagged = await campaign({ synthesis: settings });
   await plan(flagged, 'forgetting');

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { executedActions, explorationSize, shareOf } from '../../../src/domain/tasks/exploration';
+import { executedActions, explorationSize, shareOf, undertakings } from '../../../src/domain/tasks/exploration';
 
 const settings = fc.record({
   initialTasks: fc.option(fc.nat(500)),
@@ -81,5 +81,29 @@ describe('the actions of a candidate', () => {
         expect(executedActions(chosen, done)).toEqual({ actions: chosen });
       }),
     );
+  });
+});
+
+describe('undertakings', () => {
+  const run = (...actions: string[]) => actions.map((action) => ({ action }));
+  const found = (length: number, known: string[][] = [], count = 9) =>
+    undertakings([run('look', 'finish[2]', 'Take lamp', 'look'), run('take  lamp;', 'go')], {
+      length,
+      count,
+      known,
+    }).map((steps) => steps.map(({ action }) => action).join(' > '));
+
+  test('each new action of the runs is one, an answer is none', () => {
+    expect(found(1)).toEqual(['look', 'Take lamp', 'go']);
+    expect(found(1, [], 2)).toEqual(['look', 'Take lamp']);
+  });
+
+  test('longer ones are consecutive actions of one run', () => {
+    expect(found(2)).toEqual(['look > Take lamp', 'Take lamp > look', 'take  lamp; > go']);
+    expect(found(5)).toEqual([]);
+  });
+
+  test('known solutions are left out, also with the action that ends their session', () => {
+    expect(found(1, [['LOOK'], ['take lamp', 'submit'], ['go', 'north', 'submit']])).toEqual(['go']);
   });
 });

@@ -7,6 +7,7 @@ import { abstractionPrompt } from '../../../src/llm/prompts/abstraction';
 import { fillTemplate, promptId } from '../../../src/llm/prompts/prompt';
 import { formatLength } from '../../../src/llm/prompts/task-length';
 import { reflectionPrompt } from '../../../src/llm/prompts/reflection';
+import { wordingPrompt } from '../../../src/llm/prompts/wording';
 import { pinned } from './pinned';
 
 const digest = ({ template, schema }: (typeof prompts)[number]): string =>
@@ -75,6 +76,17 @@ describe('a rendered prompt contains its input unchanged', () => {
     for (const number of ['[1.1]', '[3.1]', '[3.2]', 'at most 7', '- Count the {{ships}}.', example])
       expect(text).toContain(number);
     expect(text).not.toContain('[2.1]');
+  });
+
+  test("the wording prompt has the work and solved tasks, and not the opening's own request", () => {
+    const goal = 'how many {{opening}}?';
+    const text = textOf(wordingPrompt.render({ opening, goal, steps: turns, observationCharacters: 2000, examples }));
+    for (const piece of ['Write one query', 'select $& from {{goal}}', '[(1,)]', 'select name from port'])
+      expect(text).toContain(piece);
+    expect(text).not.toContain(goal);
+    expect(
+      textOf(wordingPrompt.render({ opening, goal: '', steps: [], observationCharacters: 2000, examples })),
+    ).toContain(goal);
   });
 
   test.each(['forgetting', 'boundary', 'rare'] as const)(

@@ -53,6 +53,7 @@ export const caseSolver =
         const changed = change(candidatesOf(request));
         return typeof changed === 'string' ? changed : JSON.stringify({ candidates: changed });
       }
+      case 'wording':
       case 'solving':
       case 'other':
         return judgeByAnswers(async (question) => [...(await seeds(question)), ...answersOf(question.goal)])(request);

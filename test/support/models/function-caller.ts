@@ -16,6 +16,7 @@ export const functionCaller =
         return abstract(request);
       case 'reflection':
         return reflect();
+      case 'wording':
       case 'solving':
       case 'other':
         return others(request);

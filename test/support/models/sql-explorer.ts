@@ -3,7 +3,7 @@ import type { ChatMessage } from '../../../src/domain/rollout/turn';
 import { judgeByAnswers, seedAnswers, type KnownAnswers } from './reference-judge';
 import type { ModelRequest, Rule } from './scripted-model';
 
-export type RequestKind = 'reflection' | 'exploration' | 'abstraction' | 'solving' | 'other';
+export type RequestKind = 'reflection' | 'exploration' | 'abstraction' | 'wording' | 'solving' | 'other';
 
 /** Returns the kind of a request by the start of its prompt. */
 export function requestKind({ messages }: Pick<ModelRequest, 'messages'>): RequestKind {
@@ -11,6 +11,7 @@ export function requestKind({ messages }: Pick<ModelRequest, 'messages'>): Reque
   if (first.startsWith('You study how an agent behaves')) return 'reflection';
   if (first.startsWith('You explore an interactive environment')) return 'exploration';
   if (first.startsWith('You complete a task')) return 'solving';
+  if (first.startsWith('You write the request')) return 'wording';
   return first.startsWith('You turn records of an exploration') ? 'abstraction' : 'other';
 }
 
@@ -28,6 +29,8 @@ export const sqlExplorer =
         return nextAction(request);
       case 'abstraction':
         return abstract(request);
+      case 'wording':
+        return word(request);
       case 'solving':
         return solve(request);
       case 'other':
@@ -106,6 +109,13 @@ function abstract({ messages }: ModelRequest): string {
     completionCriterion: 'The answer holds the rows that the query returns.',
   }));
   return `Here they are:\n\`\`\`json\n${JSON.stringify({ candidates }, null, 2)}\n\`\`\``;
+}
+
+/** Returns the request of the one query that was executed. */
+function word({ messages }: ModelRequest): string {
+  const database = /Database: (\w+)/.exec(messages[1]!.content)?.[1];
+  const action = /<work>\n\[1\] action:\n([^]*?)\n\[1\] observation:/.exec(messages[1]!.content)?.[1];
+  return JSON.stringify({ query: requestFor(action!, database!) });
 }
 
 const tuplesOf = (text: string): Tuple[] =>

@@ -22,6 +22,7 @@ export const worldExplorer =
         return abstract(request, table);
       case 'reflection':
         return reflection;
+      case 'wording':
       case 'solving':
       case 'other':
         return judgeByAnswers(async (question) => [...answersOf(table)(question.goal), ...(await seeds(question))])(
