@@ -11,7 +11,8 @@ const concurrency = 10;
 
 /**
  * Requests the judge's verdict on every executed candidate in a range of the validation plan (arXiv:2604.15840, section
- * 3.3), under every acceptance rule: the report compares them with the environment's verdicts.
+ * 3.3), under every acceptance rule: the report compares them with the environment's verdicts. Of a judge that is not to be
+ * calibrated (`judge.calibrationTasks: 0`) only the verdicts that decide are requested.
  *
  * Idempotent: a stored judgement is not requested again.
  *
@@ -31,16 +32,18 @@ export const judgeCandidates =
       const transcript = plays.get(playOf(task.id));
       return transcript?.outcome === 'scored' ? [{ task, transcript }] : [];
     });
-    if (executed.some(({ task }) => isJudged(task, spec))) {
+    const deciding = executed.filter(({ task }) => isJudged(task, spec));
+    const asked = spec.judge.calibrationTasks === 0 ? deciding : executed;
+    if (deciding.length > 0) {
       await calibrateIfNew(deps, spec, key);
       await requireVote(deps, { spec, key });
     }
     const signal = cancellationSignal();
-    await slidingWindow(concurrency, executed, ({ task, transcript }) => {
+    await slidingWindow(concurrency, asked, ({ task, transcript }) => {
       const subject = { kind: 'candidate', id: candidateJudgementId(key, task.id), task, transcript } as const;
       return askJudge(deps, { spec, key }, subject, signal);
     });
-    return { judged: executed.length };
+    return { judged: asked.length };
   };
 
 export const candidateJudgementId = ({ iteration }: Pick<IterationKey, 'iteration'>, taskId: string): string =>

@@ -37,7 +37,7 @@ const campaignTable = (campaigns: readonly ListedCampaign[]): string =>
     ...properties('name', 'status'),
     text('iteration', ({ iteration, iterations }) => (iteration === null ? null : `${iteration} of ${iterations}`)),
     text('phase', ({ phase, finishedAt }) => (finishedAt ? null : phase)),
-    number('dev', ({ success }) => success && rate(success)),
+    number('dev', ({ success }) => rate(success)),
     text('progress', ({ progressAt, finishedAt }) => (finishedAt ? null : `${duration(secondsSince(progressAt))} ago`)),
     text('left', ({ secondsLeft }) => (secondsLeft === null ? null : `about ${duration(secondsLeft)}`)),
     number('spent', ({ usd }) => (usd > 0 ? dollars(usd) : null)),

@@ -6,7 +6,7 @@ import type { ChosenDefault } from '../../client/fit/environment-defaults';
 import type { EnrichmentRow } from '../../store/trajectories/enrichments';
 import type { TrainingLoss } from '../../store/training/training-runs';
 import type { RunningJob } from '../../store/training/training-progress';
-import { count, counted, decimal, dollars, duration, percent, rounded } from '../../domain/formats';
+import { count, counted, decimal, dollars, duration, percent, rate, rounded } from '../../domain/formats';
 
 /** Formats a running rollout as one line. */
 export const rolloutText = (rollout: AttemptProgress): string =>
@@ -58,8 +58,10 @@ export const enrichmentText = ({ iteration, kind, parents, candidates, admitted 
   `enrichment of ${kind} in iteration ${iteration}: parents ${decimal(parents.ratio)}, candidates ` +
   `${decimal(candidates.ratio)}, admitted ${decimal(admitted.ratio)} (1: as much of what it flags as in the played tasks)`;
 
+const numberText = (key: string, value: number): string => (/\bsuccess$/.test(key) ? rate(value) : rounded(value));
+
 /** Formats the counts of a finished phase as one line. */
 export const resultText = (result: Record<string, unknown>): string =>
   Object.entries(result)
-    .map(([key, value]) => `${key} ${typeof value === 'number' ? rounded(value) : String(value)}`)
+    .map(([key, value]) => `${key} ${typeof value === 'number' ? numberText(key, value) : String(value)}`)
     .join(', ');

@@ -26,8 +26,9 @@ async function executedCandidates(
   count: number,
   change: (task: NewTask, n: number) => NewTask = (task) => task,
   faulty: string | null = null,
+  changes: Parameters<JudgedCampaigns['start']>[0] = {},
 ) {
-  const campaign = await judging.start();
+  const campaign = await judging.start(changes);
   const { store, environmentData } = judging.services;
   const seeds = await store.tasks.list(campaign.key.campaignId, { split: 'train', verdict: 'admitted' });
   const candidates: NewTask[] = [];
@@ -101,6 +102,14 @@ test('a candidate that could not be executed is not judged', async () => {
   expect(judging.model.log).toHaveLength(before + 2);
   const judged = await judging.services.store.judgements.list(campaign.key, 'candidate');
   expect(judged.map(({ taskId }) => taskId)).not.toContain('synthesized/1/rare/1.0');
+});
+
+test('a judge that is not to be calibrated is asked only where its verdict decides', async () => {
+  const uncalibrated = { judge: { calibrationTasks: 0 }, synthesis: { rule: 'strict' } } as const;
+  const campaign = await executedCandidates(3, (task) => task, null, uncalibrated);
+  const before = judging.model.log.length;
+  expect(await judge(campaign, 0, 3)).toEqual({ judged: 0 });
+  expect(judging.model.log).toHaveLength(before);
 });
 
 test('the report counts agreements and disagreements of judge and environment', async () => {
