@@ -6,7 +6,6 @@ import type { Config } from '../config';
 import { DomainError } from '../domain/errors';
 import { deriveSeed } from '../domain/random/seed-tree';
 import { repeatedTasks, shownIds } from '../domain/tasks/repeated-tasks';
-import type { TaskRecord } from '../envs/server/environment-data';
 import { createEnvironments, type Environments } from '../envs/environments';
 import { EnvironmentError } from '../envs/contract/environment-error';
 import { loadExperts } from '../envs/experts/expert-file';
@@ -191,36 +190,37 @@ async function checkLengths(check: SpecCheck, config: Config, spec: CampaignSpec
 async function checkTasks(check: SpecCheck, { data }: Environments, spec: CampaignSpec): Promise<void> {
   const { name, options: own, trainTasks, form } = spec.environment;
   const seed = deriveSeed(spec.seed, 'tasks');
-  let train: TaskRecord[] = [];
-  const heldOut: TaskRecord[] = [];
-  for (const { key, split, count, options } of [
+  const draws = [
     { key: 'environment.trainTasks', split: 'train', count: trainTasks, options: own } as const,
     ...evaluationDraws(spec).map((draw) => ({ ...draw, split: 'held-out' as const, count: draw.tasks })),
-  ]) {
-    try {
-      const drawn = await data.tasks(name, { split, count, seed, options, form });
-      const { length } = drawn;
-      if (length < count)
-        check.problems.push(
-          invalid(`${key}: found ${count}, expected at most ${length}, the ${split} tasks of ${name}`),
-        );
-      const repeated = repeatedTasks(drawn, train);
-      if (repeated.length > 0)
-        check.problems.push(
-          invalid(`${key}: ${name} repeats ${repeated.length} of ${length} ${split} tasks: ${shownIds(repeated)}`),
-        );
-      if (split === 'train') train = drawn;
-      else heldOut.push(...drawn);
-    } catch (error) {
+  ];
+  // At once: each may wait until its time is over.
+  const answers = await Promise.allSettled(
+    draws.map(({ split, count, options }) => data.tasks(name, { split, count, seed, options, form })),
+  );
+  const [train = [], ...heldOut] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  for (const [index, { key, split, count }] of draws.entries()) {
+    const answer = answers[index]!;
+    if (answer.status === 'rejected') {
+      const error: unknown = answer.reason;
       if (!(error instanceof EnvironmentError)) throw error;
       if (error.kind === 'rejected') {
         check.problems.push(invalid(`environment: ${name} rejects the spec: ${reasonOf(error)}`));
         return; // the other draws have nearly the same options
       }
       check.unchecked.push(`${key}: ${name} has not drawn the tasks within ${drawTimeoutMs / 1000} s`);
+      continue;
     }
+    const { length } = answer.value;
+    if (length < count)
+      check.problems.push(invalid(`${key}: found ${count}, expected at most ${length}, the ${split} tasks of ${name}`));
+    const repeated = repeatedTasks(answer.value, split === 'train' ? [] : train);
+    if (repeated.length > 0)
+      check.problems.push(
+        invalid(`${key}: ${name} repeats ${repeated.length} of ${length} ${split} tasks: ${shownIds(repeated)}`),
+      );
   }
-  check.warnings.push(...unseenWords(spec, train, heldOut));
+  check.warnings.push(...unseenWords(spec, train, heldOut.flat()));
 }
 
 /** Returns the server's own words without the route and the status, if it sent any. */
