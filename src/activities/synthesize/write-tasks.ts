@@ -43,14 +43,9 @@ async function wordActions(
     const messages = wordingPrompt.render({ opening, goal, steps, observationCharacters, examples });
     const answer = await ask(wordingPrompt, messages, number);
     if (answer === null) continue;
+    const { request } = answer;
     const actions = steps.map(({ action }) => action);
-    const task = {
-      description: answer.query,
-      query: answer.query,
-      actions,
-      confidence: null,
-      completionCriterion: null,
-    };
+    const task = { description: request, query: request, actions, confidence: null, completionCriterion: null };
     written.push({ task, number });
   }
   return written;

@@ -16,13 +16,13 @@ export type WordingInput = {
   examples: readonly ExampleTask[];
 };
 
-const schema = z.object({ query: z.string().trim().min(1) });
+const schema = z.object({ request: z.string().trim().min(1) });
 
 const system = `You write the request that a user made, from the work that was done for it.
 You are given how a session opens in an environment, and actions that were executed there with what came back.
 
 Answer with one JSON object and nothing else:
-{"query": the request, in one or two sentences}
+{"request": what the user wrote, in one or two sentences}
 
 Rules:
 - Whoever reads the request alone must do exactly this work: it asks for the result of the last action, and states every
@@ -58,7 +58,7 @@ export const wordingPrompt = {
       steps: formatTranscript(steps, { observationCharacters }),
       examples: formatExamples(
         examples,
-        (example) => `${example.actions.join('\n')}\n${JSON.stringify({ query: example.goal })}`,
+        (example) => `${example.actions.join('\n')}\n${JSON.stringify({ request: example.goal })}`,
       ),
     });
   },

@@ -115,7 +115,7 @@ function abstract({ messages }: ModelRequest): string {
 function word({ messages }: ModelRequest): string {
   const database = /Database: (\w+)/.exec(messages[1]!.content)?.[1];
   const action = /<work>\n\[1\] action:\n([^]*?)\n\[1\] observation:/.exec(messages[1]!.content)?.[1];
-  return JSON.stringify({ query: requestFor(action!, database!) });
+  return JSON.stringify({ request: requestFor(action!, database!) });
 }
 
 const tuplesOf = (text: string): Tuple[] =>
