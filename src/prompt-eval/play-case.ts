@@ -1,4 +1,4 @@
-import { composeCandidate } from '../activities/synthesize/compose-candidate';
+import { composeCandidate, isPlayable } from '../activities/synthesize/compose-candidate';
 import { taskLength } from '../activities/synthesize/task-length';
 import { playRun, type Played } from '../activities/synthesize/play-run';
 import { writeTasks, type AskAbstractor } from '../activities/synthesize/write-tasks';
@@ -114,6 +114,13 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
     ...shown,
     observationCharacters: run.spec.synthesis.exploration.observationCharacters,
     parentActions: input.task.reference_actions,
+    isPlayable: (actions) =>
+      isPlayable(run.environmentData, run.signal, {
+        spec: run.spec,
+        parent: input.task.definition,
+        query: input.task.goal,
+        actions,
+      }),
   });
   const executed = runs.flatMap(({ turns }) => turns.map(({ action }) => action));
   const candidates: PlayedCandidate[] = [];

@@ -16,7 +16,7 @@ import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { ContextRow, RunRow } from '../../store/tasks/exploration';
 import type { IterationKey } from '../../store/campaign/iterations';
 import type { NewTask, TaskRow } from '../../store/tasks/tasks';
-import { composeCandidate } from './compose-candidate';
+import { composeCandidate, isPlayable } from './compose-candidate';
 import { knownTasks } from './known-tasks';
 import { taskLength } from './task-length';
 import { sizeOf } from './source-tasks';
@@ -72,10 +72,17 @@ export const abstractTasks =
       limit,
       observationCharacters: spec.synthesis.exploration.observationCharacters,
       parentActions: task.referenceActions,
+      isPlayable: (actions) =>
+        isPlayable(deps.environmentData, cancellationSignal(), {
+          spec,
+          parent: task.definition,
+          query: task.goal,
+          actions,
+        }),
       ...(await knownTasks(deps, key, spec, { ...context, goal: task.goal })),
     });
     const last = answers.at(-1);
-    if (!last) return { candidates: 0 }; // no action is new
+    if (!last) return { candidates: 0 }; // no action is new and can be played
     const candidates: NewTask[] = [];
     for (const { task: candidate, number } of written)
       candidates.push(await toCandidate(deps, { spec, context, task, runs, least: length.least }, candidate, number));

@@ -46,6 +46,31 @@ export async function composeCandidate(
   return { task: { ...composed.task, grader } };
 }
 
+const actionsFail: readonly string[] = [
+  'not-executable',
+  'empty-result',
+  'ambiguous-result',
+  'bad-format',
+  'no-effect',
+];
+
+/** Returns whether the environment makes a task of executed actions, whatever their request is. */
+export async function isPlayable(
+  data: EnvironmentData,
+  signal: AbortSignal,
+  {
+    spec,
+    parent,
+    query,
+    actions,
+  }: { spec: CampaignSpec } & Pick<Source, 'parent'> & Pick<AbstractedTask, 'query' | 'actions'>,
+): Promise<boolean> {
+  const { name, options, form } = spec.environment;
+  const request = { parent, query, actions, options, form };
+  const composed = await retryWhenUnavailable(signal, () => data.compose(name, request));
+  return !('refused' in composed && actionsFail.includes(composed.refused.reason));
+}
+
 /** Reason of a candidate with fewer actions than the minimum of the spec or its environment. */
 export const tooShort = 'too-few-actions';
 

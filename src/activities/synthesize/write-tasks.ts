@@ -12,12 +12,16 @@ export type AskAbstractor = <T>(
   number?: number,
 ) => Promise<T | null>;
 
-/** `parentActions` solve the task whose environment was explored. */
-type Explored = AbstractionInput & { parentActions: readonly string[] };
+type Explored = AbstractionInput & {
+  /** Solution of the task whose environment was explored. */
+  parentActions: readonly string[];
+  /** Returns whether the environment makes a task of actions, whatever the request is. */
+  isPlayable(actions: string[]): Promise<boolean>;
+};
 
 /**
  * Returns at most `limit` tasks that runs show to be possible, by one answer about all of them, or by one answer each: then
- * the actions come from the record, and the model writes their request.
+ * the actions come from the record, and the model writes the request of those that the environment plays.
  */
 export async function writeTasks(
   ask: AskAbstractor,
@@ -35,18 +39,24 @@ export async function writeTasks(
 
 async function wordActions(
   ask: AskAbstractor,
-  { runs, limit, length, parentActions, aim: { goal }, opening, observationCharacters, examples }: Explored,
+  { runs, limit, length, parentActions, isPlayable, aim: { goal }, opening, observationCharacters, examples }: Explored,
 ): Promise<{ task: AbstractedTask; number: number }[]> {
   const known = [parentActions, ...examples.map(({ actions }) => actions)];
-  const written = [];
-  for (const [number, steps] of undertakings(runs, { length: length.least, count: limit, known }).entries()) {
+  const written: { task: AbstractedTask; number: number }[] = [];
+  let number = 0;
+  for (const steps of undertakings(runs, { length: length.least, known })) {
+    const actions = steps.map(({ action }) => action);
+    if (number === limit) break;
+    if (!(await isPlayable(actions))) continue;
     const messages = wordingPrompt.render({ opening, goal, steps, observationCharacters, examples });
     const answer = await ask(wordingPrompt, messages, number);
-    if (answer === null) continue;
-    const { request } = answer;
-    const actions = steps.map(({ action }) => action);
-    const task = { description: request, query: request, actions, confidence: null, completionCriterion: null };
-    written.push({ task, number });
+    const query = answer?.request;
+    if (query !== undefined)
+      written.push({
+        task: { description: query, query, actions, confidence: null, completionCriterion: null },
+        number,
+      });
+    number += 1;
   }
   return written;
 }

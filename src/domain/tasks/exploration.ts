@@ -45,13 +45,12 @@ export type AbstractedTask = {
 };
 
 /**
- * Returns up to `count` sequences of `length` consecutive actions of the runs, in their order: each may fulfil a request of
- * its own. Left out are answers of the explorer, repeated sequences, and those of `known` solutions, which may have one more
+ * Returns the sequences of `length` consecutive actions of the runs, in their order: each may fulfil a request of its own. Left out are answers of the explorer, repeated sequences, and those of `known` solutions, which may have one more
  * action that ends the session.
  */
 export function undertakings<T extends { action: string }>(
   runs: readonly (readonly T[])[],
-  { length, count, known }: { length: number; count: number; known: readonly (readonly string[])[] },
+  { length, known }: { length: number; known: readonly (readonly string[])[] },
 ): T[][] {
   const keyOf = (actions: readonly string[]): string => actions.map(inOneCase).join('\n');
   const seen = new Set(known.filter((all) => all.length <= length + 1).map((all) => keyOf(all.slice(0, length))));
@@ -63,7 +62,7 @@ export function undertakings<T extends { action: string }>(
     const key = keyOf(sequence.map(({ action }) => action));
     return !seen.has(key) && Boolean(seen.add(key));
   };
-  return sequences.filter(isNew).slice(0, count);
+  return sequences.filter(isNew);
 }
 
 export type ExplorationSize = {
