@@ -81,15 +81,14 @@ export const abstractTasks =
         }),
       ...(await knownTasks(deps, key, spec, { ...context, goal: task.goal })),
     });
-    const last = answers.at(-1);
-    if (!last) return { candidates: 0 }; // no action is new and can be played
     const candidates: NewTask[] = [];
     for (const { task: candidate, number } of written)
       candidates.push(await toCandidate(deps, { spec, context, task, runs, least: length.least }, candidate, number));
     await tasks.propose(key, candidates);
     const failed = answers.find((answer) => !answer.ok);
     const failure = failed && written.length === 0 ? { type: failed.failure, detail: failed.detail } : null;
-    const made = { contextId, candidates: candidates.length, failure, callId: last.callId };
+    const callId = answers.at(-1)?.callId ?? runs.at(-1)!.turns.at(-1)!.callId; // no action was worded: of the last one
+    const made = { contextId, candidates: candidates.length, failure, callId };
     const { candidates: count } = await exploration.saveAbstraction(key, made);
     if (failed) await requireUsefulAnswers(deps, spec, key, 'abstractor');
     return { candidates: count };

@@ -129,6 +129,20 @@ test('with one answer per action the actions come from the record, and the model
   expect(model.log).toHaveLength(calls);
 });
 
+test('a context whose actions can be no task is complete without a question to the abstractor', async () => {
+  const flagged = await campaign({ synthesis: { ...settings, abstraction: 'actions' } });
+  const { services, key } = flagged;
+  await plan(flagged, 'forgetting');
+  model.answerBy((request) =>
+    requestKind(request) === 'exploration' ? `I would look at table ${model.log.length}.` : sqlExplorer()(request),
+  );
+  expect(await exploreContext(flagged)).toMatchObject({ abstracted: { candidates: 0 } });
+  expect(requestsFor('wording')).toEqual([]);
+  const [{ turns } = { turns: [] }] = (await services.store.exploration.listRuns(key.campaignId, contextId)).slice(-1);
+  const stored = await services.store.exploration.findAbstraction(key.campaignId, contextId);
+  expect(stored).toMatchObject({ candidates: 0, failure: null, callId: turns.at(-1)!.callId });
+});
+
 test('a repeated exploration returns the stored results without model calls', async () => {
   const flagged = await campaign({ synthesis: settings });
   await plan(flagged, 'forgetting');
