@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
@@ -14,6 +14,7 @@ import { getLineage } from '../../../src/store/audit/lineage';
 import { listReferences } from '../../../src/store/backup/artifacts';
 import { deleteCampaign } from '../../../src/store/campaign/delete-campaign';
 import { effortOf } from '../../../src/store/experiment/effort';
+import type { TrainingStatus } from '../../../src/training/contract/training-backend';
 import { localBackend } from '../../../src/training/local/local-backend';
 import { trainerVersion } from '../../../src/training/local/trainer-command';
 import { attempt, raiseEpoch, step, task } from '../../store/support/new-campaign';
@@ -203,4 +204,17 @@ test('a campaign with the name of a deleted one trains itself, and keeps the fil
   expect(await trained(8)).toEqual(other);
   expect(await trained(7)).toEqual(before);
   expect(readdirSync(folder).toSorted()).toEqual(['base', 'base~1', 'base~2', 'target', 'target~1', 'target~2']);
+});
+
+test('a job does not begin in the folder of another one that runs', async () => {
+  const made = await campaign({ reuse: false });
+  const folder = artifactStore(root).jobPath(`campaign/${made.name}/iteration/0/train/base`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path.join(folder, 'job.json'), JSON.stringify({ method: 'init', seed: 1, settings: {} }));
+  const running: TrainingStatus = { state: 'running', step: 0, totalSteps: 0, policies: [] };
+  const training = { ...made.services.training, status: () => Promise.resolve(running) };
+  await expect(prepare(made, 'base', { ...made.services, training })).rejects.toThrow(
+    `${folder}: found a running job with other input`,
+  );
+  expect(readdirSync(folder)).toEqual(['job.json']);
 });
