@@ -103,6 +103,10 @@ export async function describeWorkflow(
   }
 }
 
+/** Returns the ids of the workflows that a workflow waits for. */
+export const childrenOf = (run: WorkflowExecutionDescription | null): string[] =>
+  (run?.raw.pendingChildren ?? []).flatMap(({ workflowId }) => workflowId ?? []);
+
 export const isOpen = ({ status }: WorkflowExecutionDescription): boolean =>
   status.name === 'RUNNING' || status.name === 'PAUSED';
 

@@ -1,10 +1,10 @@
-import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
+import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { optionalTsToDate } from '@temporalio/common/lib/time';
 import { slidingWindow } from '../domain/concurrency';
 import { groupBy } from '../domain/group-by';
 import { campaignWorkflowId } from '../domain/campaign/ids';
 import { hasEnded, type CampaignRow } from '../store/campaign/campaigns';
-import { concurrentDescriptions, findRunProblems, type RunProblem } from './campaign-run';
+import { childrenOf, concurrentDescriptions, describeWorkflow, findRunProblems, type RunProblem } from './campaign-run';
 import type { Connections } from './connections';
 import { afterFailingTask, causeOf, failingTask, isNotFound } from './failing-task';
 
@@ -41,24 +41,17 @@ const maxDescribed = 50;
 
 /** Returns the paused activities and workflows of a campaign, those whose task fails, and the activities that are repeated. */
 export async function listHeldWork(connections: Connections, name: string): Promise<HeldWork[]> {
-  const { workflow } = await connections.temporal();
   const found: HeldWork[] = [];
   const ids = [campaignWorkflowId(name)];
   for (let i = 0; i < Math.min(ids.length, maxDescribed); i++) {
-    const description = await workflow
-      .getHandle(ids[i]!)
-      .describe()
-      .catch((error: unknown) => {
-        if (error instanceof WorkflowNotFoundError) return null; // a child that has not started yet
-        throw error;
-      });
+    const description = await describeWorkflow(connections, ids[i]!); // null: a child that has not started yet
     if (!description) continue;
     found.push(
       ...pausedWorkOf(name, description),
       ...(await failingWorkOf(connections, name, description)),
       ...(await repeatedWorkOf(connections, description)),
     );
-    ids.push(...(description.raw.pendingChildren ?? []).map(({ workflowId }) => workflowId!));
+    ids.push(...childrenOf(description));
   }
   return found;
 }

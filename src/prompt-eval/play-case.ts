@@ -6,13 +6,7 @@ import { deriveSeed } from '../domain/random/seed-tree';
 import { explorationContextId, explorationRunId } from '../domain/campaign/ids';
 import { finishedAnswer } from '../domain/rollout/finish';
 import type { Judgement } from '../domain/tasks/admission/candidate';
-import {
-  abstractable,
-  abstractionCallId,
-  wordingCallId,
-  type AbstractedTask,
-  type Reflection,
-} from '../domain/tasks/exploration';
+import { abstractable, abstractionCallId, type AbstractedTask, type Reflection } from '../domain/tasks/exploration';
 import { nearestTasks, type KnownTasks } from '../domain/tasks/nearest-goals';
 import type { Episode } from '../envs/episode/play-episode';
 import type { TaskRecord } from '../envs/server/environment-data';
@@ -101,10 +95,8 @@ async function synthesize(run: CaseRun, input: CaseInput, attempts: Attempts): P
   const length = await taskLength(run.environmentData, run.spec, run.signal);
   const runs = abstractable(await explore(run, input, { reflection, ...shown, length }));
   if (runs.length === 0) return [];
-  const ask: AskAbstractor = (prompt, messages, number) => {
-    const callId = number === undefined ? abstractionCallId(run.contextId) : wordingCallId(run.contextId, number);
-    return askForJson(run, { purpose: 'abstractor', callId, prompt, messages });
-  };
+  const ask: AskAbstractor = (prompt, messages, number) =>
+    askForJson(run, { purpose: 'abstractor', callId: abstractionCallId(run.contextId, number), prompt, messages });
   const written = await writeTasks(ask, run.spec.synthesis, {
     aim: { kind: input.played.aim, goal: input.task.goal, detail: signalDetail[input.played.aim], reflection },
     length,

@@ -1,12 +1,6 @@
 import { createHash } from 'node:crypto';
 import { cancellationSignal } from '@temporalio/activity';
-import {
-  abstractable,
-  abstractionCallId,
-  shareOf,
-  wordingCallId,
-  type AbstractedTask,
-} from '../../domain/tasks/exploration';
+import { abstractable, abstractionCallId, shareOf, type AbstractedTask } from '../../domain/tasks/exploration';
 import { candidateTaskId } from '../../domain/campaign/ids';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import type { Aim } from '../../llm/prompts/findings';
@@ -53,7 +47,7 @@ export const abstractTasks =
       const numbers = number === undefined ? [] : [number];
       const request = {
         key,
-        callId: number === undefined ? abstractionCallId(contextId) : wordingCallId(contextId, number),
+        callId: abstractionCallId(contextId, number),
         purpose: 'abstractor' as const,
         prompt: promptId(prompt),
         messages,

@@ -25,15 +25,13 @@ export async function composeCandidate(
   signal: AbortSignal,
   { spec, candidate, least, parent, executed }: Source,
 ): Promise<Composed> {
-  const { name, options, form } = spec.environment;
   const stated = spec.synthesis.validation === 'off' ? undefined : statedAction(candidate.query, candidate.actions);
   if (stated !== undefined) return { refused: { reason: statesActions, detail: `the query states: ${stated}` } };
   const count = lengthOf(candidate.actions);
   if (count < least) return { refused: { reason: tooShort, detail: `${count} of at least ${least} actions` } };
   const seen = executedActions(candidate.actions, executed);
   if ('unseen' in seen) return { refused: { reason: notSeen, detail: `not in any run: ${seen.unseen}` } };
-  const request = { parent, query: candidate.query, actions: seen.actions, options, form };
-  const composed = await retryWhenUnavailable(signal, () => data.compose(name, request)); // it needs a session
+  const composed = await compose(data, signal, { spec, parent, query: candidate.query, actions: seen.actions });
   if ('refused' in composed) return composed;
   const grader = spec.synthesis.grader === 'judge' ? 'judge' : composed.task.grader;
   if (grader === 'judge' && !(await canCalibrate(data, spec)))
@@ -46,6 +44,7 @@ export async function composeCandidate(
   return { task: { ...composed.task, grader } };
 }
 
+/** Refusals that no other request would avoid. */
 const actionsFail: readonly string[] = [
   'not-executable',
   'empty-result',
@@ -55,20 +54,16 @@ const actionsFail: readonly string[] = [
 ];
 
 /** Returns whether the environment makes a task of executed actions, whatever their request is. */
-export async function isPlayable(
-  data: EnvironmentData,
-  signal: AbortSignal,
-  {
-    spec,
-    parent,
-    query,
-    actions,
-  }: { spec: CampaignSpec } & Pick<Source, 'parent'> & Pick<AbstractedTask, 'query' | 'actions'>,
-): Promise<boolean> {
-  const { name, options, form } = spec.environment;
-  const request = { parent, query, actions, options, form };
-  const composed = await retryWhenUnavailable(signal, () => data.compose(name, request));
+export async function isPlayable(data: EnvironmentData, signal: AbortSignal, work: Work): Promise<boolean> {
+  const composed = await compose(data, signal, work);
   return !('refused' in composed && actionsFail.includes(composed.refused.reason));
+}
+
+type Work = Pick<Source, 'spec' | 'parent'> & { query: string; actions: string[] };
+
+function compose(data: EnvironmentData, signal: AbortSignal, { spec, ...work }: Work): Promise<Composition> {
+  const { name, options, form } = spec.environment;
+  return retryWhenUnavailable(signal, () => data.compose(name, { ...work, options, form })); // it needs a session
 }
 
 /** Reason of a candidate with fewer actions than the minimum of the spec or its environment. */

@@ -1,8 +1,8 @@
-import { WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { slidingWindow } from '../../domain/concurrency';
 import { campaignOfWorkflow, campaignWorkflowId } from '../../domain/campaign/ids';
 import type { CampaignRow } from '../../store/campaign/campaigns';
-import { concurrentDescriptions, describeRun, describeWorkflow, isOpen } from '../campaign-run';
+import { childrenOf, concurrentDescriptions, describeRun, describeWorkflow, isOpen } from '../campaign-run';
 import type { Connections } from '../connections';
 
 /** Workflows that Temporal runs although no campaign waits for them: after a reset, or of a campaign that has ended. */
@@ -57,10 +57,6 @@ async function abandonedOf(connections: Connections, { campaign, ids, row }: Ope
   const awaited = new Set([...iterations, ...described.flatMap(childrenOf)]);
   return ids.filter((each) => (each === id ? !isLive && run !== null && isOpen(run) : !awaited.has(each))).sort();
 }
-
-/** Returns the ids of the workflows that a workflow waits for. */
-const childrenOf = (run: WorkflowExecutionDescription | null): string[] =>
-  (run?.raw.pendingChildren ?? []).flatMap(({ workflowId }) => workflowId ?? []);
 
 /**
  * Terminates workflows of a campaign that nothing waits for, and returns how many were open. Their workers learn it from

@@ -45,8 +45,9 @@ export type AbstractedTask = {
 };
 
 /**
- * Returns the sequences of `length` consecutive actions of the runs, in their order: each may fulfil a request of its own. Left out are answers of the explorer, repeated sequences, and those of `known` solutions, which may have one more
- * action that ends the session.
+ * Returns the sequences of `length` consecutive actions of the runs, in their order: each may fulfil a request of its own.
+ * Left out are answers of the explorer, repeated sequences, and those of `known` solutions, which may have one more action that
+ * ends the session.
  */
 export function undertakings<T extends { action: string }>(
   runs: readonly (readonly T[])[],
@@ -152,8 +153,8 @@ export function executedActions(
 const inOneCase = (action: string): string =>
   `any case: ${bareAction(action).replaceAll(/"[^"]*"|'[^']*'|[^"']+/g, (part) => (/^["']/.test(part) ? part : part.toLowerCase()))}`;
 
-/** Ids of the model calls of a context; a retry finds a stored call by its id. */
+/** Ids of the model calls of a context; a retry finds a stored call by its id. `number`: one of several abstractions. */
 export const reflectionCallId = (contextId: string): string => `reflect/${contextId}`;
 export const explorationCallId = (runId: string, step: number): string => `explore/${runId}/${step}`;
-export const abstractionCallId = (contextId: string): string => `abstract/${contextId}`;
-export const wordingCallId = (contextId: string, number: number): string => `abstract/${contextId}/${number}`;
+export const abstractionCallId = (contextId: string, number?: number): string =>
+  `abstract/${contextId}${number === undefined ? '' : `/${number}`}`;
