@@ -50,13 +50,13 @@ export async function listEnrichments(
     )
     select m.iteration,
       (select json_agg(json_build_object('id', p.id, 'kinds', coalesce(f.kinds, '[]'),
-          'pattern', coalesce(t.features ->> 'pattern', t.features ->> 'group'), 'actions', t.reference_actions))
+          'pattern', coalesce(t.features ->> 'pattern', t.features ->> 'group'), 'actions', t.reference_actions) order by p.id)
         from played p join tasks t on t.campaign_id = ${campaignId}::integer and t.id = p.id
         left join flags f on f.iteration = p.iteration and f.task_id = p.id
         where p.iteration = m.iteration) as played,
       json_agg(json_build_object('id', m.id, 'parentId', m."parentId", 'flaggedId', m."flaggedId",
         'isAdmitted', m."isAdmitted", 'isVariant', m."isVariant", 'pattern', coalesce(m.features ->> 'pattern', m.features ->> 'group'),
-        'actions', m.reference_actions)) as candidates
+        'actions', m.reference_actions) order by m.id) as candidates
     from made m group by m.iteration order by m.iteration`);
   return rows.flatMap(({ played, candidates, ...row }) =>
     played === null ? [] : enrichmentsOf(row.iteration, played, candidates),
@@ -84,11 +84,12 @@ function enrichmentsOf(
       cluster: clusterOf(task),
       source: task.flaggedId ?? task.parentId ?? task.id,
     });
-    const parents = new Map(made.map(({ parentId, flaggedId }) => [parentId ?? '', flaggedId]));
+    // A placebo draws one parent for several flagged tasks: each pair counts, as each leaves out another own flag.
+    const pairs = new Map(made.map((task) => [`${task.parentId} ${task.flaggedId}`, task]));
     const steps = {
-      parents: [...parents].flatMap(([id, flaggedId]) => {
-        const cluster = clusters.get(id);
-        return cluster === undefined ? [] : [{ cluster, source: flaggedId ?? id }];
+      parents: [...pairs.values()].flatMap(({ parentId, flaggedId }) => {
+        const cluster = parentId === null ? undefined : clusters.get(parentId);
+        return cluster === undefined ? [] : [{ cluster, source: flaggedId ?? parentId! }];
       }),
       candidates: made.map(ofRegion),
       admitted: made.filter(({ isAdmitted }) => isAdmitted).map(ofRegion),

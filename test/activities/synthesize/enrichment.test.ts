@@ -90,6 +90,8 @@ async function enrichments(campaign: TaskCampaign): Promise<EnrichmentRow[]> {
   }
   await inActivity(() => admitTasks(services)(key));
   const found = await listEnrichments(database.pool, campaignId);
+  // An update moves rows: their order in the table changes nothing.
+  await database.pool.query(`update tasks set verdict = verdict where parent_task_id is not null and id like '%1'`);
   expect(await listEnrichments(database.pool, campaignId, 1)).toEqual(found);
   expect(await listEnrichments(database.pool, campaignId, 2)).toEqual([]);
   return found;
