@@ -18,7 +18,7 @@ import { byteSize } from '../domain/formats';
 export type DeviceCheck = {
   problems: DomainError[];
   unchecked: string[];
-  /** What each job and the policy server need of a device, one line each. */
+  /** The needs of each job and of the policy server of a device, one line each. */
   needs: string[];
 };
 

@@ -1,9 +1,15 @@
 import { z } from 'zod';
-import { type CellName, type EffortMeasure, effortMeasures } from '../domain/experiment/experiment';
-import { byCell, byScore, type ExperimentRecord, type RecordedCell } from '../domain/experiment/record';
+import { cellLabel, type CellName, type EffortMeasure, effortMeasures } from '../domain/experiment/experiment';
+import {
+  byCell,
+  byScore,
+  type ExperimentRecord,
+  type RecordedCell,
+  undeclaredLooks,
+} from '../domain/experiment/record';
 
 /** Version of the procedures. It enters the key of an analysis: other procedures, other key. */
-export const analysisVersion = 2;
+export const analysisVersion = 3;
 
 /** Names an arm. */
 const arm = z.string();
@@ -23,9 +29,10 @@ const cell = z.object({
   seed,
   status: z.enum(['finished', 'missing']),
   reason: z.string().nullable(),
-  exploratory: z.boolean(),
   testHash: z.string().nullable(),
   leakedTasks: count,
+  /** Another cell of the table with the same content hash. */
+  copyOf: z.string().nullable(),
   /** The last is the effort of the cell. */
   checkpoints: z.array(checkpoint).readonly(),
 });
@@ -47,6 +54,8 @@ export const analysisInputSchema = z.object({
   /** Number of seeds that this analysis reads, and all declared looks. */
   look: seed,
   looks: z.array(seed).readonly(),
+  /** Looks at differences that were taken and are not declared: alpha is charged for each. */
+  looksTaken: z.array(seed).readonly(),
   match: z.object({ equal: z.array(measure).readonly(), within: z.partialRecord(measure, z.number().min(0)) }),
   metric: z.string(),
   alpha: share,
@@ -69,7 +78,8 @@ const measured: readonly EffortMeasure[] = ['usd', 'gpuSeconds', 'wallSeconds'];
  * Returns the input of the statistics: cells and scores of the first `look` seeds in a fixed order. Interruptions and a
  * repetition of a cell from its manifest do not change it.
  */
-export function analysisInput({ experiment, cells, scores }: ExperimentRecord, look: number): AnalysisInput {
+export function analysisInput(record: ExperimentRecord, look: number): AnalysisInput {
+  const { experiment, cells, scores } = record;
   const { arms, analysis, match, looks, stopping } = experiment;
   const names = new Set(arms.map(({ name }) => name));
   const isRead = (each: CellName): boolean => each.seed <= look && names.has(each.arm);
@@ -80,7 +90,8 @@ export function analysisInput({ experiment, cells, scores }: ExperimentRecord, l
     version: analysisVersion,
     arms: arms.map(({ name, replicaOf }) => ({ name, replicaOf })),
     look,
-    looks: looks,
+    looks,
+    looksTaken: undeclaredLooks(record),
     match: { equal: match.equal, within: match.within },
     metric: analysis.metric,
     alpha: analysis.alpha,
@@ -92,25 +103,34 @@ export function analysisInput({ experiment, cells, scores }: ExperimentRecord, l
     futility: stopping.futility,
     cells: cells
       .filter(isRead)
-      .map((each) => analysedCell(each, measures))
+      .map((each) => analysedCell(each, measures, cells))
       .sort(byCell),
     scores: scores.filter(isRead).toSorted(byScore),
   };
 }
 
 const analysedCell = (
-  { arm: name, seed: number, status, reason, exploratory, testHash, leakedTasks, checkpoints }: RecordedCell,
+  { arm: name, seed: number, status, reason, testHash, leakedTasks, contentHash, checkpoints }: RecordedCell,
   measures: readonly EffortMeasure[],
+  cells: readonly RecordedCell[],
 ): AnalysisInput['cells'][number] => ({
   arm: name,
   seed: number,
   status,
   reason,
-  exploratory,
   testHash,
   leakedTasks,
+  copyOf: copyOf({ arm: name, seed: number, contentHash }, cells),
   checkpoints: checkpoints.map(({ checkpoint: at, effort }) => ({
     checkpoint: at,
     effort: Object.fromEntries(measures.flatMap((each) => (effort[each] ? [[each, effort[each].nominal]] : []))),
   })),
 });
+
+/** Returns the label of the first other cell with the same content hash. */
+function copyOf(own: Pick<RecordedCell, 'arm' | 'seed' | 'contentHash'>, cells: readonly RecordedCell[]) {
+  const other = cells.find(
+    (each) => each.contentHash !== null && each.contentHash === own.contentHash && cellLabel(each) !== cellLabel(own),
+  );
+  return other === undefined ? null : cellLabel(other);
+}

@@ -51,6 +51,38 @@ const effort = z.strictObject({
   holds: z.boolean(),
 });
 
+/** The rules that make arms comparable. A broken one makes its contrasts `invalid`. */
+export const rules = [
+  'matched',
+  'complete',
+  'test set unseen',
+  'equal tests',
+  'whole tests',
+  'distinct cells',
+  'declared look',
+] as const;
+
+/** A broken rule; null: of a cell that no contrast compares. */
+const broken = z.strictObject({ rule: z.enum(rules), contrast: z.string().nullable(), finding: z.string() });
+
+/** An arm that repeats another one, against it. `differs`: p is below the level of a test. */
+const replica = z.strictObject({
+  arm: z.string(),
+  of: z.string(),
+  difference: z.number(),
+  p: z.number(),
+  differs: z.boolean(),
+});
+
+/** Two cells with equal scores of every task at their last checkpoint. */
+const alike = z.strictObject({
+  arm: z.string(),
+  seed: z.int(),
+  otherArm: z.string(),
+  otherSeed: z.int(),
+  tasks: z.int(),
+});
+
 const ordering = z.strictObject({
   arms: z.array(z.string()).readonly(),
   adjacent: z.array(z.strictObject({ contrast: z.string(), p: number })).readonly(),
@@ -87,6 +119,11 @@ export const analysisOutput = z.strictObject({
   look: z.int(),
   arms: z.array(arm).readonly(),
   contrasts: z.array(contrast).readonly(),
+  /** Level of a test at this look. */
+  level: z.number(),
+  broken: z.array(broken).readonly(),
+  replicas: z.array(replica).readonly(),
+  alike: z.array(alike).readonly(),
   effort: z.array(effort).readonly(),
   ordering: ordering.nullable(),
   breakdown: z.array(category).readonly(),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from coevolve_statistics.checked import ANALYSIS_VERSION
+from coevolve_statistics.validity import hash_of_tests
 
 Input = dict[str, Any]
 
@@ -22,6 +23,7 @@ def analysis_input(successes: dict[str, list[list[float]]], **changes: Any) -> I
         "arms": [{"name": name, "replicaOf": None} for name in successes],
         "look": seeds,
         "looks": [seeds],
+        "looksTaken": [],
         "match": {"equal": ["updates"], "within": {"trainedTokens": 0.05}},
         "metric": "success",
         "alpha": 0.05,
@@ -31,7 +33,11 @@ def analysis_input(successes: dict[str, list[list[float]]], **changes: Any) -> I
         "margin": 0.05,
         "breakdown": [],
         "futility": None,
-        "cells": [cell(arm, seed + 1) for arm in successes for seed in range(seeds)],
+        "cells": [
+            cell(arm, seed + 1, len(by_seed[seed]))
+            for arm, by_seed in successes.items()
+            for seed in range(seeds)
+        ],
         "scores": [
             score(arm, seed + 1, f"t{task:04}", value)
             for arm, by_seed in successes.items()
@@ -42,15 +48,19 @@ def analysis_input(successes: dict[str, list[list[float]]], **changes: Any) -> I
     }
 
 
-def cell(arm: str, seed: int, **changes: Any) -> Input:
+def names(tasks: int) -> list[str]:
+    return [f"t{task:04}" for task in range(tasks)]
+
+
+def cell(arm: str, seed: int, tasks: int = 100, **changes: Any) -> Input:
     return {
         "arm": arm,
         "seed": seed,
         "status": "finished",
         "reason": None,
-        "exploratory": False,
-        "testHash": f"tests-{seed}",
+        "testHash": hash_of_tests(names(tasks)),
         "leakedTasks": 0,
+        "copyOf": None,
         "checkpoints": [{"checkpoint": 2, "effort": {"updates": 500, "trainedTokens": 400_000}}],
         **changes,
     }

@@ -81,12 +81,16 @@ def test_holm_corrects_a_family_as_known() -> None:
     assert holm([0.004, 0.03, 0.021, 0.4]) == exactly([0.016, 0.063, 0.063, 0.4])
 
 
-def test_two_equal_looks_have_the_level_of_pocock() -> None:
+def test_two_equal_looks_of_many_seeds_have_the_level_of_pocock() -> None:
     assert look_level(0.05, [16]) == 0.05
-    assert look_level(0.05, [8, 16]) == pytest.approx(0.0294, abs=5e-5)
-    assert look_level(0.01, [8, 16]) == pytest.approx(
-        0.0056, abs=5e-5
-    )  # Jennison and Turnbull 2000, table 2.1
+    # Jennison and Turnbull 2000, table 2.1
+    assert look_level(0.05, [2000, 4000]) == pytest.approx(0.0294, abs=5e-5)
+    assert look_level(0.01, [2000, 4000]) == pytest.approx(0.0056, abs=5e-5)
+
+
+def test_looks_after_three_share_alpha_equally_and_a_look_at_one_seed_costs_nothing() -> None:
+    assert look_level(0.06, [3, 5, 8]) == pytest.approx(0.02)
+    assert look_level(0.05, [1, 8, 8]) == 0.05
 
 
 def test_power_of_one_deviation_is_as_known() -> None:

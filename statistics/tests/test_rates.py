@@ -6,6 +6,7 @@ are counted over a thousand experiments; whole analyses, with a JSON row per tas
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from coevolve_statistics.analysis import analyze
 from coevolve_statistics.levels import look_level
@@ -33,7 +34,18 @@ def test_a_thousand_nulls_of_eight_seeds_give_35_to_66_rejections() -> None:
     assert 35 <= rejected(rows, 0.05) <= 66
 
 
-def test_two_looks_at_the_level_of_pocock_reject_about_five_percent_of_nulls() -> None:
+@pytest.mark.parametrize("looks", [(2, 3), (3, 8), (5, 8), (8, 16)])
+def test_two_looks_reject_five_percent_of_normal_nulls(looks: tuple[int, int]) -> None:
+    level, nulls = look_level(0.05, looks), 400_000
+    values = np.random.default_rng(20261130).normal(size=(nulls, looks[1]))
+    rejected_at = [
+        np.abs(stats.ttest_1samp(values[:, :seeds], 0, axis=1).statistic) > stats.t.isf(level / 2, seeds - 1)
+        for seeds in looks
+    ]
+    assert np.mean(rejected_at[0] | rejected_at[1]) == pytest.approx(0.05, abs=0.001)  # 3 standard errors
+
+
+def test_two_looks_reject_about_five_percent_of_the_nulls_of_long_tables() -> None:
     rows, level = differences(1000, 16, 200, 0), look_level(0.05, [8, 16])
     found = [(paired_t(row[:8]) or 0) < level or (paired_t(row) or 0) < level for row in rows]
     assert 35 <= sum(found) <= 66

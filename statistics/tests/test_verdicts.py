@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from coevolve_statistics.analysis import analyze
-from tables import Input, analysis_input, cell, constant, contrast
+from coevolve_statistics.validity import hash_of_tests
+from tables import Input, analysis_input, cell, constant, contrast, names
 
 LOW = [0.40, 0.44, 0.38, 0.42, 0.46, 0.41, 0.43, 0.39]
 HIGH = [0.50, 0.55, 0.49, 0.52, 0.54, 0.52, 0.53, 0.50]
@@ -74,7 +75,8 @@ def broken(name: str) -> Input:
     changes: dict[str, Input] = {
         "failed": {"status": "missing", "reason": "the trainer ran out of memory"},
         "leaked": {"leakedTasks": 3},
-        "other tests": {"testHash": "other"},
+        "no hash": {"testHash": None},
+        "copy": {"copyOf": "signals-s1"},
         "more tokens": {"checkpoints": others},
         "no updates": {"checkpoints": [{"checkpoint": 2, "effort": {"trainedTokens": 400_000}}]},
         "no scores": {
@@ -89,9 +91,17 @@ def broken(name: str) -> Input:
             "cells": [each for each in value["cells"] if each != cell("signals", 3)],
             "scores": [each for each in value["scores"] if (each["arm"], each["seed"]) != ("signals", 3)],
         }
-    if name == "other tasks":
-        scores = [each for each in value["scores"] if each["task"] != "t0007" or each["arm"] == "random"]
-        return {**value, "scores": scores}
+    if name == "fewer tasks":
+        return {**value, "scores": [each for each in value["scores"] if each["task"] != "t0007"]}
+    if name == "other tests":
+        scores = [
+            {**each, "task": "other"}
+            if (each["arm"], each["seed"], each["task"]) == ("signals", 3, "t0007")
+            else each
+            for each in value["scores"]
+        ]
+        tests = [task for task in names(100) if task != "t0007"] + ["other"]
+        return with_cell({**value, "scores": scores}, "signals", 3, testHash=hash_of_tests(tests))
     return {**value, "looks": [4, 16]}
 
 
@@ -102,7 +112,12 @@ def broken(name: str) -> Input:
         ("not played", "cell signals-s3 is missing: it has not been played"),
         ("leaked", "cell signals-s3: 3 test tasks are also train tasks (leak)"),
         ("other tests", "seed 3: signals and random have different test sets (testHash)"),
-        ("other tasks", "seed 1: signals and random were scored on different tasks"),
+        ("no hash", "cell signals-s3: its scores at checkpoint 2 are not those of its test set (testHash)"),
+        (
+            "fewer tasks",
+            "cell signals-s1: its scores at checkpoint 2 are not those of its test set (testHash)",
+        ),
+        ("copy", "cell signals-s3 has the content hash of signals-s1: one is a copy"),
         ("no scores", "cell signals-s3 has no scores at its last checkpoint, 3"),
         ("more tokens", "effort: trainedTokens differs by 6.98% at seed 3, allowed 5.00% (within)"),
         ("no updates", "effort: updates is not recorded for every cell, so that its rule cannot be checked"),
@@ -151,13 +166,40 @@ def test_a_contrast_without_p_still_counts_in_its_family() -> None:
     assert first["adjustedP"] == pytest.approx(3 * first["p"])
 
 
-def test_exploratory_cells_are_named_and_keep_the_verdict() -> None:
-    value = analysis_input({"random": constant(LOW), "signals": constant(HIGH)})
-    found = primary(with_cell(value, "signals", 3, exploratory=True))
-    assert found["verdict"] == "better"
-    assert found["reasons"] == [
-        "exploratory: cells of signals began before the freeze, or with an arm added later"
+def test_a_broken_rule_of_a_cell_that_no_contrast_compares_is_named_and_spoils_nothing() -> None:
+    value = analysis_input({"random": constant(LOW), "signals": constant(HIGH), "other": constant(LOW)})
+    output: Any = analyze(with_cell(value, "other", 3, leakedTasks=2))
+    assert output["contrasts"][0]["verdict"] == "better"
+    leak = "cell other-s3: 2 test tasks are also train tasks (leak)"
+    assert output["broken"] == [{"rule": "test set unseen", "contrast": None, "finding": leak}]
+
+
+def test_looks_that_were_taken_and_are_not_declared_cost_their_share_of_alpha() -> None:
+    value = analysis_input({"random": constant(LOW), "signals": constant(NOISY)})
+    levels = [analyze({**value, "looksTaken": taken})["level"] for taken in ([], [1], [3], [3, 5])]
+    assert levels == [0.05, 0.05, pytest.approx(0.0264, abs=1e-4), pytest.approx(0.05 / 3)]
+    narrow, wide = (primary({**value, "looksTaken": taken}) for taken in ([], [3]))
+    assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
+
+
+def test_a_replica_that_differs_is_named_also_where_no_contrast_compares_it() -> None:
+    value = analysis_input({"none": constant(LOW), "signals": constant(NEAR), "again": constant(HIGH)})
+    arms = [
+        {"name": arm, "replicaOf": "signals" if arm == "again" else None}
+        for arm in ("none", "signals", "again")
     ]
+    found: Any = analyze({**value, "arms": arms})["replicas"]
+    assert [(row["arm"], row["of"], row["differs"]) for row in found] == [("again", "signals", True)]
+    same = analysis_input({"none": constant(LOW), "signals": constant(NEAR), "again": constant(LOW)})
+    unlike: Any = analyze({**same, "arms": arms})["replicas"]
+    assert [row["differs"] for row in unlike] == [False]
+
+
+def test_cells_that_score_every_task_alike_are_named_unless_all_or_none_are_solved() -> None:
+    value = analysis_input({"a": constant([0.4, 0.4, 0, 1]), "b": constant([0.4, 0.5, 0, 1])})
+    found: Any = analyze(value)["alike"]
+    cells = [(row["arm"], row["seed"], row["otherArm"], row["otherSeed"]) for row in found]
+    assert cells == [("a", 1, "a", 2), ("a", 1, "b", 1), ("a", 2, "b", 1)]
 
 
 def test_the_order_of_rows_and_of_seeds_changes_no_bit_of_the_tests() -> None:

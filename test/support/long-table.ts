@@ -28,7 +28,7 @@ export const contrastOf = (plus: string, minus: string): Contrast => ({ name: `$
 export function simulateRecord(simulation: Simulation): ExperimentRecord {
   const experiment = simulatedExperiment(simulation);
   const hash = sha256(canonicalJson(experiment));
-  const { seeds = 8 } = simulation;
+  const { seeds = 8, tasks } = simulation;
   const names = Object.keys(simulation.effects);
   return {
     experiment,
@@ -38,7 +38,7 @@ export function simulateRecord(simulation: Simulation): ExperimentRecord {
     profile: 'quick',
     manifest: { commit: 'c0ffee', analysisVersion: 1 },
     amendments: [],
-    cells: Array.from({ length: seeds }, (_, i) => names.map((arm) => simulatedCell(arm, i + 1))).flat(),
+    cells: Array.from({ length: seeds }, (_, i) => names.map((arm) => simulatedCell(arm, i + 1, tasks))).flat(),
     scores: simulatedScores(simulation),
   };
 }
@@ -72,7 +72,11 @@ export function simulatedExperiment({ effects, seeds = 8, looks = [seeds] }: Sim
   };
 }
 
-export const simulatedCell = (arm: string, seed: number): RecordedCell => ({
+/** Keys of the test tasks of a seed. */
+const tasksOf = (seed: number, count: number): string[] =>
+  Array.from({ length: count }, (_, task) => sha256(`task ${seed} ${task}`));
+
+export const simulatedCell = (arm: string, seed: number, tasks = 100): RecordedCell => ({
   arm,
   seed,
   status: 'finished',
@@ -81,9 +85,9 @@ export const simulatedCell = (arm: string, seed: number): RecordedCell => ({
   version: 1,
   imported: false,
   leakedTasks: 0,
-  testHash: sha256(`test ${seed}`),
+  testHash: sha256(tasksOf(seed, tasks).toSorted().join('\n')),
   campaign: cellCampaign('toy', { arm, seed }),
-  manifest: { seed },
+  manifest: { seed, startedAt: '2999-12-01T09:00:00.000Z' }, // after any freeze of a test
   contentHash: sha256(`${arm} ${seed}`),
   checkpoints: [0, 1, 2].map((checkpoint) => ({ checkpoint, effort: effortAt(checkpoint, seed) })),
 });
@@ -102,6 +106,7 @@ function simulatedScores({ effects, seeds = 8, tasks = 100, runSd = 0.025, seed 
   const hardness = Array.from({ length: tasks }, () => 2.84 * normal());
   const rows: ScoreRow[] = [];
   for (let replicate = 1; replicate <= seeds; replicate++) {
+    const keys = tasksOf(replicate, tasks);
     const shared = runSd * logit * normal();
     for (const [arm, effect] of Object.entries(effects)) {
       const shift = shared + runSd * logit * normal() + effect * logit;
@@ -109,7 +114,7 @@ function simulatedScores({ effects, seeds = 8, tasks = 100, runSd = 0.025, seed 
         for (const [task, a] of hardness.entries()) {
           const success = random() < 1 / (1 + Math.exp(-(a + (checkpoint / 2) * shift))) ? 1 : 0;
           const features = { pattern: patterns[task % patterns.length]!, difficulty: 1 + (task % 3) };
-          const key = sha256(`task ${replicate} ${task}`);
+          const key = keys[task]!;
           rows.push({ arm, seed: replicate, checkpoint, task: key, features, reward: success, success });
         }
     }

@@ -52,7 +52,7 @@ export const evaluatePolicy =
       ['candidate', await store.evaluations.countDevExclusions(key.campaignId, candidate)],
       ['incumbent', await store.evaluations.countDevExclusions(key.campaignId, incumbent!)],
     );
-    const reason = unequal === null ? byRule.reason : `${byRule.reason}; ${unequal}`;
+    const reason = unequal === null ? byRule.reason : `${byRule.reason}; unequal exclusions: ${unequal}`;
     const decision = await approvedPromotion(deps, { name, spec }, key, { ...byRule, reason });
     const stored = await store.policies.recordDecision(key, {
       role: 'target',

@@ -1,6 +1,6 @@
 import type { CellName } from '../../domain/experiment/experiment';
 import { futilityLook } from '../../domain/experiment/progress';
-import { completenessOf } from '../../domain/experiment/record';
+import { completenessOf, earlyCells } from '../../domain/experiment/record';
 import { analysisInput } from '../../statistics/analysis-input';
 import type { ExperimentRow } from '../../store/experiment/experiments';
 import type { Dependencies } from '../context/dependencies';
@@ -37,7 +37,7 @@ async function reachedFutility(
   const record = await store.experimentRecords.get(name);
   if (completenessOf(record, look).missing.length > 0) return null;
   const input = analysisInput(record, look);
-  const exploratory = input.cells.some((cell) => cell.exploratory);
+  const exploratory = earlyCells(record, look).length > 0;
   const { conditionalPower } = (await analyze({ experimentId: id, input, exploratory })).output;
   const limit = resolved.stopping.futility!;
   if (conditionalPower === null || conditionalPower >= limit) return null;

@@ -4,6 +4,7 @@ import {
   contrastsTable,
   type ExperimentReport,
   isExploratory,
+  marksOf,
   validityChecks,
   validityTable,
   verdictSentence,
@@ -23,6 +24,7 @@ export function analysisJson(report: ExperimentReport): Record<string, unknown> 
     validity: validityChecks(report),
     verdict: primary ? verdictSentence(record, analysis, primary) : null,
     ...analysis,
+    contrasts: analysis.contrasts.map((contrast) => ({ ...contrast, marks: marksOf(report, contrast) })),
   };
 }
 
@@ -34,6 +36,6 @@ export function analysisText(report: ExperimentReport): string {
     sentences.join('\n'),
     writeTerminal(validityTable(report)),
     ...(analysis.arms.length === 0 ? [] : [writeTerminal(armsTable(report, ['min', 'max', 'IQM']))]),
-    writeTerminal(contrastsTable(analysis, 'everywhere')),
+    writeTerminal(contrastsTable(report, 'everywhere')),
   ].join('\n\n');
 }

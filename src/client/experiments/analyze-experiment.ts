@@ -1,5 +1,5 @@
 import type { AnalysisOutput } from '../../statistics/analysis-output';
-import { completenessOf } from '../../domain/experiment/record';
+import { completenessOf, earlyCells } from '../../domain/experiment/record';
 import { analysisInput } from '../../statistics/analysis-input';
 import type { ExperimentReport } from '../../report/experiment';
 import { readFlips } from '../../report/experiment/flipped-tasks';
@@ -26,27 +26,31 @@ export async function analyzeExperiment(
   name: string,
   { at, exploratory }: LookRequest,
 ): Promise<ExperimentReport> {
-  const { id, ...record } = await store.experimentRecords.get(name);
-  const look = at ?? defaultLook(record);
-  if (!exploratory) requireLook(record, look);
-  const input = analysisInput(record, look);
-  const isOpen = record.experiment.looks.includes(look) && completenessOf(record, look).missing.length === 0;
+  const { id, ...stored } = await store.experimentRecords.get(name);
+  const look = at ?? defaultLook(stored);
+  if (!exploratory) requireLook(stored, look);
+  const input = analysisInput(stored, look);
+  const isOpen = stored.experiment.looks.includes(look) && completenessOf(stored, look).missing.length === 0;
   const { inputHash, output } = await analyzeOnce(
     { store, python: config.python },
-    { experimentId: id, input, exploratory: !isOpen || input.cells.some((cell) => cell.exploratory) },
+    { experimentId: id, input, exploratory: !isOpen || earlyCells(stored, look).length > 0 },
   );
   const analysis = isOpen ? output : withoutScores(output);
-  const looks = await store.experimentRecords.listLooks(id);
-  return { record, analysis, inputHash, looks, flips: await readFlips(pool, record, analysis) };
+  const record = { ...stored, looks: await store.experimentRecords.listLooks(id) };
+  return { record, analysis, inputHash, flips: await readFlips(pool, record, analysis) };
 }
 
 /**
  * Returns the parts of an analysis that are made of completeness and effort alone: before a declared look nobody reads a
  * difference. It is a list of what is shown, so that a new part or statistic stays hidden.
  */
-export const withoutScores = ({ version, look, effort, contrasts }: AnalysisOutput): AnalysisOutput => ({
+export const withoutScores = ({ version, look, level, broken, effort, contrasts }: AnalysisOutput): AnalysisOutput => ({
   version,
   look,
+  level,
+  broken,
+  replicas: [],
+  alike: [],
   effort,
   arms: [],
   ordering: null,

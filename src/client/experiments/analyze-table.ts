@@ -17,7 +17,7 @@ export async function analyzeTable(
   return analyzeRecord(config, record, at ?? defaultLook(record));
 }
 
-/** Analyses a look at what an exported table has. */
+/** Analyses an exported table at a look. */
 export async function analyzeRecord(
   config: Pick<Config, 'python'>,
   record: ExperimentRecord,
@@ -25,7 +25,7 @@ export async function analyzeRecord(
 ): Promise<ExperimentReport> {
   const input = analysisInput(record, look);
   const analysis = await runStatistics(config, input);
-  return { record, analysis, inputHash: analysisKey(input), looks: [], flips: [] };
+  return { record, analysis, inputHash: analysisKey(input), flips: [] };
 }
 
 /** Returns the largest complete look; without one, the first: its missing cells then make the contrasts invalid. */

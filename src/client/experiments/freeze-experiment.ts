@@ -28,7 +28,7 @@ export type Frozen = ExperimentVersion & {
  */
 export async function freezeExperiment(
   connections: Connections,
-  { experiment, source, profile }: LoadedExperiment,
+  { experiment, source, profile }: Pick<LoadedExperiment, 'experiment' | 'source' | 'profile'>,
   { amend = false }: { amend?: boolean } = {},
 ): Promise<Frozen> {
   const versions = experimentVersionStore(connections.pool);
@@ -66,6 +66,7 @@ async function manifestOf(connections: Connections, experiment: Experiment): Pro
     analysisVersion,
     environments: await environmentsOf(connections, specs),
     baseModels: await baseModelsOf(connections, specs),
+    before: await experimentVersionStore(connections.pool).before(),
   };
 }
 

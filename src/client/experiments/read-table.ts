@@ -4,12 +4,14 @@ import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { z } from 'zod';
+import { canonicalJson } from '../../domain/canonical-json';
 import { describeIssue } from '../../input/describe-issue';
 import { UsageError } from '../../errors/errors';
 import { parseExact } from '../../input/exact-json';
 import { strangeValues } from '../../input/parse-yaml';
 import type { ExperimentRecord } from '../../domain/experiment/record';
 import { experimentHash } from '../../specification/experiment/same-experiment';
+import type { LoadedExperiment } from '../../specification/experiment/read-experiment';
 import { cellLine, experimentLine, scoreLine } from './table-lines';
 import { cellLabel } from '../../domain/experiment/experiment';
 
@@ -42,6 +44,20 @@ export async function readTable(file: string): Promise<ExperimentRecord> {
   if (frozen === undefined)
     throw new UsageError(`${file}: found no line, expected an experiment; \`coevolve experiment export\` writes one`);
   return checked({ ...frozen, cells, scores }, file);
+}
+
+/** Returns whether a file has the name of an exported table. */
+export const isTable = (file: string): boolean => /\.jsonl(\.(gz|br))?$/.test(file);
+
+/**
+ * Reads the frozen experiment of an exported table with every value written out, also those that later releases have other
+ * defaults for: it can be frozen again under its hash.
+ *
+ * @throws UsageError as `readTable`
+ */
+export async function readFrozen(file: string): Promise<Pick<LoadedExperiment, 'experiment' | 'source' | 'profile'>> {
+  const { experiment, profile } = await readTable(file);
+  return { experiment, profile, source: canonicalJson(experiment) };
 }
 
 async function* linesOf(file: string): AsyncGenerator<string> {

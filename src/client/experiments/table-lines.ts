@@ -52,11 +52,18 @@ export const experimentLine = z.strictObject({
   hash,
   version: z.int().min(1),
   frozenAt: z.string().nullable(),
+  firstFrozenAt: z.string().optional(),
   profile: z.string().nullable(),
-  manifest: record,
+  manifest: z.looseObject({ before: z.object({ freeze: hash.nullable(), cells: z.array(hash) }).optional() }),
   amendments: z.array(
     z.strictObject({ version: z.int().min(1), frozenAt: z.string(), differences: z.array(z.unknown()) }),
   ),
+  looks: z
+    .array(
+      z.strictObject({ look: seed, exploratory: z.boolean(), shown: z.boolean(), inputHash: hash, at: z.string() }),
+    )
+    .optional(),
+  sharedSeed: z.array(name).optional(),
 });
 
 const made = { iteration: z.int().min(0), role: z.string() };
@@ -68,6 +75,8 @@ const manifest = z.looseObject({
   pool: z
     .array(z.object({ iteration: z.int().min(0), feature, category: z.string().max(1000), tasks: z.int().min(0) }))
     .optional(),
+  admitted: z.array(z.looseObject({ iteration: z.int().min(0), tasks: z.int().min(0) })).optional(),
+  startedAt: z.string().optional(),
   exclusions: z.looseObject({ attempts: z.int().min(0), excluded: z.int().min(0) }).optional(),
   spec: z.looseObject({ training: z.looseObject({}).optional() }).optional(),
 });

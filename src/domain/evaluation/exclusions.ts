@@ -8,7 +8,7 @@ export const excludedText = ({ attempts, excluded }: ExcludedAttempts): string =
   excluded === 0 ? `0 of ${attempts}` : `${excluded} of ${attempts} (${percent(excluded / attempts, 1)})`;
 
 /**
- * Returns a sentence if two sides of a comparison leave out different shares of their attempts; null if the shares are
+ * Returns both amounts as text if two sides of a comparison leave out different shares of their attempts; null if the shares are
  * equal. Any difference counts: the excluded attempts may be those that would have failed.
  */
 export function unequalExclusions(
@@ -16,5 +16,5 @@ export function unequalExclusions(
   [nameB, b]: readonly [string, ExcludedAttempts],
 ): string | null {
   if (a.excluded * b.attempts === b.excluded * a.attempts) return null;
-  return `unequal exclusions: ${nameA} ${excludedText(a)}, ${nameB} ${excludedText(b)}`;
+  return `${nameA} ${excludedText(a)}, ${nameB} ${excludedText(b)}`;
 }

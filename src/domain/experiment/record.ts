@@ -12,6 +12,10 @@ type ManifestParts = StartManifest & {
   pool?: readonly PoolCount[] | undefined;
   /** Attempts of the target policies at `test`. */
   exclusions?: ExcludedAttempts | undefined;
+  /** Tasks that each iteration admitted, by aim. */
+  admitted?: readonly { iteration: number; tasks: number }[] | undefined;
+  /** When the campaign of the cell began. */
+  startedAt?: string | undefined;
 };
 
 /** A cell as it is stored, exported and imported. */
@@ -52,6 +56,17 @@ export type ScoreRow = CellName & {
 /** A later frozen version: its differences to the version before. */
 export type Amendment = { version: number; frozenAt: string; differences: readonly unknown[] };
 
+/** A look that somebody took. */
+export type TakenLook = {
+  look: number;
+  /** Off the declared looks, or with cells that began before the freeze. */
+  exploratory: boolean;
+  /** Differences were shown. */
+  shown: boolean;
+  inputHash: string;
+  at: string;
+};
+
 /** The frozen promise of an experiment. */
 export type FrozenExperiment = {
   experiment: Experiment;
@@ -59,13 +74,48 @@ export type FrozenExperiment = {
   /** sha256 of the canonical JSON of `experiment`. */
   hash: string;
   frozenAt: string | null;
+  /** When its first version was frozen; an older table lacks it. */
+  firstFrozenAt?: string | undefined;
   profile: string | null;
-  manifest: Record<string, unknown>;
+  manifest: Record<string, unknown> & FreezeManifest;
   amendments: readonly Amendment[];
+  /** Every look that was taken, oldest first; an older table lacks them. */
+  looks?: readonly TakenLook[] | undefined;
+  /** Other experiments of the database with the same root seed; an older table lacks them. */
+  sharedSeed?: readonly string[] | undefined;
+};
+
+/** A freeze records the time before it; an older one lacks this. */
+export type FreezeManifest = {
+  before?: { freeze: string | null; cells: readonly string[] } | undefined;
 };
 
 /** Everything that a report is made of: the promise, its cells, and the long table. */
 export type ExperimentRecord = FrozenExperiment & { cells: readonly RecordedCell[]; scores: readonly ScoreRow[] };
+
+/** Returns the looks at differences that no version in force declares: alpha is charged for them too. */
+export const undeclaredLooks = ({ experiment, looks = [] }: FrozenExperiment): number[] =>
+  [...new Set(looks.filter(({ shown }) => shown).map(({ look }) => look))]
+    .filter((look) => !experiment.looks.includes(look))
+    .toSorted((a, b) => a - b);
+
+/** Returns why a finished cell does not follow its freeze, or null: its file may have been chosen by its score. */
+export function whyEarly(record: FrozenExperiment, cell: RecordedCell): string | null {
+  if (cell.status !== 'finished') return null;
+  if (cell.exploratory) return 'began before the freeze or with an arm added later';
+  if (record.manifest.before?.cells.includes(cell.contentHash!)) return 'was there when the file was frozen';
+  const frozenAt = record.firstFrozenAt ?? (record.version === 1 ? record.frozenAt : null);
+  const startedAt = cell.manifest?.startedAt;
+  if (startedAt === undefined) return 'has no time of its start';
+  return frozenAt !== null && Date.parse(startedAt) < Date.parse(frozenAt) ? 'began before the freeze' : null;
+}
+
+/** Lists the cells of a look that do not follow their freeze, with the reasons. */
+export const earlyCells = (record: ExperimentRecord, look: number): { cell: RecordedCell; reason: string }[] =>
+  record.cells.flatMap((cell) => {
+    const reason = cell.seed <= look ? whyEarly(record, cell) : null;
+    return reason === null ? [] : [{ cell, reason }];
+  });
 
 /** Progress of the cells of a look: without scores. */
 export type Completeness = { expected: number; finished: number; missing: readonly (CellName & { reason: string })[] };

@@ -2,7 +2,7 @@ import { canonicalJson } from '../canonical-json';
 import { groupBy } from '../group-by';
 import type { CellName } from './experiment';
 
-/** What a manifest says of the training before iteration 1; a table made by hand may lack it. */
+/** The part of a manifest about the training before iteration 1; a table made by hand may lack it. */
 export type StartManifest = {
   spec?: { policy?: unknown; compute?: unknown; training?: { init?: unknown; sft?: unknown } | undefined } | undefined;
   datasets?: readonly { iteration: number; role: string; sha256: string | null; seed: number }[] | undefined;

@@ -72,7 +72,7 @@ function outcomeCard(outcome: Outcome, confidence: number): Html {
       </p>
       <p class="note">${[start, ...(final ? [final] : [])].map((e) => score(e, level))}</p>
       <p class="verdict">${verdict(outcome)}</p>
-      ${unequal === null ? null : html`<p class="verdict">${unequal}</p>`}
+      ${unequal ? html`<p class="verdict">unequal exclusions: ${unequal}</p>` : null}
       ${paired ? html`<p>${pairedSentence(paired, `${counted(pairedTasks, 'task')} of ${evaluationSet}`, level)}</p>` : null}
       <p class="note">${setSentences[evaluationSet]}</p>
     </div>

@@ -9,6 +9,7 @@ import type { Chart } from '../charts/figure';
 import { box, type Mark, marksChart, segment } from '../charts/marks-chart';
 import { lead, note } from '../page/blocks';
 import { type Block, panels, type Section } from '../page/section';
+import { markNames } from './marks';
 import type { ExperimentReport } from './report';
 import { inPoints, intervalName, verdictSentence } from './verdict-sentence';
 
@@ -24,7 +25,7 @@ export const contrastsSection: Section<ExperimentReport> = {
         `${points(experiment.analysis.margin)} points. A significant difference decides the verdict, better or worse, also where ` +
         'it is smaller than this margin; only without one may the arms be equivalent.',
     ),
-    contrastsTable(analysis, 'reports'),
+    contrastsTable({ record, analysis }, 'reports'),
     panels([forest(experiment, analysis.contrasts)], 340),
     html`<ul>
       ${analysis.contrasts.map(
@@ -39,10 +40,14 @@ export const contrastsSection: Section<ExperimentReport> = {
 };
 
 /** The table of contrasts: each statistic of the list that is shown on this kind of page. */
-export const contrastsTable = ({ contrasts }: AnalysisOutput, shown: 'reports' | 'everywhere') =>
-  table('Contrasts', contrasts, [
+export const contrastsTable = (
+  report: Pick<ExperimentReport, 'record' | 'analysis'>,
+  shown: 'reports' | 'everywhere',
+) =>
+  table('Contrasts', report.analysis.contrasts, [
     text('contrast', ({ contrast, kind }) => `${contrast}${kind === 'primary' ? ' (primary)' : ''}`),
     badge('verdict', (result) => result.verdict),
+    text('marks', (result) => markNames(report, result)),
     ...contrastColumns.filter((column) => [shown, 'everywhere'].includes(column.shown)).map(columnOf),
   ]);
 

@@ -23,7 +23,7 @@ export const exclusionsText = (record: ExperimentRecord, look: number, arm: stri
   return found && excludedText(found);
 };
 
-/** Returns a sentence if the two arms of a contrast leave out different shares of their attempts. */
+/** Returns both amounts as text if the two arms of a contrast leave out different shares of their attempts. */
 export function unequalArms(
   record: ExperimentRecord,
   look: number,

@@ -5,6 +5,7 @@ import { csvTable } from '../../tables/csv-table';
 import { table, text, type Value } from '../../tables/table';
 import { experimentLatex } from './latex';
 import { experimentMarkdown } from './markdown';
+import { markNames } from './marks';
 import type { ExperimentReport } from './report';
 
 export const exportFormats = ['csv', 'md', 'latex', 'jsonl'] as const;
@@ -30,10 +31,11 @@ export function exportFiles(
           ? [
               {
                 name: `${name}-contrasts.csv`,
-                content: csvOf(report.analysis.contrasts, [
+                content: csvOf(markedContrasts(report), [
                   'contrast',
                   'kind',
                   'verdict',
+                  'marks',
                   'seeds',
                   ...contrastKeys,
                   'reasons',
@@ -59,6 +61,9 @@ function longTableCsv({ scores }: ExperimentRecord): string {
   }));
   return csvOf(rows, ['arm', 'seed', 'checkpoint', 'task', 'reward', 'success', ...names]);
 }
+
+const markedContrasts = (report: ExperimentReport): object[] =>
+  report.analysis.contrasts.map((contrast) => ({ ...contrast, marks: markNames(report, contrast) }));
 
 const armKeys = ['arm', 'seeds', 'tasks', 'mean', 'sd', 'min', 'max', 'iqm', 'low', 'high'];
 

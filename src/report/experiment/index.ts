@@ -1,5 +1,6 @@
 export type { ExperimentReport } from './report';
 export { isExploratory } from './report';
+export { marksOf } from './marks';
 export { validityChecks, validityTable } from './validity';
 export { verdictSentence } from './verdict-sentence';
 export { exportFiles, exportFormats, type ExportFormat } from './export-files';

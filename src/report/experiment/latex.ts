@@ -2,6 +2,7 @@ import type { AnalysisOutput, ContrastResult } from '../../statistics/analysis-o
 import { pEquals, points, signedPoints } from '../../domain/formats';
 import { escapeLatex, latexTable } from '../../tables/latex-table';
 import { number, table, text } from '../../tables/table';
+import { marksOf } from './marks';
 import type { ExperimentReport } from './report';
 import { intervalName } from './verdict-sentence';
 
@@ -9,7 +10,8 @@ import { intervalName } from './verdict-sentence';
  * The arms as a booktabs table: mean and deviation over seeds, and the difference of each arm in its contrasts. An arm is
  * bold only where a contrast found it better after the correction.
  */
-export function experimentLatex({ record, analysis }: ExperimentReport): string {
+export function experimentLatex(report: ExperimentReport): string {
+  const { record, analysis } = report;
   const { experiment } = record;
   const best = new Set(analysis.contrasts.filter(({ verdict }) => verdict === 'better').map(({ plus }) => plus));
   for (const { verdict, minus } of analysis.contrasts) if (verdict === 'worse') best.add(minus);
@@ -21,7 +23,7 @@ export function experimentLatex({ record, analysis }: ExperimentReport): string 
   ]);
   const contrasts = table('', analysis.contrasts, [
     text('', ({ contrast }) => escapeLatex(contrast)),
-    number('', difference),
+    number('', (contrast) => `${difference(contrast)}${marked(report, contrast)}`),
   ]);
   return `${[
     '% needs \\usepackage{booktabs}',
@@ -45,6 +47,12 @@ function difference({ verdict, difference: found, low, high, ...tests }: Contras
   const signed = (share: number): string => signedPoints(share).replace('−', '-');
   const p = tests.kind === 'primary' ? tests.p : tests.adjustedP; // the secondary family is corrected
   return `$${signed(found)}$ [$${signed(low)}$, $${signed(high)}$]${p === null ? '' : `, $${pEquals(p)}$`}, ${escapeLatex(verdict)}`;
+}
+
+/** Marks stand behind the verdict that they put in doubt. */
+function marked(report: ExperimentReport, contrast: ContrastResult): string {
+  const marks = marksOf(report, contrast).map(({ mark }) => mark);
+  return marks.length === 0 ? '' : escapeLatex(` (${marks.join(', ')})`);
 }
 
 function footnote(experiment: ExperimentReport['record']['experiment'], { look, arms }: AnalysisOutput): string {

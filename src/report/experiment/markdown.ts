@@ -19,7 +19,7 @@ export function experimentMarkdown(report: ExperimentReport): string {
     `Points of ${escapeMarkdown(experiment.analysis.metric)}; one value per seed.`,
     markdownTable(armsTable(report)),
     `Contrasts in points. CI: ${intervalName(experiment)}.`,
-    markdownTable(contrastsTable(analysis, 'reports')),
+    markdownTable(contrastsTable(report, 'reports')),
     ...(analysis.effort.length === 0 ? [] : [markdownTable(rulesTable(analysis))]),
     `Frozen file \`${record.hash}\`, analysed input \`${inputHash}\`.`,
   ].join('\n\n')}\n`;

@@ -3,6 +3,7 @@ import { html } from '../../tables/html';
 import { code, table, text } from '../../tables/table';
 import { note } from '../page/blocks';
 import type { Section } from '../page/section';
+import { earlyCells } from '../../domain/experiment/record';
 import type { ExperimentReport } from './report';
 import { cellLabel } from '../../domain/experiment/experiment';
 
@@ -10,8 +11,9 @@ import { cellLabel } from '../../domain/experiment/experiment';
 export const amendmentsSection: Section<ExperimentReport> = {
   id: 'amendments',
   title: 'Amendments and exploratory marks',
-  body({ record, looks }) {
-    const early = record.cells.filter(({ exploratory }) => exploratory).map(cellLabel);
+  body({ record }) {
+    const { looks = [] } = record;
+    const early = earlyCells(record, Infinity).map(({ cell, reason }) => `${cellLabel(cell)} ${reason}`);
     return [
       record.amendments.length === 0
         ? note('No amendment: one frozen version.')
@@ -20,12 +22,13 @@ export const amendmentsSection: Section<ExperimentReport> = {
             text('frozen', (row) => dateTime(row.frozenAt)),
             code('differences', (row) => row.differences.map((each) => JSON.stringify(each))),
           ]),
-      note(early.length === 0 ? 'No cell is exploratory.' : `Exploratory cells: ${early.join(', ')}.`),
+      note(early.length === 0 ? 'No cell is exploratory.' : `Exploratory cells: ${early.join('; ')}.`),
       looks.length > 0 &&
         table('Looks at the scores', looks, [
           text('at', (look) => dateTime(look.at)),
           text('seeds', (look) => look.look),
           text('kind', (look) => (look.exploratory ? 'exploratory' : 'declared')),
+          text('differences', (look) => (look.shown ? 'shown' : 'hidden')),
           code('input', (look) => shortHash(look.inputHash)),
         ]),
     ];
@@ -65,7 +68,7 @@ export const manifestSection: Section<ExperimentReport> = {
       <span class="line">procedures version <code>${analysis.version}</code></span>
     </p>`,
     note('Equal inputs give equal hashes; `coevolve experiment rerun <cell> --check` plays a cell again and compares.'),
-    html`<pre>${JSON.stringify(record.manifest, null, 2)}</pre>`,
+    html`<pre>${JSON.stringify(shortManifest(record.manifest), null, 2)}</pre>`,
     table('Cells', record.cells, [
       text('cell', cellLabel),
       text('status', (cell) => (cell.status === 'finished' ? 'finished' : `missing: ${cell.reason ?? ''}`)),
@@ -75,3 +78,7 @@ export const manifestSection: Section<ExperimentReport> = {
     ]),
   ],
 };
+
+/** The cells that were there before the freeze are counted: they may be hundreds of hashes. */
+const shortManifest = ({ before, ...manifest }: ExperimentReport['record']['manifest']) =>
+  before === undefined ? manifest : { ...manifest, before: { ...before, cells: before.cells.length } };

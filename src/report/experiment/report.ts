@@ -1,8 +1,5 @@
 import type { AnalysisOutput } from '../../statistics/analysis-output';
-import { type Completeness, completenessOf, type ExperimentRecord } from '../../domain/experiment/record';
-
-/** A look that somebody took at the scores. */
-export type TakenLook = { look: number; exploratory: boolean; inputHash: string; at: string };
+import { type Completeness, completenessOf, earlyCells, type ExperimentRecord } from '../../domain/experiment/record';
 
 /** The report's data. */
 export type ExperimentReport = {
@@ -10,7 +7,6 @@ export type ExperimentReport = {
   analysis: AnalysisOutput;
   /** sha256 of the analysed input. */
   inputHash: string;
-  looks: readonly TakenLook[];
   /** Tasks that one arm alone solved, with the attempts that show it. */
   flips: readonly FlippedTask[];
 };
@@ -27,8 +23,7 @@ export type FlippedTask = {
 
 /** An analysis is exploratory off the declared looks, or with cells that began before the freeze. */
 export const isExploratory = ({ record, analysis }: Pick<ExperimentReport, 'record' | 'analysis'>): boolean =>
-  !record.experiment.looks.includes(analysis.look) ||
-  record.cells.some(({ seed, exploratory }) => seed <= analysis.look && exploratory);
+  !record.experiment.looks.includes(analysis.look) || earlyCells(record, analysis.look).length > 0;
 
 export const completeness = ({ record, analysis }: ExperimentReport): Completeness =>
   completenessOf(record, analysis.look);

@@ -1,23 +1,30 @@
-import { seedsOfUnequalStarts } from '../../domain/experiment/starts';
 import { count, counted, percent } from '../../domain/formats';
+import { rules } from '../../statistics/analysis-output';
 import { table, text } from '../../tables/table';
-import { exclusionsOf, unequalArms } from './exclusions';
-import { completeness, type ExperimentReport, isExploratory } from './report';
-import { cellLabel } from '../../domain/experiment/experiment';
+import { markRules } from './marks';
+import { completeness, type ExperimentReport } from './report';
 
-export type ValidityCheck = { name: string; holds: boolean; finding: string };
+/** `effect`: of a breach on the contrasts that it concerns. */
+export type ValidityCheck = { name: string; holds: boolean; effect: 'invalid' | 'marked'; finding: string };
 
-/** Returns the rules of a fair comparison and whether each holds, with the first breaches. */
+/**
+ * Returns the rules of a fair comparison and whether each holds, with the first breaches. A broken rule of the statistics
+ * makes contrasts invalid, and no contrast is invalid without one; one of the others marks their verdicts.
+ */
 export function validityChecks(report: ExperimentReport): ValidityCheck[] {
-  return [
-    matched(report),
-    complete(report),
-    unleaked(report),
-    ...equalExclusions(report),
-    equalStarts(report),
-    frozen(report),
-    looks(report),
-  ];
+  const deciding = rules.map((name): ValidityCheck => {
+    const findings = [...new Set(brokenBy(report, name))];
+    const holds = findings.length === 0;
+    return { name, holds, effect: 'invalid', finding: holds ? held[name](report) : listed(findings) };
+  });
+  const marking = markRules
+    .filter(({ isKnown = () => true }) => isKnown(report))
+    .map(({ name, breaches, held: finding }): ValidityCheck => {
+      const findings = breaches(report).map((breach) => breach.finding);
+      const holds = findings.length === 0;
+      return { name, holds, effect: 'marked', finding: holds ? finding : listed(findings) };
+    });
+  return [...deciding, ...marking];
 }
 
 /** The rules as a table. */
@@ -37,81 +44,30 @@ const listed = (findings: readonly string[]): string =>
     ...(findings.length > maxShown ? [`and ${count(findings.length - maxShown)} more`] : []),
   ].join('; ');
 
-function matched({ analysis, record }: ExperimentReport): ValidityCheck {
-  const broken = analysis.effort.filter(({ holds }) => !holds);
-  const rules = [...record.experiment.match.equal, ...Object.keys(record.experiment.match.within)];
-  const findings = broken.map(
-    ({ contrast, measure, rule, allowed, found }) =>
-      `${contrast}: ${measure} differs by ${percent(found, 2)}, allowed ${percent(allowed, 2)} (${rule})`,
-  );
-  const held =
-    rules.length === 0 ? 'the experiment declares no rule of effort' : `every rule holds: ${rules.join(', ')}`;
-  return { name: 'matched', holds: broken.length === 0, finding: broken.length > 0 ? listed(findings) : held };
+type Rule = (typeof rules)[number];
+
+/** A rule of effort is named with its contrast, since the sentence of the statistics has none. */
+function brokenBy({ analysis }: ExperimentReport, name: Rule): string[] {
+  if (name !== 'matched') return analysis.broken.filter(({ rule }) => rule === name).map(({ finding }) => finding);
+  return analysis.effort
+    .filter(({ holds }) => !holds)
+    .map(
+      ({ contrast, measure, rule, allowed, found }) =>
+        `${contrast}: ${measure} differs by ${percent(found, 2)}, allowed ${percent(allowed, 2)} (${rule})`,
+    );
 }
 
-function complete(report: ExperimentReport): ValidityCheck {
-  const { expected, finished, missing } = completeness(report);
-  const findings = missing.map((cell) => `${cellLabel(cell)} is missing (${cell.reason})`);
-  const all = `all ${counted(expected, 'cell')} have finished`;
-  return { name: 'complete', holds: finished === expected, finding: missing.length > 0 ? listed(findings) : all };
-}
-
-function unleaked({ record, analysis }: ExperimentReport): ValidityCheck {
-  const leaks = record.cells.filter(({ seed, leakedTasks }) => seed <= analysis.look && leakedTasks > 0);
-  const findings = leaks.map((cell) => `${cellLabel(cell)}: ${counted(cell.leakedTasks, 'task')}`);
-  return {
-    name: 'test set unseen',
-    holds: leaks.length === 0,
-    finding: leaks.length > 0 ? `test tasks are also train tasks: ${listed(findings)}` : 'no test task was trained on',
-  };
-}
-
-/** An attempt without a score leaves numerator and denominator: unequal numbers of them may be a choice of the arm. */
-function equalExclusions({ record, analysis }: ExperimentReport): ValidityCheck[] {
-  const { look, contrasts } = analysis;
-  if (record.experiment.arms.every(({ name }) => exclusionsOf(record, look, name) === null)) return [];
-  const findings = contrasts.flatMap((contrast) => unequalArms(record, look, contrast) ?? []);
-  const held = 'the arms of every contrast leave out the same share of their attempts';
-  return [
-    { name: 'equal exclusions', holds: findings.length === 0, finding: findings.length > 0 ? listed(findings) : held },
-  ];
-}
-
-function equalStarts({ record, analysis }: ExperimentReport): ValidityCheck {
-  const seeds = seedsOfUnequalStarts(record.cells.filter(({ seed }) => seed <= analysis.look));
-  const found =
-    `the start of seed ${seeds.join(', ')} was trained on processors of different kinds, which round differently: ` +
-    `its differences have more noise`;
-  return {
-    name: 'equal starts',
-    holds: seeds.length === 0,
-    finding: seeds.length > 0 ? found : 'what the arms of a seed share before iteration 1 is equal',
-  };
-}
-
-function frozen(report: ExperimentReport): ValidityCheck {
-  const { record, analysis } = report;
-  const early = record.cells.filter(({ seed, exploratory }) => seed <= analysis.look && exploratory);
-  const holds = record.frozenAt !== null && early.length === 0;
-  if (record.frozenAt === null) return { name: 'frozen', holds, finding: 'the file was never frozen' };
-  const amended = record.amendments.length === 0 ? 'without amendment' : counted(record.amendments.length, 'amendment');
-  const since = `version ${record.version} since ${record.frozenAt}, ${amended}`;
-  const finding = `${counted(early.length, 'cell')} began before the freeze or with an arm added later`;
-  return { name: 'frozen', holds, finding: early.length > 0 ? finding : since };
-}
-
-function looks(report: ExperimentReport): ValidityCheck {
-  const { record, analysis } = report;
-  const declared = record.experiment.looks.join(' and ');
-  const taken = report.looks.filter(({ exploratory }) => !exploratory).map(({ look }) => look);
-  const undeclared = report.looks.filter(({ exploratory }) => exploratory).length;
-  return {
-    name: 'declared look',
-    holds: record.experiment.looks.includes(analysis.look),
-    finding:
-      `analysed at ${counted(analysis.look, 'seed')}; declared: ${declared}; ` +
-      `taken: ${[...new Set(taken)].join(' and ') || 'none recorded'}` +
-      (undeclared > 0 ? `, and ${counted(undeclared, 'exploratory look')}` : '') +
-      (isExploratory(report) ? '; this analysis is exploratory' : ''),
-  };
-}
+/** The finding where a rule holds. */
+const held: Record<Rule, (report: ExperimentReport) => string> = {
+  matched({ record }) {
+    const names = [...record.experiment.match.equal, ...Object.keys(record.experiment.match.within)];
+    return names.length === 0 ? 'the experiment declares no rule of effort' : `every rule holds: ${names.join(', ')}`;
+  },
+  complete: (report) => `all ${counted(completeness(report).expected, 'cell')} have finished and have scores`,
+  'test set unseen': () => 'no test task was trained on',
+  'equal tests': () => 'the arms of a seed were scored on the same tasks',
+  'whole tests': () => 'every cell was scored on its whole test set',
+  'distinct cells': () => 'no two cells have one content hash',
+  'declared look': ({ record, analysis }) =>
+    `analysed at ${counted(analysis.look, 'seed')}; declared: ${record.experiment.looks.join(' and ')}`,
+};

@@ -2,16 +2,18 @@ import type { AnalysisOutput, ContrastResult } from '../../statistics/analysis-o
 import type { Experiment } from '../../domain/experiment/experiment';
 import type { ExperimentRecord } from '../../domain/experiment/record';
 import { counted, interval, percent, points, signedPoints } from '../../domain/formats';
-import { unequalArms } from './exclusions';
+import { marksOf } from './marks';
 
 /**
  * Returns the finding of a contrast as one sentence, for example "signals against random: inconclusive, +1.2 points,
- * 95 % −2.1 to +4.5, 8 seeds, 500 tasks; detectable 4.8; equivalence within 5 not shown". It ends with the attempts that
- * the arms leave out, unless they leave out the same share.
+ * 95 % −2.1 to +4.5, 8 seeds, 500 tasks; detectable 4.8; equivalence within 5 not shown". It ends with the
+ * marks that put the verdict in doubt, if any.
  */
 export function verdictSentence(record: ExperimentRecord, analysis: AnalysisOutput, result: ContrastResult): string {
-  const unequal = unequalArms(record, analysis.look, result);
-  return [finding(record.experiment, analysis, result), ...(unequal === null ? [] : [unequal])].join('; ');
+  const marks = marksOf({ record, analysis }, result).flatMap(
+    ({ mark, findings }) => `${mark}: ${findings.join(', ')}`,
+  );
+  return [finding(record.experiment, analysis, result), ...marks].join('; ');
 }
 
 function finding(experiment: Experiment, analysis: AnalysisOutput, result: ContrastResult): string {

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { ScoreRow } from '../../domain/experiment/record';
-import type { ExperimentRecord, FrozenExperiment, RecordedCell } from '../../domain/experiment/record';
+import type { ExperimentRecord, FrozenExperiment, RecordedCell, TakenLook } from '../../domain/experiment/record';
 import { inTransaction } from '../database/pool';
 import { unknownExperiment } from './unknown-experiment';
 import { sql } from '../database/sql';
@@ -26,13 +26,8 @@ export const experimentRecordStore = (pool: Pool) => ({
     }
   },
 
-  /** Lists every analysis that was stored, oldest first: the looks that were taken. */
-  async listLooks(id: number): Promise<{ look: number; exploratory: boolean; inputHash: string; at: string }[]> {
-    const { rows } = await pool.query<{ look: number; exploratory: boolean; inputHash: string; at: Date }>(sql`
-      select look, exploratory, input_hash as "inputHash", recorded_at as at
-        from experiment_analyses where experiment_id = ${id}::integer order by recorded_at, input_hash`);
-    return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
-  },
+  /** Lists every look that was taken, oldest first. */
+  listLooks: (id: number): Promise<TakenLook[]> => listLooks(pool, id),
 
   /** Stores imported cells with their scores, all or none. */
   async saveImported(id: number, cells: readonly RecordedCell[], scores: readonly ScoreRow[]): Promise<void> {
@@ -45,11 +40,31 @@ export const experimentRecordStore = (pool: Pool) => ({
   },
 });
 
-type FrozenRow = Omit<FrozenExperiment, 'frozenAt' | 'amendments'> & { id: number; frozenAt: Date };
+/** Lists every analysis that was stored; one at a look that no version declares, or of missing cells, shows no difference. */
+async function listLooks(client: Pick<PoolClient, 'query'>, id: number): Promise<TakenLook[]> {
+  const { rows } = await client.query<Omit<TakenLook, 'at'> & { at: Date }>(sql`
+    select look, exploratory, input_hash as "inputHash", recorded_at as at,
+      exists (select from experiment_versions v
+        where v.experiment_id = a.experiment_id and v.resolved -> 'looks' @> to_jsonb(a.look))
+      and jsonb_path_exists(output, '$.contrasts[*].differences[*]') as shown
+    from experiment_analyses a where experiment_id = ${id}::integer order by recorded_at, input_hash`);
+  return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
+}
+
+type FrozenRow = Omit<FrozenExperiment, 'frozenAt' | 'firstFrozenAt' | 'amendments' | 'looks'> & {
+  id: number;
+  frozenAt: Date;
+  firstFrozenAt: Date;
+};
 
 async function getFrozen(client: PoolClient, name: string): Promise<FrozenExperiment & { id: number }> {
   const { rows } = await client.query<FrozenRow>(sql`
-    select e.id, v.resolved as experiment, v.version, v.hash, v.frozen_at as "frozenAt", v.profile, v.manifest
+    select e.id, v.resolved as experiment, v.version, v.hash, v.frozen_at as "frozenAt",
+        (select min(frozen_at) from experiment_versions where experiment_id = e.id) as "firstFrozenAt",
+        v.profile, v.manifest,
+        array(select o.name from experiments o
+          join experiment_versions w on w.experiment_id = o.id and w.version = o.version
+          where o.id <> e.id and w.resolved -> 'seed' = v.resolved -> 'seed' order by o.name collate "C") as "sharedSeed"
       from experiments e
       join experiment_versions v on v.experiment_id = e.id and v.version = e.version
      where e.name = ${name}::text`);
@@ -61,6 +76,8 @@ async function getFrozen(client: PoolClient, name: string): Promise<FrozenExperi
   return {
     ...found,
     frozenAt: found.frozenAt.toISOString(),
+    firstFrozenAt: found.firstFrozenAt.toISOString(),
+    looks: await listLooks(client, found.id),
     amendments: amendments.rows.map((row) => ({ ...row, frozenAt: row.frozenAt.toISOString() })),
   };
 }

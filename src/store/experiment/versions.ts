@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
+import { canonicalJson } from '../../domain/canonical-json';
 import { DomainError } from '../../domain/errors';
 import type { Experiment } from '../../domain/experiment/experiment';
+import { sha256 } from '../../files/sha256';
 import { inTransaction } from '../database/pool';
 import type { ExperimentStatus } from './experiments';
 import { unknownExperiment } from './unknown-experiment';
@@ -57,6 +59,20 @@ export const experimentVersionStore = (pool: Pool) => ({
       select count(*)::integer as count
       from experiment_cells c join experiments e on e.id = c.experiment_id where e.name = ${name}`);
     return rows[0]!.count;
+  },
+
+  /**
+   * Returns what the database holds before a freeze: the hash of its last freeze, which names the one before it, and the
+   * content hashes of all finished cells. A file that is frozen later cannot claim them.
+   */
+  async before(): Promise<{ freeze: string | null; cells: string[] }> {
+    const { rows } = await pool.query<{ last: unknown; cells: string[] }>(sql`
+      select (select jsonb_build_object('name', e.name, 'hash', v.hash, 'frozenAt', v.frozen_at, 'manifest', v.manifest)
+          from experiment_versions v join experiments e on e.id = v.experiment_id
+          order by v.frozen_at desc, e.id desc, v.version desc limit 1) as last,
+        array(select distinct content_hash from experiment_cells where content_hash is not null order by 1) as cells`);
+    const { last, cells } = rows[0]!;
+    return { freeze: last === null ? null : sha256(canonicalJson(last)), cells };
   },
 
   /** Stores a version and puts it in force. `before`: the version that it follows; another one in force is an error. */

@@ -3,9 +3,9 @@
 from .checked import ANALYSIS_VERSION, Json
 from .descriptions import arm_rows, breakdown_rows, curve_rows, won_and_lost_rows
 from .experiment import Contrast, Experiment, read_experiment
-from .levels import look_level
 from .ordering import order_result
 from .power import conditional_power, power
+from .table_rules import alike_rows, broken_rows, replica_rows
 from .validity import effort_checks
 from .verdicts import Tested, contrast_results
 
@@ -23,6 +23,10 @@ def analyze(value: object) -> Json:
         "look": experiment.look,
         "arms": arm_rows(experiment) if declared else [],
         "contrasts": contrasts,
+        "level": experiment.level(experiment.alpha),
+        "broken": broken_rows(experiment, tested),
+        "replicas": replica_rows(experiment) if declared else [],
+        "alike": alike_rows(experiment) if declared else [],
         "effort": [row for contrast in experiment.contrasts for row in _effort_rows(experiment, contrast)],
         "ordering": order_result(experiment),
         "breakdown": breakdown_rows(experiment, tested),
@@ -49,7 +53,7 @@ def _effort_rows(experiment: Experiment, contrast: Contrast) -> list[Json]:
 
 def _power_rows(experiment: Experiment, primary: Tested) -> list[Json]:
     """Power for differences chosen beforehand, never for the observed one, whose power only repeats its p."""
-    sd, level = primary.sd, look_level(experiment.alpha, experiment.looks)
+    sd, level = primary.sd, experiment.level(experiment.alpha)
     if not sd:
         return []
     differences = [2 * experiment.margin * step / POWER_STEPS for step in range(1, POWER_STEPS + 1)]
@@ -65,5 +69,5 @@ def _power_rows(experiment: Experiment, primary: Tested) -> list[Json]:
 def _conditional_power(experiment: Experiment, primary: Tested) -> float | None:
     if len(experiment.looks) != 2 or experiment.look != experiment.looks[0] or not primary.sd:
         return None
-    level = look_level(experiment.alpha, experiment.looks)
+    level = experiment.level(experiment.alpha)
     return conditional_power(primary.values, primary.sd, experiment.looks[1], level)

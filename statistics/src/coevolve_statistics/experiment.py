@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from .checked import ANALYSIS_VERSION, SCHEMAS, InputProblem, Json, checked, refuse
+from .levels import look_level
 
 MEASURES: list[str] = SCHEMAS["analysis"]["properties"]["match"]["properties"]["equal"]["items"]["enum"]
 #: An arm and a seed.
@@ -21,9 +22,10 @@ class Score:
 class Cell:
     finished: bool
     reason: str | None
-    exploratory: bool
     test_hash: str | None
     leaked_tasks: int
+    #: Another cell of the table with the same content hash.
+    copy_of: str | None
     #: Nominal amounts until each checkpoint, by its number, ascending.
     effort: dict[int, dict[str, float]]
 
@@ -52,8 +54,12 @@ class Contrast:
 @dataclass(frozen=True, slots=True)
 class Experiment:
     arms: list[str]
+    #: The arm that an arm repeats with other seeds, by its name.
+    replicas: dict[str, str]
     look: int
     looks: list[int]
+    #: Looks at the scores that were ever taken, under any version of the file.
+    looks_taken: list[int]
     equal: list[str]
     within: dict[str, float]
     metric: Metric
@@ -71,6 +77,10 @@ class Experiment:
     def seeds(self) -> range:
         return range(1, self.look + 1)
 
+    def level(self, alpha: float) -> float:
+        """Level of a test at this look: alpha is shared by the declared looks and all that were taken."""
+        return look_level(alpha, [*self.looks, *self.looks_taken])
+
     @property
     def contrasts(self) -> list[Contrast]:
         return [self.primary, *self.secondary]
@@ -87,8 +97,10 @@ def read_experiment(value: object) -> Experiment:
     cells = _read_cells(root["cells"], arms, root["look"])
     return Experiment(
         arms=arms,
+        replicas={item["name"]: item["replicaOf"] for item in root["arms"] if item["replicaOf"]},
         look=root["look"],
         looks=read_looks(root["looks"]),
+        looks_taken=root["looksTaken"],
         equal=root["match"]["equal"],
         within=root["match"]["within"],
         metric=_read_metric(root["metric"]),
@@ -155,9 +167,9 @@ def _read_cell(path: str, item: Json) -> Cell:
     return Cell(
         finished=item["status"] == "finished",
         reason=item["reason"],
-        exploratory=item["exploratory"],
         test_hash=item["testHash"],
         leaked_tasks=item["leakedTasks"],
+        copy_of=item["copyOf"],
         effort=effort,
     )
 

@@ -4,7 +4,6 @@ from itertools import pairwise
 
 from .checked import Json
 from .experiment import Contrast, Experiment
-from .levels import look_level
 from .measured import values_of
 from .sums import mean
 from .trend import page
@@ -16,7 +15,7 @@ def order_result(experiment: Experiment) -> Json | None:
     arms = experiment.ordering
     if arms is None:
         return None
-    level = look_level(experiment.alpha, experiment.looks)
+    level = experiment.level(experiment.alpha)
     steps = [test_contrast(experiment, Contrast(f"{up} - {down}", up, down)) for down, up in pairwise(arms)]
     chain = bool(steps) and all(
         step.p is not None and step.p < level and mean(step.values) > 0 for step in steps

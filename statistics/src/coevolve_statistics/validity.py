@@ -1,5 +1,7 @@
 """The rules that make two arms comparable. A broken one makes their contrast invalid."""
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .experiment import CellKey, Contrast, Experiment
@@ -7,6 +9,13 @@ from .measured import values_of
 
 #: Amounts in dollars are sums of binary fractions.
 ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    #: Name of the broken rule: one of `rules` in src/statistics/analysis-output.ts.
+    rule: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,52 +64,64 @@ def _difference(a: float | None, b: float | None) -> float:
     return abs(a - b) / max(a, b) if max(a, b) > 0 else 0.0
 
 
-def problems_of(experiment: Experiment, contrast: Contrast) -> list[str]:
-    """Returns a sentence for each broken rule; empty: the arms can be compared."""
+def problems_of(experiment: Experiment, contrast: Contrast) -> list[Problem]:
+    """Returns every broken rule with a sentence; empty: the arms can be compared."""
     problems = []
     if experiment.look not in experiment.looks:
         declared = " and ".join(map(str, experiment.looks))
-        problems.append(f"{experiment.look} seeds are no declared look; declared: {declared}")
+        problems.append(
+            Problem("declared look", f"{experiment.look} seeds are no declared look; declared: {declared}")
+        )
     keys = [(arm, seed) for seed in experiment.seeds for arm in (contrast.plus, contrast.minus)]
-    problems += [problem for key in keys for problem in _problems_of_cell(experiment, key)]
+    problems += [problem for key in keys for problem in problems_of_cell(experiment, key)]
     if not problems:
         problems += [
-            problem for seed in experiment.seeds for problem in _other_tests(experiment, contrast, seed)
+            Problem("equal tests", text)
+            for seed in experiment.seeds
+            for text in _other_tests(experiment, contrast, seed)
         ]
         values = values_of(experiment, keys)
-        problems += [] if len(values) == len(keys) else [_without_values(experiment, keys, values)]
-    return problems + [_breach(check) for check in effort_checks(experiment, contrast) if not check.holds]
+        if len(values) < len(keys):
+            problems.append(Problem("complete", _without_values(experiment, keys, values)))
+    checks = effort_checks(experiment, contrast)
+    return problems + [Problem("matched", _breach(check)) for check in checks if not check.holds]
 
 
-def _problems_of_cell(experiment: Experiment, key: CellKey) -> list[str]:
+def problems_of_cell(experiment: Experiment, key: CellKey) -> list[Problem]:
+    """Returns the rules that a cell breaks whatever it is compared with."""
     name, cell = f"cell {key[0]}-s{key[1]}", experiment.cells.get(key)
     if cell is None:
-        return [f"{name} is missing: it has not been played"]
+        return [Problem("complete", f"{name} is missing: it has not been played")]
     if not cell.finished:
-        return [f"{name} is missing: {cell.reason or 'no reason recorded'}"]
+        return [Problem("complete", f"{name} is missing: {cell.reason or 'no reason recorded'}")]
     problems = []
     if cell.leaked_tasks:
-        problems.append(f"{name}: {cell.leaked_tasks} test tasks are also train tasks (leak)")
-    if not experiment.scores.get(key, {}).get(cell.last):
-        problems.append(f"{name} has no scores at its last checkpoint, {cell.last}")
+        leak = f"{name}: {cell.leaked_tasks} test tasks are also train tasks (leak)"
+        problems.append(Problem("test set unseen", leak))
+    if cell.copy_of:
+        problems.append(
+            Problem("distinct cells", f"{name} has the content hash of {cell.copy_of}: one is a copy")
+        )
+    scores = experiment.scores.get(key, {})
+    if not scores.get(cell.last):
+        problems.append(Problem("complete", f"{name} has no scores at its last checkpoint, {cell.last}"))
+    strange = [checkpoint for checkpoint, tasks in scores.items() if hash_of_tests(tasks) != cell.test_hash]
+    if strange:
+        other = f"{name}: its scores at checkpoint {strange[0]} are not those of its test set (testHash)"
+        problems.append(Problem("whole tests", other))
     return problems
 
 
+def hash_of_tests(tasks: Iterable[str]) -> str:
+    """Hash of a test set by the keys of its tasks, as src/store/experiment/cell-manifest.ts makes it."""
+    return hashlib.sha256("\n".join(sorted(tasks)).encode()).hexdigest()
+
+
 def _other_tests(experiment: Experiment, contrast: Contrast, seed: int) -> list[str]:
-    plus, minus = (contrast.plus, seed), (contrast.minus, seed)
-    if experiment.cells[plus].test_hash != experiment.cells[minus].test_hash:
-        return [f"seed {seed}: {contrast.plus} and {contrast.minus} have different test sets (testHash)"]
-    sets = [tasks for key in (plus, minus) for tasks in _scored_tasks(experiment, key)]
-    if any(tasks != sets[0] for tasks in sets):
-        return [f"seed {seed}: {contrast.plus} and {contrast.minus} were scored on different tasks"]
-    return []
-
-
-def _scored_tasks(experiment: Experiment, key: CellKey) -> list[set[str]]:
-    """The tasks of the last checkpoint; for an area of every checkpoint, except those without scores."""
-    cell, scores = experiment.cells[key], experiment.scores[key]
-    checkpoints = cell.effort if experiment.metric.effort else [cell.last]
-    return [set(scores[checkpoint]) for checkpoint in checkpoints if checkpoint in scores]
+    """Both cells were scored on their whole test sets, so that equal hashes are equal tasks."""
+    if experiment.cells[contrast.plus, seed].test_hash == experiment.cells[contrast.minus, seed].test_hash:
+        return []
+    return [f"seed {seed}: {contrast.plus} and {contrast.minus} have different test sets (testHash)"]
 
 
 def _without_values(experiment: Experiment, keys: list[CellKey], values: dict[CellKey, float]) -> str:

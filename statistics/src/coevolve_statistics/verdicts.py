@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from .checked import Json
 from .contrast_statistics import Levels, Sample, statistics_of
 from .experiment import Contrast, Experiment
-from .levels import holm, look_level
+from .levels import holm
 from .measured import values_of
 from .paired import is_zero, paired_t
 from .sums import deviation, mean
-from .validity import problems_of
+from .validity import Problem, problems_of
 
 #: Conventional level of an equivalence test, shared by the looks as alpha is.
 EQUIVALENCE_LEVEL = 0.05
@@ -20,7 +20,7 @@ class Tested:
     contrast: Contrast
     #: By seed; empty if the contrast is invalid.
     differences: dict[int, float]
-    problems: list[str]
+    problems: list[Problem]
     p: float | None
 
     @property
@@ -48,8 +48,7 @@ def contrast_results(experiment: Experiment) -> tuple[list[Tested], list[Json]]:
     """Tests the primary contrast by itself, and the secondary ones as a family (Holm)."""
     tested = [test_contrast(experiment, contrast) for contrast in experiment.contrasts]
     adjusted = [tested[0].p, *holm([each.p for each in tested[1:]])]
-    level = look_level(experiment.alpha, experiment.looks)
-    equivalence_level = look_level(EQUIVALENCE_LEVEL, experiment.looks)
+    level, equivalence_level = experiment.level(experiment.alpha), experiment.level(EQUIVALENCE_LEVEL)
     results = []
     for index, (each, adjusted_p) in enumerate(zip(tested, adjusted, strict=True)):
         family = max(1, len(experiment.secondary)) if index else 1
@@ -73,14 +72,14 @@ def _result(experiment: Experiment, tested: Tested, adjusted_p: float | None, le
         "seeds": sample.seeds,
         **found,
         "verdict": verdict,
-        "reasons": reasons + _exploratory(experiment, tested.contrast),
+        "reasons": reasons,
     }
 
 
 def _verdict(tested: Tested, sample: Sample, equivalence_p: float | None) -> tuple[str, list[str]]:
     values, margin, levels, p = sample.values, sample.margin, sample.levels, sample.adjusted_p
     if tested.problems:
-        return "invalid", list(tested.problems)
+        return "invalid", [problem.text for problem in tested.problems]
     if len(values) == 1:
         return "inconclusive", ["one seed has no deviation: no test is possible"]
     if is_zero(values):
@@ -108,13 +107,3 @@ def _plan(sample: Sample) -> str:
         f"{sample.seeds} seeds detect {detects} with 80 % power; a difference of {sample.margin:g}"
         f" needs {sample.seeds_needed() or 'more than 10,000'} seeds"
     )
-
-
-def _exploratory(experiment: Experiment, contrast: Contrast) -> list[str]:
-    arms = {arm for (arm, _), cell in experiment.cells.items() if cell.exploratory}
-    named = [arm for arm in (contrast.plus, contrast.minus) if arm in arms]
-    if not named:
-        return []
-    return [
-        f"exploratory: cells of {' and '.join(named)} began before the freeze, or with an arm added later"
-    ]

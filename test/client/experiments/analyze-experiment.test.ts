@@ -6,10 +6,12 @@ import { smallAnalysis } from '../../statistics/support/small-analysis';
 
 test('before a declared look only completeness and effort are shown', async () => {
   const output = await runStatistics(readConfig(), smallAnalysis());
-  const { effort, contrasts, version, look, conditionalPower, ordering, ...lists } = withoutScores(output);
+  const { effort, contrasts, version, look, level, broken, conditionalPower, ordering, ...lists } =
+    withoutScores(output);
   expect({ effort, version, look }).toEqual({ effort: output.effort, version: output.version, look: output.look });
   expect([conditionalPower, ordering]).toEqual([null, null]);
-  expect(Object.values(lists)).toEqual([[], [], [], [], []]);
+  expect({ level, broken }).toEqual({ level: output.level, broken: output.broken });
+  expect(Object.values(lists)).toEqual([[], [], [], [], [], [], []]);
   for (const contrast of contrasts) {
     expect(contrastKeys.map((key) => contrast[key])).toEqual(contrastKeys.map(() => null));
     expect(contrast).toMatchObject({ verdict: 'invalid', differences: [], reasons: [expect.any(String)] });

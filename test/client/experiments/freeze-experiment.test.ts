@@ -1,7 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freezeExperiment } from '../../../src/client/experiments/freeze-experiment';
+import { readFrozen, readTable } from '../../../src/client/experiments/read-table';
+import { experimentHash } from '../../../src/specification/experiment/same-experiment';
 import { withConnections, type Connections } from '../../../src/client/connections';
 import type { Config } from '../../../src/config';
 import { loadExperiment } from '../../../src/specification/experiment/read-experiment';
@@ -40,7 +42,7 @@ test('freezing stores the content and its versions, and freezing it again change
     resolved: loaded.experiment,
     source: loaded.source,
     manifest: {
-      analysisVersion: 2,
+      analysisVersion: 3,
       code: { node: process.version, locks: { 'package-lock.json': expect.stringMatching(/^[0-9a-f]{64}$/) } },
       environments: [{ name: 'intercode-sql', taskHash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
     },
@@ -82,4 +84,18 @@ test('a changed file is an amendment with its differences, and needs --amend onc
       differences: [{ key: 'question', first: experiment.question, second: 'Another?' }],
     });
   });
+});
+
+test('a published table is frozen again under the hash that its page prints, with the defaults of its time', async () => {
+  const published = path.resolve(__dirname, '../../../docs/experiments');
+  for (const name of readdirSync(published).filter((each) => existsSync(path.join(published, each, 'README.md')))) {
+    const { experiment } = await readFrozen(path.join(published, 'archives', `${name}.jsonl.br`));
+    expect(readFileSync(path.join(published, name, 'README.md'), 'utf8')).toContain(experimentHash(experiment));
+  }
+  const table = path.join(published, 'archives', 'aa.jsonl.br');
+  const { resolved, hash } = await connected(async (connections) =>
+    freezeExperiment(connections, await readFrozen(table)),
+  );
+  expect(hash).toBe((await readTable(table)).hash);
+  expect(experimentHash(resolved)).toBe(hash);
 });

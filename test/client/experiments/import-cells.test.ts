@@ -11,6 +11,8 @@ import { jsonLines } from '../../../src/report/experiment/export-files';
 import { readExperiment } from '../../../src/specification/experiment/read-experiment';
 import { experimentHash } from '../../../src/specification/experiment/same-experiment';
 import { createStore } from '../../../src/store';
+import { experimentVersionStore } from '../../../src/store/experiment/versions';
+import { verdictSentence } from '../../../src/report/experiment';
 import { type FreshDatabase, freshDatabase } from '../../support/database';
 import { insertFrozen, ofEarlierRelease } from '../../support/frozen-experiment';
 import { simulateRecord } from '../../support/long-table';
@@ -49,8 +51,8 @@ test('an incomplete look is refused; --exploratory shows completeness and effort
     /cells of look 4: found 4 finished, expected 8; missing: none-s3 .*--exploratory/,
   );
   for (const at of [4, 2]) {
-    const { analysis, looks } = await analyzeExperiment(session, 'toy', { at, exploratory: true });
-    expect(looks.filter(({ exploratory }) => exploratory).map(({ look }) => look)).toContain(at);
+    const { analysis, record: analysed } = await analyzeExperiment(session, 'toy', { at, exploratory: true });
+    expect(analysed.looks!.filter(({ exploratory }) => exploratory).map(({ look }) => look)).toContain(at);
     expect(analysis.effort.length).toBeGreaterThan(0);
     expect(analysis).toMatchObject({ arms: [], curves: [], breakdown: [], wonAndLost: [], power: [] });
     expect(analysis.contrasts[0]).toMatchObject({ verdict: 'invalid', difference: null, p: null, differences: [] });
@@ -130,9 +132,9 @@ test('exported lines of the database are those that were imported, and all cells
   const exported = scores(readFileSync(files[0]!, 'utf8'));
   expect(exported).toHaveLength(960);
   expect(exported).toEqual(scores([...jsonLines(record)].join('')));
-  const { analysis, looks } = await analyzeExperiment(session, 'toy', request);
+  const { analysis, record: analysed } = await analyzeExperiment(session, 'toy', request);
   expect(analysis.contrasts[0]!.difference).not.toBeNull();
-  expect(looks.filter(({ exploratory }) => !exploratory).map(({ look }) => look)).toEqual([4]);
+  expect(analysed.looks!.filter(({ exploratory }) => !exploratory).map(({ look }) => look)).toEqual([4]);
 });
 
 test('cells can be exported alone, without verdicts', async () => {
@@ -141,4 +143,35 @@ test('cells can be exported alone, without verdicts', async () => {
   await expect(exportExperiment(session, 'toy', { formats: ['md'], cells: ['signals-s2'], folder })).rejects.toThrow(
     /--format: found md/,
   );
+});
+
+test('cells that began before a file was frozen are exploratory there, whatever their table says', async () => {
+  const experiment = { ...record.experiment, name: 'later' };
+  await insertFrozen(database.pool, experiment, experimentHash(experiment));
+  const cells = record.cells.map((cell) => ({
+    ...cell,
+    manifest: { ...cell.manifest, startedAt: '2026-01-01T09:00:00.000Z' },
+  }));
+  const frozenAt = '2025-12-31T09:00:00.000Z';
+  write({ ...record, experiment, hash: experimentHash(experiment), frozenAt, cells });
+  await importCells(session, 'later', file);
+  const report = await analyzeExperiment(session, 'later', request);
+  const [primary] = report.analysis.contrasts;
+  expect(verdictSentence(report.record, report.analysis, primary!)).toMatch(
+    /; exploratory: 4 cells of none began before the freeze, 4 cells of signals began before the freeze/,
+  );
+  expect(report.record.looks).toMatchObject([{ look: 4, exploratory: true, shown: true }]);
+  expect(report.record.sharedSeed).toContain('toy');
+});
+
+test('a freeze names the freeze before it and the cells that are there', async () => {
+  const versions = experimentVersionStore(database.pool);
+  const first = await versions.before();
+  expect(first.cells).toEqual(expect.arrayContaining(record.cells.map(({ contentHash }) => contentHash)));
+  const experiment = { ...record.experiment, name: 'last' };
+  await insertFrozen(database.pool, experiment, experimentHash(experiment));
+  const second = await versions.before();
+  expect(second.freeze).toMatch(/^[0-9a-f]{64}$/);
+  expect(second.freeze).not.toBe(first.freeze);
+  expect(await versions.before()).toEqual(second);
 });

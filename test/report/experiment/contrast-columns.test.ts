@@ -8,13 +8,16 @@ const contrast = { contrast: 'signals - none', plus: 'signals', minus: 'none', k
 const report: ExperimentReport = {
   record,
   inputHash: 'a'.repeat(64),
-  looks: [],
   flips: [],
   analysis: {
     version: 2,
     look: 2,
     arms: [],
     contrasts: [{ ...contrast, differences: [], ...forEachKey(0.5), verdict: 'better', reasons: [] }],
+    level: 0.05,
+    broken: [],
+    replicas: [],
+    alike: [],
     effort: [],
     ordering: null,
     breakdown: [],
@@ -34,7 +37,7 @@ test('every statistic of a contrast is a column of the exported file', () => {
 
 test('Markdown and the terminal show each statistic that its column places there', () => {
   const markdown = exportFiles('md', record, report)[0]!.content as string;
-  const terminal = writeTerminal(contrastsTable(report.analysis, 'everywhere'));
+  const terminal = writeTerminal(contrastsTable(report, 'everywhere'));
   const labelsFor = (...places: string[]): string[] =>
     contrastColumns.filter(({ shown }) => places.includes(shown)).map(({ label }) => label);
   for (const label of labelsFor('reports', 'everywhere'))

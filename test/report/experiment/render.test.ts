@@ -15,13 +15,15 @@ const pool = [
 ];
 const base: ExperimentRecord = {
   ...simulated,
-  cells: simulated.cells.map((cell) => (cell.arm === 'signals' ? { ...cell, manifest: { pool } } : cell)),
+  cells: simulated.cells.map((cell) =>
+    cell.arm === 'signals' ? { ...cell, manifest: { ...cell.manifest, pool } } : cell,
+  ),
 };
 
 async function reportOf(record: ExperimentRecord): Promise<ExperimentReport> {
   const input = analysisInput(record, record.experiment.looks.at(-1)!);
   const analysis = await runStatistics(config, input);
-  return { record, analysis, inputHash: analysisKey(input), looks: [], flips: [] };
+  return { record, analysis, inputHash: analysisKey(input), flips: [] };
 }
 
 let report: ExperimentReport;
@@ -104,7 +106,7 @@ test('a missing cell is named in the box, and its contrasts have no number', asy
       : cell,
   );
   const shown = renderExperiment(await reportOf({ ...base, cells }));
-  expect(shown).toMatch(/complete: no<[^]*random-s3 is missing \(the trainer &lt;failed&gt;\)/);
+  expect(shown).toMatch(/complete: no<[^]*random-s3 is missing: the trainer &lt;failed&gt;/);
   expect(shown).toMatch(/random against none: invalid, cell random-s3 is missing/);
   expect(shown).not.toContain('<failed>');
 });

@@ -1,7 +1,10 @@
+import { sha256 } from '../../../src/files/sha256';
 import { analysisVersion, type AnalysisInput } from '../../../src/statistics/analysis-input';
 
 const arms = ['none', 'random', 'signals'];
 const seeds = [1, 2, 3];
+const tasks = Array.from({ length: 20 }, (_, task) => `t${task}`);
+const testHash = sha256(tasks.toSorted().join('\n'));
 const effort = { updates: 100, trainedTokens: 5000 };
 
 /** An experiment of three arms and three seeds with 20 tasks, in which one cell of `none` is missing. */
@@ -9,6 +12,7 @@ export const smallAnalysis = (): AnalysisInput => ({
   version: analysisVersion,
   look: 3,
   looks: [3],
+  looksTaken: [],
   arms: arms.map((name) => ({ name, replicaOf: null })),
   match: { equal: ['updates'], within: { trainedTokens: 0.05 } },
   metric: 'success',
@@ -25,9 +29,9 @@ export const smallAnalysis = (): AnalysisInput => ({
       return {
         arm,
         seed,
-        exploratory: false,
         leakedTasks: 0,
-        testHash: missing ? null : `tests-${seed}`,
+        copyOf: null,
+        testHash: missing ? null : testHash,
         ...(missing
           ? { status: 'missing' as const, reason: 'stopped' }
           : { status: 'finished' as const, reason: null }),
@@ -39,10 +43,10 @@ export const smallAnalysis = (): AnalysisInput => ({
     seeds
       .filter((seed) => arm !== 'none' || seed !== 2)
       .flatMap((seed) =>
-        Array.from({ length: 20 }, (_, task) => {
+        tasks.map((name, task) => {
           const solved = Number((task * 7 + seed * 3 + a * 5) % 20 < 6 + a + seed * (a - 1));
           const features = { pattern: task % 2 === 0 ? 'join' : 'having' };
-          return { arm, seed, checkpoint: 1, task: `t${task}`, features, reward: solved, success: solved };
+          return { arm, seed, checkpoint: 1, task: name, features, reward: solved, success: solved };
         }),
       ),
   ),

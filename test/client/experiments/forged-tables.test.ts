@@ -1,0 +1,180 @@
+import { analysisText } from '../../../src/cli/experiment/analysis-text';
+import { analyzeRecord } from '../../../src/client/experiments/analyze-table';
+import { readConfig } from '../../../src/config';
+import { canonicalJson } from '../../../src/domain/canonical-json';
+import type { Arm } from '../../../src/domain/experiment/experiment';
+import type { ExperimentRecord, RecordedCell, TakenLook } from '../../../src/domain/experiment/record';
+import { sha256 } from '../../../src/files/sha256';
+import {
+  exportFiles,
+  marksOf,
+  renderExperiment,
+  validityChecks,
+  verdictSentence,
+} from '../../../src/report/experiment';
+import { simulateRecord } from '../../support/long-table';
+
+const config = readConfig({ PATH: process.env['PATH'] });
+const base = simulateRecord({ effects: { none: 0, signals: 0.15, random: 0 } });
+
+const withCells = (record: ExperimentRecord, change: (cell: RecordedCell) => Partial<RecordedCell>) => ({
+  ...record,
+  cells: record.cells.map((cell) => ({ ...cell, ...change(cell) })),
+});
+
+function withArm(record: ExperimentRecord, name: string, change: Partial<Arm>): ExperimentRecord {
+  const arms = record.experiment.arms.map((arm) => (arm.name === name ? { ...arm, ...change } : arm));
+  const experiment = { ...record.experiment, arms };
+  return { ...record, experiment, hash: sha256(canonicalJson(experiment)) };
+}
+
+const lookAt = (look: number, at: string): TakenLook => ({
+  look,
+  exploratory: false,
+  shown: true,
+  inputHash: 'a'.repeat(64),
+  at,
+});
+
+/** Replaces seed 4 by a copy of seed 1, in all arms. */
+const copied: ExperimentRecord = {
+  ...base,
+  cells: base.cells.map((cell) => (cell.seed === 4 ? { ...cell, testHash: cellOf(cell.arm, 1).testHash } : cell)),
+  scores: [
+    ...base.scores.filter(({ seed }) => seed !== 4),
+    ...base.scores.filter(({ seed }) => seed === 1).map((row) => ({ ...row, seed: 4 })),
+  ],
+};
+
+function cellOf(arm: string, seed: number): RecordedCell {
+  return base.cells.find((cell) => cell.arm === arm && cell.seed === seed)!;
+}
+
+const reportOf = (record: ExperimentRecord) => analyzeRecord(config, record, record.experiment.looks.at(-1)!);
+
+const invalid: [string, ExperimentRecord, string][] = [
+  [
+    'a copied cell',
+    withCells(copied, ({ arm, seed }) => (seed === 4 ? { contentHash: cellOf(arm, 1).contentHash } : {})),
+    'distinct cells',
+  ],
+  [
+    'tasks that are missing in both arms',
+    {
+      ...base,
+      scores: base.scores.filter(({ arm, seed, task }) => {
+        const lost = base.scores.find(
+          (row) => row.arm === 'signals' && row.seed === seed && row.task === task && row.checkpoint === 2,
+        );
+        return arm === 'random' || lost!.success === 1 || seed > 2;
+      }),
+    },
+    'whole tests',
+  ],
+  ['a cell without the hash of its tests', withCells(base, () => ({ testHash: null })), 'whole tests'],
+];
+
+test.each(invalid)('%s makes the contrasts of its arms invalid', async (_, record, rule) => {
+  const report = await reportOf(record);
+  const { analysis } = report;
+  expect(analysis.contrasts[0]!.verdict).toBe('invalid');
+  const broken = validityChecks(report).filter(({ holds }) => !holds);
+  expect(broken.map(({ name }) => name)).toContain(rule);
+  expect(broken.map(({ effect }) => effect)).toContain('invalid');
+});
+
+const at = (hours: number): string => new Date(Date.parse(base.frozenAt!) + 3_600_000 * hours).toISOString();
+const isSignals = ({ arm }: RecordedCell): boolean => arm === 'signals';
+
+const marked: [string, ExperimentRecord, string, RegExp][] = [
+  [
+    'cells that began before the freeze',
+    withCells(base, (cell) => (isSignals(cell) ? { manifest: { ...cell.manifest, startedAt: at(-1) } } : {})),
+    'exploratory',
+    /8 cells of signals began before the freeze/,
+  ],
+  [
+    'cells without a time of their start',
+    withCells(base, (cell) => (isSignals(cell) ? { manifest: null } : {})),
+    'exploratory',
+    /8 cells of signals has no time of its start/,
+  ],
+  [
+    'cells that were in the database when the file was frozen',
+    { ...base, manifest: { before: { freeze: null, cells: [cellOf('signals', 2).contentHash!] } } },
+    'exploratory',
+    /1 cell of signals was there when the file was frozen/,
+  ],
+  ['a file that was never frozen', { ...base, frozenAt: null }, 'exploratory', /never frozen/],
+  [
+    'an amendment after a look',
+    {
+      ...base,
+      version: 2,
+      firstFrozenAt: base.frozenAt!,
+      frozenAt: at(5),
+      amendments: [{ version: 2, frozenAt: at(5), differences: [] }],
+      looks: [lookAt(8, at(3))],
+    },
+    'amended after a look',
+    /version 2 was frozen after a look at 8 seeds/,
+  ],
+  [
+    'a look that no version in force declares',
+    { ...base, looks: [lookAt(3, at(2)), lookAt(8, at(4))] },
+    'undeclared looks',
+    /looks at 3 seeds were taken too; every test has the level 0\.0264/,
+  ],
+  [
+    'a root seed that another experiment has',
+    { ...base, sharedSeed: ['older'] },
+    'shared root seed',
+    /older has the root seed 20261201 too/,
+  ],
+  [
+    'a replica that comes out better',
+    withArm(base, 'signals', { replicaOf: 'none' }),
+    'a replica differs',
+    /signals repeats none and differs by \+\d/,
+  ],
+  [
+    'a match that was missed',
+    withCells(withArm(base, 'signals', { matches: 'none' }), (cell) => ({
+      manifest: { ...cell.manifest, admitted: [{ iteration: 1, tasks: isSignals(cell) ? 167 : 190 }] },
+    })),
+    'match missed',
+    /167 of 190 at seed 1, /,
+  ],
+  [
+    'the scores of another seed under a hash of its own',
+    copied,
+    'equal scores',
+    /seed 1 and 4 of signals score all 100 tasks alike/,
+  ],
+];
+
+test.each(marked)('%s mark the verdict on every page, and the rule in the box', async (_, record, mark, finding) => {
+  const report = await reportOf(record);
+  const primary = report.analysis.contrasts[0]!;
+  expect(report.analysis.contrasts.map(({ verdict }) => verdict)).not.toContain('invalid');
+  const own = marksOf(report, primary).find((each) => each.mark === mark)!;
+  expect(own.findings.join('; ')).toMatch(finding);
+  expect(verdictSentence(report.record, report.analysis, primary)).toContain(`${mark}: `);
+  const pages = [
+    analysisText(report),
+    renderExperiment(report),
+    ...(['csv', 'md', 'latex'] as const).map(
+      (format) => exportFiles(format, report.record, report).at(-1)!.content as string,
+    ),
+  ];
+  for (const page of pages) expect(page).toContain(mark);
+  const broken = validityChecks(report).filter(({ holds }) => !holds);
+  expect([...new Set(broken.map(({ effect }) => effect))]).toEqual(['marked']);
+});
+
+test('an honest table has neither a mark nor a broken rule', async () => {
+  const report = await reportOf({ ...base, looks: [lookAt(8, at(9))], sharedSeed: [] });
+  expect(validityChecks(report).filter(({ holds }) => !holds)).toEqual([]);
+  expect(report.analysis.contrasts.flatMap((contrast) => marksOf(report, contrast))).toEqual([]);
+  expect(report.analysis.level).toBe(0.05);
+});
