@@ -5,7 +5,7 @@ import { analysisText } from '../../../src/cli/experiment/analysis-text';
 import { analyzeTable } from '../../../src/client/experiments/analyze-table';
 import { readConfig } from '../../../src/config';
 import type { ExperimentRecord } from '../../../src/domain/experiment/record';
-import { verdictSentence } from '../../../src/report/experiment';
+import { marksOf, verdictSentence } from '../../../src/report/experiment';
 import { jsonLines } from '../../../src/report/experiment/export-files';
 import { testOfAll } from '../../support/lane';
 import { simulateRecord } from '../../support/long-table';
@@ -51,27 +51,31 @@ test('attempts without a score are shown by arm, and the verdict names them if t
   expect(text).toMatch(/^equal exclusions +no +signals 8 of 800/m);
 });
 
-testOfAll.each([
+testOfAll.each<[string, string, number, number, string[]?]>([
   ['aa', 'again against signals: equivalent', 8, 500],
   ['co-evolving-agents', 'co-evolving-agents against positive-agent: worse', 5, 500],
   ['co-evolving-agents-even', 'co-evolving-agents against positive-agent: equivalent', 8, 500],
-  ['graded-failures-control', 'co-evolving against matched: equivalent', 8, 500],
+  ['graded-failures-control', 'co-evolving against matched: equivalent', 8, 500, ['exploratory', 'equal scores']],
   ['graded-failures', 'co-evolving against matched: equivalent', 5, 500],
   ['graded-failures-even', 'co-evolving against matched: worse', 5, 500],
   ['reinforcement', 'four against start: better', 5, 500],
   ['smollm2-harm', 'no-failure-failure against method: equivalent', 5, 96],
-  ['signals-sql', 'signals against random: worse', 8, 500], // significant, and shown to be smaller than the margin
-  ['weak-region', 'signals against blind: equivalent', 8, 236], // in the region
-])('the published table of the experiment %s gives its published verdict', async (name, verdict, seeds, tasks) => {
-  const published = path.join(config.projectRoot, 'docs/experiments');
-  const archive = path.join(published, 'archives', `${name}.jsonl.br`);
-  const { analysis, inputHash, record } = await analyzeTable(config, archive, null);
-  const primary = analysis.contrasts.find(({ kind }) => kind === 'primary')!;
-  expect(verdictSentence(record, analysis, primary)).toMatch(
-    new RegExp(`^${verdict}, .*, ${seeds} seeds, ${tasks} tasks.*; equivalence within 5 (not )?shown$`),
-  );
-  expect(readFileSync(path.join(published, name, 'README.md'), 'utf8')).toContain(inputHash);
-});
+  ['signals-sql', 'signals against random: worse', 8, 500, ['exploratory']], // significant, and shown to be smaller than the margin
+  ['weak-region', 'signals against blind: equivalent', 8, 236, ['match missed']], // in the region
+])(
+  'the published table of the experiment %s gives its published verdict and marks',
+  async (name, verdict, seeds, tasks, marks = []) => {
+    const published = path.join(config.projectRoot, 'docs/experiments');
+    const archive = path.join(published, 'archives', `${name}.jsonl.br`);
+    const { analysis, inputHash, record } = await analyzeTable(config, archive, null);
+    const primary = analysis.contrasts.find(({ kind }) => kind === 'primary')!;
+    expect(verdictSentence(record, analysis, primary)).toMatch(
+      new RegExp(`^${verdict}, .*, ${seeds} seeds, ${tasks} tasks.*; equivalence within 5 (not )?shown`),
+    );
+    expect(marksOf({ record, analysis }, primary).map(({ mark }) => mark)).toEqual(marks);
+    expect(readFileSync(path.join(published, name, 'README.md'), 'utf8')).toContain(inputHash);
+  },
+);
 
 test.each([
   ['damaged.jsonl.gz', /damaged\.jsonl\.gz: cannot be read .*incorrect header check/],
