@@ -24,6 +24,8 @@ const arm = z.strictObject({
   max: number,
   iqm: number,
   ...interval,
+  /** Seeds that end below half of their first checkpoint, by more than the margin. */
+  collapsed: z.array(z.int()).readonly(),
 });
 
 /** A contrast after its tests. Its statistics are null where the verdict is `invalid` or the deviation does not allow them. */

@@ -86,6 +86,14 @@ export const contrastColumns = [
     shown: 'everywhere',
   },
   {
+    key: 'typical',
+    label: 'typical',
+    format: 'signedPoints',
+    explanation:
+      'typical: the Hodges-Lehmann estimate of the difference, which one collapsed seed moves little; it tests nothing',
+    shown: 'reports',
+  },
+  {
     key: 'effectSize',
     label: 'g_z',
     format: 'decimal',

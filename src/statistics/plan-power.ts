@@ -26,6 +26,8 @@ export const powerInput = z.object({
   noise,
   seeds: z.array(z.int().min(2)).readonly(),
   differences: z.array(z.number().gt(0).lt(1)).readonly(),
+  /** Of equivalence. */
+  margin: z.number().gt(0).lt(1),
 });
 export type PowerInput = z.infer<typeof powerInput>;
 
@@ -41,6 +43,8 @@ const powerOutput = z.object({
       detectable: z.array(z.object({ seeds: z.number().int(), difference: number })),
       needed: z.array(z.object({ difference: z.number(), seeds: number })),
       power: z.array(z.object({ ...point, power: z.number() })),
+      /** Chance to show equivalence where the arms do not differ. */
+      equivalence: z.array(z.object({ seeds: z.number().int(), power: z.number() })),
     }),
   ),
 });

@@ -92,7 +92,7 @@ def test_amounts_that_shrink_are_refused(streams: Streams) -> None:
     assert message in streams.run(json.dumps(value))[2]
 
 
-QUESTION = {"alpha": 0.05, "looks": [8, 16], "seeds": [8, 16], "differences": [0.05]}
+QUESTION = {"alpha": 0.05, "looks": [8, 16], "seeds": [8, 16], "differences": [0.05], "margin": 0.05}
 
 
 def test_power_before_the_first_cell_has_the_level_of_one_look(streams: Streams) -> None:

@@ -48,8 +48,8 @@ def test_a_number_as_a_feature_is_selected_by_its_digits() -> None:
 
 
 def test_an_area_uses_the_range_of_effort_that_both_arms_share() -> None:
-    rising = [(0, 0.42), (120e3, 0.47), (260e3, 0.52), (400e3, 0.54)]  # area 0.3 x .445 + .35 x (.495 + .53)
-    lines = [[(0, 0.40), (440e3, end)] for end in (0.62, 0.64)]  # the first has 0.60 at 400k
+    rising = [(0.0, 0.42), (120e3, 0.47), (260e3, 0.52), (400e3, 0.54)]  # area 0.3 x .445 + .35 x (.495 + .53)
+    lines = [[(0.0, 0.40), (440e3, end)] for end in (0.62, 0.64)]  # the first has 0.60 at 400k
     found = output(curved({"a": [rising] * 2, "b": lines}, metric="aulc(trainedTokens)"))
     assert found["arms"][0]["values"][0]["value"] == pytest.approx(0.49225)
     assert found["contrasts"][0]["differences"][0]["value"] == pytest.approx(0.5 - 0.49225)
@@ -133,3 +133,13 @@ def test_secondary_contrasts_plan_with_the_strictest_step_of_their_family() -> N
     family = output(analysis_input(arms, secondary=[contrast("b", "a"), contrast("c", "a")]))["contrasts"]
     assert alone[0]["detectable"] == alone[1]["detectable"]
     assert family[1]["detectable"] > alone[1]["detectable"]
+
+
+def test_a_policy_that_ends_below_half_of_its_start_has_collapsed() -> None:
+    curves = {
+        "none": [[(0.0, 0.6), (100.0, 0.62)], [(0.0, 0.6), (100.0, 0.31)]],
+        "eto": [[(0.0, 0.6), (100.0, 0.7)], [(0.0, 0.6), (100.0, 0.0)]],
+        "weak": [[(0.0, 0.04), (100.0, 0.0)], [(0.0, 0.04), (100.0, 0.1)]],
+    }
+    arms = output(curved(curves))["arms"]
+    assert [(arm["arm"], arm["collapsed"]) for arm in arms] == [("none", []), ("eto", [2]), ("weak", [])]

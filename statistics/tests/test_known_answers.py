@@ -1,11 +1,21 @@
 """Numbers that were computed beforehand with scipy 1.17.1, statsmodels 0.15.0 and rliable 1.2.0."""
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from coevolve_statistics.descriptions import iqm
 from coevolve_statistics.levels import holm, look_level
-from coevolve_statistics.paired import effect_size, equivalence, paired_t, sign_flip, t_interval, wins
-from coevolve_statistics.power import detectable, difference_sd, power, seeds_needed
+from coevolve_statistics.paired import (
+    effect_size,
+    equivalence,
+    paired_t,
+    sign_flip,
+    t_interval,
+    typical,
+    wins,
+)
+from coevolve_statistics.power import detectable, difference_sd, equivalence_power, power, seeds_needed
 from coevolve_statistics.proportions import mcnemar, wilson
 from coevolve_statistics.sums import deviation, mean
 from coevolve_statistics.trend import area, page
@@ -139,3 +149,17 @@ def test_the_area_under_a_curve_is_the_mean_height() -> None:
     points = [(0.0, 0.42), (120e3, 0.47), (260e3, 0.515), (400e3, 0.54)]
     assert area(points, 0, 400e3) == exactly(0.4905)
     assert area(points, 60e3, 120e3) == exactly(0.4575)  # 0.445 is interpolated
+
+
+def test_the_typical_difference_is_the_median_of_all_pairs() -> None:
+    assert typical([1, 2, 4]) == exactly(2.25)  # of 1, 1.5, 2, 2.5, 3 and 4
+    assert typical([0.25] * 7 + [-0.6]) == exactly(0.25)  # one collapse of eight
+
+
+def test_the_chance_to_show_equivalence_is_that_of_simulated_experiments() -> None:
+    values = np.random.default_rng(3).normal(0, 0.04, size=(200_000, 8))
+    error = values.std(axis=1, ddof=1) / np.sqrt(8)
+    shown = np.abs(values.mean(axis=1)) + stats.t.isf(0.05, 7) * error < 0.05
+    assert equivalence_power(0.05, 0.04, 8, 0.05) == pytest.approx(float(np.mean(shown)), abs=0.003)
+    assert equivalence_power(0.05, 0.5, 8, 0.05) == pytest.approx(0, abs=1e-3)
+    assert equivalence_power(0.05, 0, 8, 0.05) == 1

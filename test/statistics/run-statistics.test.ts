@@ -84,6 +84,7 @@ test('power is known before the first cell', async () => {
       looks: [8],
       seeds: [5, 8, 16],
       differences: [0.02, 0.05],
+      margin: 0.05,
       noise: { kind: 'prior', runSds: [0.025, 0.04], discordance: 0.24, tasks: 500 },
     },
   );
@@ -94,6 +95,7 @@ test('power is known before the first cell', async () => {
     '0.048',
     '0.031',
   ]);
+  expect(deviations[0]!.equivalence.map(({ power }) => power.toFixed(2))).toEqual(['0.48', '0.84', '1.00']);
   expect(deviations.map(({ needed }) => needed.map(({ seeds }) => seeds))).toEqual([
     [36, 8],
     [75, 14],

@@ -20,7 +20,7 @@ export function planText(plan: ExperimentPlan): string {
   return [
     `${name}: ${arms.length} arms x ${counted(looks.at(-1)!, 'seed')} = ${counted(cells, 'cell')}, ${time}, ${usd === null ? 'cost unknown' : dollars(usd, 2)}`,
     `primary: ${analysis.primary.name}, ${analysis.metric} on ${testTasks} tasks, looks at ${looks.join(' and ')} seeds, equivalence within ${analysis.margin}`,
-    detectableText(plan),
+    ...detectableTexts(plan),
     `assumed: ${speeds.join('; ')}`,
     '',
     ...experiment.arms.map(armText),
@@ -36,8 +36,8 @@ export function planText(plan: ExperimentPlan): string {
 }
 
 /** Percentage points of the primary contrast. The range comes from deviations that are smaller or larger than the likely one. */
-function detectableText({ power }: ExperimentPlan): string {
-  if (power === null) return 'detectable: unknown; the prior is of success on test tasks, with 2 seeds or more';
+function detectableTexts({ power, experiment }: ExperimentPlan): string[] {
+  if (power === null) return ['detectable: unknown; the prior is of success on test tasks, with 2 seeds or more'];
   const { measured, detectable } = power;
   const [likely, ...others] = detectable;
   const texts = likely!.differences.map(({ seeds, difference }, look) => {
@@ -46,7 +46,14 @@ function detectableText({ power }: ExperimentPlan): string {
   });
   const [sd, ...range] = detectable.map(({ deviation }) => points(deviation));
   const source = measured ? `, as ${measured.contrast} of ${measured.experiment} over ${measured.seeds} seeds` : '';
-  return `detectable (80 % power): ${texts.join(', ')}, if ${measured ? 'differences' : 'runs'} deviate by ${sd} points (${range.join(' to ')})${source}`;
+  const equal = likely!.equivalence.map(({ seeds, power: share }, look) => {
+    const bounds = others.map(({ equivalence }) => percent(equivalence[look]!.power, 0)).join(' to ');
+    return `${percent(share, 0)} with ${seeds} seeds (${bounds})`;
+  });
+  return [
+    `detectable (80 % power): ${texts.join(', ')}, if ${measured ? 'differences' : 'runs'} deviate by ${sd} points (${range.join(' to ')})${source}`,
+    `equivalence within ${inPoints(experiment.analysis.margin)} points is shown, if nothing differs: ${equal.join(', ')}`,
+  ];
 }
 
 const points = (difference: number | null): string => (difference === null ? 'none' : inPoints(difference));

@@ -13,7 +13,12 @@ const priorDiscordance = 0.24;
 export type MeasuredNoise = { experiment: string; contrast: string; metric: string; sd: number; seeds: number };
 
 /** Differences of the primary contrast that are found with 80 % power. A number of seeds that finds none has null. */
-export type Detectable = { deviation: number; differences: { seeds: number; difference: number | null }[] };
+export type Detectable = {
+  deviation: number;
+  differences: { seeds: number; difference: number | null }[];
+  /** Chance to show equivalence where the arms do not differ. */
+  equivalence: { seeds: number; power: number }[];
+};
 
 export type PlannedPower = {
   /** The measured deviation of differences, or null for a prior of the deviation of runs. */
@@ -45,13 +50,15 @@ export async function planDetectable(
     looks,
     seeds: looks,
     differences: [],
+    margin: analysis.margin,
     noise,
   });
   return {
     measured,
-    detectable: deviations.map(({ sd, detectable }, index) => ({
+    detectable: deviations.map(({ sd, detectable, equivalence }, index) => ({
       deviation: measured ? sd : priorRunSds[index]!,
       differences: detectable,
+      equivalence,
     })),
   };
 }

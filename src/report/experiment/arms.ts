@@ -25,6 +25,8 @@ type ArmsReport = Pick<ExperimentReport, 'record' | 'analysis'>;
 const intervalMeaning =
   't interval of the mean over seeds, cut to the 0 to 100 points that a mean can have; CSV and JSON have it uncut';
 
+const collapseMeaning = 'collapsed: seeds that end below half of their first checkpoint, by more than the margin';
+
 const columns: readonly Column<Arm>[] = [
   ...properties('arm', 'seeds', 'tasks'),
   number('mean', (arm) => arm.mean, points),
@@ -32,6 +34,7 @@ const columns: readonly Column<Arm>[] = [
   number('min', (arm) => arm.min, points),
   number('max', (arm) => arm.max, points),
   number('IQM', (arm) => arm.iqm, points),
+  { ...text<Arm>('collapsed', (arm) => arm.collapsed.length), explanation: collapseMeaning },
   { ...number<Arm>('95 % low', (arm) => arm.low, points), explanation: intervalMeaning },
   { ...number<Arm>('high', (arm) => arm.high, points), explanation: intervalMeaning },
 ];

@@ -4,6 +4,7 @@ import { counted, nothing, pEquals, signedPoints, significant } from '../../doma
 import { groupBy } from '../../domain/group-by';
 import type { ContrastResult } from '../../statistics/analysis-output';
 import { total } from '../campaign/campaign-data';
+import { collapsedArms, whyAlwaysEquivalent } from './evidence';
 import { exclusionsOf, unequalArms } from './exclusions';
 import type { ExperimentReport } from './report';
 
@@ -77,6 +78,23 @@ export const markRules: readonly MarkRule[] = [
     breaches: alikeCells,
   },
   {
+    name: 'room to differ',
+    mark: 'could not differ',
+    held: 'every equivalent contrast could have differed by the margin',
+    breaches: (report) =>
+      report.analysis.contrasts.flatMap((contrast) => {
+        const finding = whyAlwaysEquivalent(report, contrast);
+        return finding === null ? [] : [{ finding, concerns: isContrast(contrast) }];
+      }),
+    isKnown: ({ analysis }) => analysis.contrasts.some(({ verdict }) => verdict === 'equivalent'),
+  },
+  {
+    name: 'no collapse',
+    mark: 'collapsed seed',
+    held: 'no policy ends below half of its start',
+    breaches: (report) => collapsedArms(report).map(({ arm, finding }) => ({ finding, concerns: hasArm(arm) })),
+  },
+  {
     name: 'equal exclusions',
     mark: 'unequal exclusions',
     held: 'the arms of every contrast leave out the same share of their attempts',
@@ -108,6 +126,10 @@ export const markNames = (report: Analysed, contrast: ContrastResult): string =>
     .join(', ') || nothing;
 
 const every = (): boolean => true;
+const isContrast =
+  (own: Arms) =>
+  ({ plus, minus }: Arms): boolean =>
+    plus === own.plus && minus === own.minus;
 const hasArm =
   (arm: string) =>
   ({ plus, minus }: Arms): boolean =>
@@ -189,9 +211,7 @@ function alikeCells({ analysis }: Analysed): Breach[] {
 function unequalExclusions({ record, analysis }: Analysed): Breach[] {
   return analysis.contrasts.flatMap(({ plus, minus }) => {
     const finding = unequalArms(record, analysis.look, { plus, minus });
-    return finding === null
-      ? []
-      : [{ finding, concerns: (other: Arms) => other.plus === plus && other.minus === minus }];
+    return finding === null ? [] : [{ finding, concerns: isContrast({ plus, minus }) }];
   });
 }
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .paired import effect_size, equivalence, sign_flip, t_interval, wins
+from .paired import effect_size, equivalence, sign_flip, t_interval, typical, wins
 from .power import detectable, seeds_needed
 from .proportions import wilson
 from .sums import deviation, mean
@@ -60,6 +60,7 @@ STATISTICS: dict[str, Callable[[Sample], float | None]] = {
     "adjustedP": lambda sample: sample.adjusted_p,
     "signFlipP": lambda sample: sign_flip(sample.values),
     "equivalenceP": lambda sample: equivalence(sample.values, sample.margin),
+    "typical": lambda sample: typical(sample.values),
     "effectSize": lambda sample: effect_size(sample.values),
     "probability": lambda sample: wins(sample.values) / sample.seeds,
     "probabilityLow": lambda sample: wilson(wins(sample.values), sample.seeds)[0],

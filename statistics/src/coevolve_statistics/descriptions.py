@@ -39,7 +39,17 @@ def _arm_row(experiment: Experiment, arm: str, by_seed: dict[int, float]) -> Jso
         "iqm": iqm(values) if values else None,
         "low": low,
         "high": high,
+        "collapsed": [seed for seed in by_seed if _collapsed(experiment, (arm, seed))],
     }
+
+
+def _collapsed(experiment: Experiment, key: CellKey) -> bool:
+    """Whether a policy ends below half of what its cell began with, by more than the margin."""
+    cell = experiment.cells[key]
+    start, end = (
+        mean_score(experiment, key, checkpoint) for checkpoint in (next(iter(cell.effort)), cell.last)
+    )
+    return start is not None and end is not None and end < start / 2 and start - end > experiment.margin
 
 
 def iqm(values: list[float]) -> float:

@@ -54,6 +54,16 @@ def sign_flip(differences: Sequence[float]) -> float:
     return float((np.sum(np.abs(draws @ values) >= found) + 1) / (DRAWS + 1))
 
 
+def typical(differences: Sequence[float]) -> float:
+    """Hodges-Lehmann estimate: the median of the means of all pairs, each seed paired with itself too.
+
+    One collapsed seed of eight moves it little, and the mean by an eighth of the collapse.
+    """
+    values = np.array(sorted(differences))
+    rows, columns = np.triu_indices(len(values))
+    return float(np.median((values[rows] + values[columns]) / 2))
+
+
 def effect_size(differences: Sequence[float]) -> float | None:
     """g_z: mean over deviation, corrected for few seeds; from three seeds on (the correction is 0 at two)."""
     sd = deviation(differences) if len(differences) > 2 else 0.0

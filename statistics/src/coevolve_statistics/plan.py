@@ -3,14 +3,27 @@
 from .checked import Json, checked
 from .experiment import read_looks
 from .levels import look_level
-from .power import detectable, difference_sd, power, sd_interval, seeds_needed
+from .power import detectable, difference_sd, equivalence_power, power, sd_interval, seeds_needed
+from .verdicts import EQUIVALENCE_LEVEL
 
 
 def plan_power(value: object) -> Json:
     root = checked(value, "power")
-    level = look_level(root["alpha"], read_looks(root["looks"]))
+    looks = read_looks(root["looks"])
+    level, equivalence_level = look_level(root["alpha"], looks), look_level(EQUIVALENCE_LEVEL, looks)
     grid = (root["seeds"], root["differences"])
-    return {"level": level, "deviations": [_row(sd, level, grid) for sd in _difference_sds(root["noise"])]}
+
+    def equivalence(sd: float) -> list[Json]:
+        return [
+            {"seeds": seeds, "power": equivalence_power(root["margin"], sd, seeds, equivalence_level)}
+            for seeds in root["seeds"]
+        ]
+
+    sds = _difference_sds(root["noise"])
+    return {
+        "level": level,
+        "deviations": [{**_row(sd, level, grid), "equivalence": equivalence(sd)} for sd in sds],
+    }
 
 
 def _difference_sds(noise: Json) -> list[float]:

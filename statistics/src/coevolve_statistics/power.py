@@ -38,6 +38,27 @@ def _integrated_power(critical: float, freedom: int, shift: float) -> float:
     return 1 - math.fsum(float(integrate.quad(missed, low, high)[0]) for low, high in parts)
 
 
+def equivalence_power(margin: float, sd: float, seeds: int, level: float) -> float:
+    """Chance to show equivalence (TOST) with `seeds` seeds where the arms do not differ.
+
+    The mean must lie within the margin by more than its critical t times its estimated error; over the
+    chi-squared distribution of the estimated deviation.
+    """
+    freedom = seeds - 1
+    critical = float(stats.t.isf(level, freedom))
+    error = sd / math.sqrt(seeds)
+    if error == 0:
+        return 1.0
+
+    def shown(ratio: float) -> float:
+        room = margin / error - critical * math.sqrt(ratio / freedom)
+        return float((2 * special.ndtr(room) - 1) * stats.chi2.pdf(ratio, freedom)) if room > 0 else 0.0
+
+    widest = freedom * (margin / (error * critical)) ** 2
+    end = min(widest, float(stats.chi2.isf(1e-13, freedom)))
+    return float(integrate.quad(shown, 0, end, points=[min(freedom, end) / 2], limit=200)[0])
+
+
 def detectable(sd: float, seeds: int, level: float) -> float | None:
     """Smallest difference with 80 % power; None if even the largest of all, 1, has less."""
     if seeds < 2 or sd <= 0 or power(1, sd, seeds, level) < TARGET:

@@ -43,6 +43,9 @@ test('a plan says which difference of the primary contrast every look finds', as
     'detectable (80 % power): 5.0 points with 8 seeds (2.7 to 7.6), 3.2 points with 16 seeds (1.7 to 4.8), ' +
       'if runs deviate by 2.5 points (1.0 to 4.0)',
   );
+  expect(planText(plan)).toMatch(
+    /^equivalence within 3.0 points is shown, if nothing differs: \d+ % with 8 seeds \(\d+ % to \d+ %\), \d+ % with 16 seeds/m,
+  );
   const power = await planDetectable(config, { ...experiment, looks: [2] }, 10);
   expect(planText({ ...plan, power })).toContain('detectable (80 % power): nothing with 2 seeds (none to none)');
   const metric = { ...experiment.analysis, metric: 'success@pattern=join' };

@@ -17,6 +17,9 @@ import { simulateRecord } from '../../support/long-table';
 const config = readConfig({ PATH: process.env['PATH'] });
 const base = simulateRecord({ effects: { none: 0, signals: 0.15, random: 0 } });
 
+/** The same without an effect. */
+const idle = simulateRecord({ effects: { none: 0, signals: 0, random: 0 } });
+
 const withCells = (record: ExperimentRecord, change: (cell: RecordedCell) => Partial<RecordedCell>) => ({
   ...record,
   cells: record.cells.map((cell) => ({ ...cell, ...change(cell) })),
@@ -124,6 +127,26 @@ const marked: [string, ExperimentRecord, string, RegExp][] = [
     { ...base, looks: [lookAt(3, at(2)), lookAt(8, at(4))] },
     'undeclared looks',
     /looks at 3 seeds were taken too; every test has the level 0\.0264/,
+  ],
+  [
+    'arms that solve next to nothing',
+    {
+      ...base,
+      scores: idle.scores.map((row) => ({ ...row, success: row.success / 50, reward: row.reward / 50 })),
+    },
+    'could not differ',
+    /both arms score \d\.\d and \d\.\d, the margin is 5\.0 points/,
+  ],
+  [
+    'a seed that collapsed',
+    {
+      ...base,
+      scores: base.scores.map((row) =>
+        row.arm === 'signals' && row.seed === 4 && row.checkpoint === 2 ? { ...row, success: 0, reward: 0 } : row,
+      ),
+    },
+    'collapsed seed',
+    /1 of 8 seeds of signals collapsed \(4\), and move the mean/,
   ],
   [
     'a root seed that another experiment has',

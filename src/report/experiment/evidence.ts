@@ -1,0 +1,45 @@
+import { counted, percent, points } from '../../domain/formats';
+import type { ContrastResult } from '../../statistics/analysis-output';
+import type { ExperimentReport } from './report';
+
+type Analysed = Pick<ExperimentReport, 'record' | 'analysis'>;
+
+/**
+ * Returns why a contrast is equivalent whatever its methods do, or null: both arms score within the margin of 0 or of 1, or
+ * they answer fewer tasks differently than the margin. An area under a curve and a reward have no share of answers.
+ */
+export function whyAlwaysEquivalent({ record, analysis }: Analysed, contrast: ContrastResult): string | null {
+  const { margin, metric } = record.experiment.analysis;
+  if (contrast.verdict !== 'equivalent' || metric.startsWith('aulc')) return null;
+  const means = analysis.arms
+    .filter(({ arm }) => arm === contrast.plus || arm === contrast.minus)
+    .map(({ mean }) => mean);
+  const within = `the margin is ${points(margin)} points`;
+  const shown = means.map((mean) => points(mean)).join(' and ');
+  if (means.every((mean) => mean !== null && mean < margin)) return `both arms score ${shown}, ${within}`;
+  if (means.every((mean) => mean !== null && mean > 1 - margin)) return `both arms score ${shown} of 100, ${within}`;
+  const changed = metric.startsWith('success') ? shareOfChangedAnswers(analysis, contrast) : null;
+  return changed === null || changed >= margin
+    ? null
+    : `the arms answer ${percent(changed)} of the tasks differently, ${within}`;
+}
+
+/** Returns the share of the tasks, over the seeds, that one arm alone solves. */
+function shareOfChangedAnswers(
+  { arms, wonAndLost }: ExperimentReport['analysis'],
+  { contrast, plus, seeds }: ContrastResult,
+): number | null {
+  const tasks = arms.find(({ arm }) => arm === plus)?.tasks ?? 0;
+  const own = wonAndLost.filter((row) => row.contrast === contrast);
+  if (own.length < seeds || tasks === 0) return null;
+  return own.reduce((sum, { won, lost }) => sum + won + lost, 0) / (tasks * own.length);
+}
+
+/** Lists the arms with a policy that ends far below its start, with the seeds. */
+export const collapsedArms = ({ analysis }: Analysed): { arm: string; finding: string }[] =>
+  analysis.arms
+    .filter(({ collapsed }) => collapsed.length > 0)
+    .map(({ arm, collapsed, seeds }) => ({
+      arm,
+      finding: `${collapsed.length} of ${counted(seeds, 'seed')} of ${arm} collapsed (${collapsed.join(', ')}), and move the mean`,
+    }));
