@@ -48,8 +48,8 @@ def test_a_number_as_a_feature_is_selected_by_its_digits() -> None:
 
 
 def test_an_area_uses_the_range_of_effort_that_both_arms_share() -> None:
-    rising = [(0.0, 0.42), (120e3, 0.47), (260e3, 0.52), (400e3, 0.54)]  # area 0.3 x .445 + .35 x (.495 + .53)
-    lines = [[(0.0, 0.40), (440e3, end)] for end in (0.62, 0.64)]  # the first has 0.60 at 400k
+    rising = [(0, 0.42), (120e3, 0.47), (260e3, 0.52), (400e3, 0.54)]  # area 0.3 x .445 + .35 x (.495 + .53)
+    lines = [[(0, 0.40), (440e3, end)] for end in (0.62, 0.64)]  # the first has 0.60 at 400k
     found = output(curved({"a": [rising] * 2, "b": lines}, metric="aulc(trainedTokens)"))
     assert found["arms"][0]["values"][0]["value"] == pytest.approx(0.49225)
     assert found["contrasts"][0]["differences"][0]["value"] == pytest.approx(0.5 - 0.49225)

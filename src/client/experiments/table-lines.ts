@@ -11,6 +11,7 @@ const measure = z.enum(effortMeasures);
 const contrast = z.strictObject({ name: z.string(), plus: name, minus: name });
 const record = z.record(z.string(), z.unknown());
 const amount = z.number().min(0);
+const time = z.iso.datetime({ precision: 3 });
 
 const arm = z.strictObject({
   name,
@@ -51,17 +52,13 @@ export const experimentLine = z.strictObject({
   experiment,
   hash,
   version: z.int().min(1),
-  frozenAt: z.string().nullable(),
-  firstFrozenAt: z.string().optional(),
+  frozenAt: time.nullable(),
+  firstFrozenAt: time.optional(),
   profile: z.string().nullable(),
   manifest: z.looseObject({ before: z.object({ freeze: hash.nullable(), cells: z.array(hash) }).optional() }),
-  amendments: z.array(
-    z.strictObject({ version: z.int().min(1), frozenAt: z.string(), differences: z.array(z.unknown()) }),
-  ),
+  amendments: z.array(z.strictObject({ version: z.int().min(1), frozenAt: time, differences: z.array(z.unknown()) })),
   looks: z
-    .array(
-      z.strictObject({ look: seed, exploratory: z.boolean(), shown: z.boolean(), inputHash: hash, at: z.string() }),
-    )
+    .array(z.strictObject({ look: seed, exploratory: z.boolean(), shown: z.boolean(), inputHash: hash, at: time }))
     .optional(),
   sharedSeed: z.array(name).optional(),
 });
@@ -76,7 +73,7 @@ const manifest = z.looseObject({
     .array(z.object({ iteration: z.int().min(0), feature, category: z.string().max(1000), tasks: z.int().min(0) }))
     .optional(),
   admitted: z.array(z.looseObject({ iteration: z.int().min(0), tasks: z.int().min(0) })).optional(),
-  startedAt: z.string().optional(),
+  startedAt: time.optional(),
   exclusions: z.looseObject({ attempts: z.int().min(0), excluded: z.int().min(0) }).optional(),
   spec: z.looseObject({ training: z.looseObject({}).optional() }).optional(),
 });

@@ -6,6 +6,10 @@ export const effortMeasures = [
   'environmentAttempts', // training attempts of all agents, without evaluations
   'updates', // steps of the optimizer, over all jobs
   'targetPairs', // preference pairs that the target is trained on, over all iterations
+  'failurePairs', // of these, the pairs of two failures, which teach without an expert
+  'likelihoodRows', // rows whose likelihood the target is trained on: updates x batch x share of the rows with that term
+  'admittedTasks', // synthesized ones, without the start
+  'flags', // tasks that feedback signals mark
   'trainedTokens',
   'rolloutTokens', // prompt and completion tokens of the training attempts
   'modelTokens', // of language models

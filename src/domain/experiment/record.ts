@@ -14,7 +14,7 @@ type ManifestParts = StartManifest & {
   exclusions?: ExcludedAttempts | undefined;
   /** Tasks that each iteration admitted, by aim. */
   admitted?: readonly { iteration: number; tasks: number }[] | undefined;
-  /** When the campaign of the cell began. */
+  /** When the campaign of the cell began, in ISO 8601. */
   startedAt?: string | undefined;
 };
 
@@ -107,7 +107,8 @@ export function whyEarly(record: FrozenExperiment, cell: RecordedCell): string |
   const frozenAt = record.firstFrozenAt ?? (record.version === 1 ? record.frozenAt : null);
   const startedAt = cell.manifest?.startedAt;
   if (startedAt === undefined) return 'has no time of its start';
-  return frozenAt !== null && Date.parse(startedAt) < Date.parse(frozenAt) ? 'began before the freeze' : null;
+  // Times are ISO 8601 in UTC with milliseconds, so that their texts are in their order.
+  return frozenAt !== null && compareText(startedAt, frozenAt) < 0 ? 'began before the freeze' : null;
 }
 
 /** Lists the cells of a look that do not follow their freeze, with the reasons. */

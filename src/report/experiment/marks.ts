@@ -4,7 +4,7 @@ import { counted, nothing, pEquals, signedPoints, significant } from '../../doma
 import { groupBy } from '../../domain/group-by';
 import type { ContrastResult } from '../../statistics/analysis-output';
 import { total } from '../campaign/campaign-data';
-import { collapsedArms, whyAlwaysEquivalent } from './evidence';
+import { collapsedArms, hasDataMeasures, unlikeData, whyAlwaysEquivalent } from './evidence';
 import { exclusionsOf, unequalArms } from './exclusions';
 import type { ExperimentReport } from './report';
 
@@ -87,6 +87,17 @@ export const markRules: readonly MarkRule[] = [
         return finding === null ? [] : [{ finding, concerns: isContrast(contrast) }];
       }),
     isKnown: ({ analysis }) => analysis.contrasts.some(({ verdict }) => verdict === 'equivalent'),
+  },
+  {
+    name: 'like data',
+    mark: 'other data',
+    held: 'the arms of every contrast train on as much data of each kind',
+    breaches: (report) =>
+      report.analysis.contrasts.flatMap(({ contrast, plus, minus }) => {
+        const found = unlikeData(report, { plus, minus });
+        return found === null ? [] : [{ finding: `${contrast}: ${found}`, concerns: isContrast({ plus, minus }) }];
+      }),
+    isKnown: hasDataMeasures,
   },
   {
     name: 'no collapse',

@@ -5,6 +5,9 @@ import { choice, count } from '../key-types';
 const share = z.number().gt(0).lt(1);
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'lower-case letters, digits and hyphens');
 const measure = choice(effortMeasures);
+
+/** Above the differences of an arm from itself: the two played A/A tables have 6 and 16 % of tokens. */
+export const defaultBounds = { trainedTokens: 0.2, rolloutTokens: 0.2 };
 const section = z.record(z.string(), z.unknown());
 
 const seeds = z
@@ -30,7 +33,7 @@ const match = z.strictObject({
     .describe('Measures that must be the same for both arms of a contrast; otherwise it is invalid.'),
   within: z
     .partialRecord(measure, share)
-    .default({ trainedTokens: 0.05, rolloutTokens: 0.05 })
+    .default(defaultBounds)
     .describe('Measures with the largest allowed relative difference.'),
   report: z
     .array(measure)

@@ -50,9 +50,27 @@ const amounts = [
    where r.campaign_id = $1::integer and r.status = 'succeeded'
    group by r.iteration, m.measure`,
 
-  `select iteration, 'targetPairs', count(*), count(*) from preference_pairs
+  `select iteration, m.measure, sum(m.amount), sum(m.amount) from preference_pairs
+   cross join lateral (values ('targetPairs', 1), ('failurePairs', (kind = 'failure-failure')::integer)) as m (measure, amount)
    where campaign_id = $1::integer and for_role = 'target'
-   group by iteration`,
+   group by iteration, m.measure`,
+
+  // All rows of a dataset but the pairs without that term, experts beside the pairs among them.
+  `select r.iteration, 'likelihoodRows', sum(l.rows), sum(l.rows) filter (where r.found_from is null)
+   from training_runs r
+   cross join lateral (select round(r.updates * (r.settings ->> 'batch_size')::numeric * case
+       when r.method in ('sft', 'rft') then 1
+       else greatest(0, 1 - (select count(*) from preference_pairs p where p.campaign_id = r.campaign_id
+         and p.iteration = r.iteration and p.for_role = 'target' and p.lambda_sft = 0)::numeric / r.dataset_rows) end) as rows) l
+   where r.campaign_id = $1::integer and r.status = 'succeeded' and r.role = 'target'
+     and r.method in ('sft', 'rft', 'dpo', 'target') and r.dataset_rows > 0
+   group by r.iteration`,
+
+  `select created_iteration, 'admittedTasks', count(*), count(*) from tasks
+   where campaign_id = $1::integer and created_iteration > 0 and verdict = 'admitted' and origin <> 'seed'
+   group by created_iteration`,
+
+  `select iteration, 'flags', count(*), count(*) from feedback_signals where campaign_id = $1::integer group by iteration`,
 
   // The entries of a job have its key. The entries of a model call have the key of its request.
   `select w.iteration, case l.unit when 'llm-tokens' then 'modelTokens' when 'usd' then 'usd' else 'gpuSeconds' end,

@@ -149,6 +149,17 @@ const marked: [string, ExperimentRecord, string, RegExp][] = [
     /1 of 8 seeds of signals collapsed \(4\), and move the mean/,
   ],
   [
+    'arms that train on other data',
+    withCells(base, (cell) => ({
+      checkpoints: cell.checkpoints.map(({ checkpoint, effort }) => {
+        const rows = checkpoint * (isSignals(cell) ? 1000 : 600);
+        return { checkpoint, effort: { ...effort, likelihoodRows: { nominal: rows, paid: rows } } };
+      }),
+    })),
+    'other data',
+    /signals - none: rows with likelihood 2,000 against 1,200/,
+  ],
+  [
     'a root seed that another experiment has',
     { ...base, sharedSeed: ['older'] },
     'shared root seed',

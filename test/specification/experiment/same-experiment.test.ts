@@ -20,6 +20,17 @@ test('an experiment of an earlier release, without keys that were added since, i
   expect(isSameExperiment({ ...before, looks: [3] }, now)).toBe(false);
 });
 
+test('a file without bounds of effort is the one that release 0.1.0 froze with its default bounds', async () => {
+  const now = await fileOf('smoke');
+  const withBounds = (share: number): Experiment => {
+    const within = { trainedTokens: share, rolloutTokens: share };
+    return { ...now, match: { ...now.match, within } };
+  };
+  expect(isSameExperiment(withBounds(0.05), withBounds(0.2))).toBe(true);
+  expect(isSameExperiment(withBounds(0.05), withBounds(0.1))).toBe(false);
+  expect(isSameExperiment(withBounds(0.2), withBounds(0.05))).toBe(true);
+});
+
 const names = [
   'aa',
   'co-evolving-agents',

@@ -17,7 +17,7 @@ test('effort adds up over the iterations, counts training attempts and the pairs
   await store.tasks.seed(start, [task('seed')]);
   const expert = await store.trajectories.save(attempt(start, { taskId: 'seed' })); // no training attempt
   const jobKey = `campaign/${name}/iteration/0/train/target`;
-  await store.trainingRuns.save(start, trainingRun(jobKey, { gpus: 2 }), []);
+  await store.trainingRuns.save(start, trainingRun(jobKey, { gpus: 2, settings: { batch_size: 4 } }), []);
   await store.trainingRuns.succeed({ jobKey, epoch: 1 }, hash('a'), { tokens: 300, seconds: 4, updates: 7 });
   await store.ledger.bookTraining({ jobKey, epoch: 1 }, { tokens: 300, seconds: 4 }, true);
 
@@ -25,25 +25,21 @@ test('effort adds up over the iterations, counts training attempts and the pairs
   const policyId = await addPolicy({ ...campaign, key }, { id: hash('b') });
   const played = { taskId: 'seed', policyId, reward: 0 };
   const failed = await store.trajectories.save(attempt(key, { ...played, purpose: 'train' }));
+  const nearer = await store.trajectories.save(attempt(key, { ...played, reward: 0.5, purpose: 'train', attempt: 1 }));
   await store.trajectories.save(attempt(key, { ...played, purpose: 'evaluation' }));
+  const pair = { taskId: 'seed', hardNegative: false, lambdaDpo: 1, chosenReward: 1, rejectedReward: 0 };
   for (const forRole of ['target', 'failure'] as const)
     await store.preferencePairs.save(key, forRole, {
       pairs: [
-        {
-          forRole,
-          kind: 'expert-target',
-          taskId: 'seed',
-          hardNegative: false,
-          lambdaDpo: 1,
-          lambdaSft: 0,
-          chosenId: expert.id,
-          rejectedId: failed.id,
-          chosenReward: 1,
-          rejectedReward: 0,
-        },
+        { ...pair, forRole, kind: 'expert-target', lambdaSft: 0.1, chosenId: expert.id, rejectedId: failed.id },
+        { ...pair, forRole, kind: 'failure-failure', lambdaSft: 0, chosenId: nearer.id, rejectedId: failed.id },
       ],
       dropped: [],
     });
+  const ofPairs = { method: 'target', datasetRows: 4, settings: { batch_size: 4 } } as const;
+  await store.trainingRuns.save(key, trainingRun(`${jobKey}/pairs`, ofPairs), []);
+  const used = { tokens: 0, seconds: 0, updates: 3 };
+  await store.trainingRuns.succeed({ jobKey: `${jobKey}/pairs`, epoch: key.epoch }, policyId, used);
   await pool.query(`update iterations set started_at = now() - interval '100 s', finished_at = now()
     where campaign_id = ${campaignId}`);
   await pool.query(`insert into events (campaign_id, kind, actor, recorded_at) values
@@ -59,6 +55,10 @@ test('effort adds up over the iterations, counts training attempts and the pairs
         updates: both(7),
         trainedTokens: both(300),
         targetPairs: both(0),
+        failurePairs: both(0),
+        likelihoodRows: both(28),
+        admittedTasks: both(0),
+        flags: both(0),
         modelTokens: both(0),
         usd: both(0),
         gpuSeconds: both(8),
@@ -68,11 +68,15 @@ test('effort adds up over the iterations, counts training attempts and the pairs
     {
       checkpoint: 1,
       effort: {
-        environmentAttempts: both(1),
-        rolloutTokens: both(5),
-        updates: both(7),
+        environmentAttempts: both(2),
+        rolloutTokens: both(10),
+        updates: both(10),
         trainedTokens: both(310),
-        targetPairs: both(1),
+        targetPairs: both(2),
+        failurePairs: both(1),
+        likelihoodRows: both(37),
+        admittedTasks: both(0),
+        flags: both(0),
         modelTokens: both(0),
         usd: both(0),
         gpuSeconds: both(8),
