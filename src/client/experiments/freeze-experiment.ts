@@ -8,7 +8,7 @@ import { createEnvironments } from '../../envs/environments';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { differencesOf } from '../../input/differences';
 import { cellSpec } from '../../specification/experiment/cell-spec';
-import type { LoadedExperiment } from '../../specification/experiment/read-experiment';
+import type { ExperimentSource } from '../../specification/experiment/read-experiment';
 import { experimentHash, isSameExperiment, upgraded } from '../../specification/experiment/same-experiment';
 import { experimentVersionStore, type ExperimentVersion } from '../../store/experiment/versions';
 import type { Connections } from '../connections';
@@ -28,7 +28,7 @@ export type Frozen = ExperimentVersion & {
  */
 export async function freezeExperiment(
   connections: Connections,
-  { experiment, source, profile }: Pick<LoadedExperiment, 'experiment' | 'source' | 'profile'>,
+  { experiment, source, profile }: ExperimentSource,
   { amend = false }: { amend?: boolean } = {},
 ): Promise<Frozen> {
   const versions = experimentVersionStore(connections.pool);
@@ -66,7 +66,7 @@ async function manifestOf(connections: Connections, experiment: Experiment): Pro
     analysisVersion,
     environments: await environmentsOf(connections, specs),
     baseModels: await baseModelsOf(connections, specs),
-    before: await experimentVersionStore(connections.pool).before(),
+    before: await experimentVersionStore(connections.pool).before(experiment.name),
   };
 }
 

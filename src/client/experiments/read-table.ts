@@ -11,7 +11,7 @@ import { parseExact } from '../../input/exact-json';
 import { strangeValues } from '../../input/parse-yaml';
 import type { ExperimentRecord } from '../../domain/experiment/record';
 import { experimentHash } from '../../specification/experiment/same-experiment';
-import type { LoadedExperiment } from '../../specification/experiment/read-experiment';
+import type { ExperimentSource } from '../../specification/experiment/read-experiment';
 import { cellLine, experimentLine, scoreLine } from './table-lines';
 import { cellLabel } from '../../domain/experiment/experiment';
 
@@ -55,7 +55,7 @@ export const isTable = (file: string): boolean => /\.jsonl(\.(gz|br))?$/.test(fi
  *
  * @throws UsageError as `readTable`
  */
-export async function readFrozen(file: string): Promise<Pick<LoadedExperiment, 'experiment' | 'source' | 'profile'>> {
+export async function readFrozen(file: string): Promise<ExperimentSource> {
   const { experiment, profile } = await readTable(file);
   return { experiment, profile, source: canonicalJson(experiment) };
 }

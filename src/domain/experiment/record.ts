@@ -100,7 +100,7 @@ export const undeclaredLooks = ({ experiment, looks = [] }: FrozenExperiment): n
     .toSorted((a, b) => a - b);
 
 /** Returns why a finished cell does not follow its freeze, or null: its file may have been chosen by its score. */
-export function whyEarly(record: FrozenExperiment, cell: RecordedCell): string | null {
+function whyEarly(record: FrozenExperiment, cell: RecordedCell): string | null {
   if (cell.status !== 'finished') return null;
   if (cell.exploratory) return 'began before the freeze or with an arm added later';
   if (record.manifest.before?.cells.includes(cell.contentHash!)) return 'was there when the file was frozen';

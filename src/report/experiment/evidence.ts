@@ -1,4 +1,5 @@
 import { counted, percent, points } from '../../domain/formats';
+import { total } from '../campaign/campaign-data';
 import { armEfforts } from './arm-efforts';
 import { amount, measureNames } from './measures';
 import type { ContrastResult } from '../../statistics/analysis-output';
@@ -34,7 +35,7 @@ function shareOfChangedAnswers(
   const tasks = arms.find(({ arm }) => arm === plus)?.tasks ?? 0;
   const own = wonAndLost.filter((row) => row.contrast === contrast);
   if (own.length < seeds || tasks === 0) return null;
-  return own.reduce((sum, { won, lost }) => sum + won + lost, 0) / (tasks * own.length);
+  return total(own, ({ won, lost }) => won + lost) / (tasks * own.length);
 }
 
 /** Measures of the data that an arm trains on. A rule of effort may declare that they are equal. */
@@ -43,7 +44,7 @@ const dataMeasures = ['likelihoodRows', 'failurePairs', 'admittedTasks'] as cons
 const unlike = 0.2;
 
 /** Returns the data in which the arms of a contrast differ and for which the file has no rule, or null. */
-export function unlikeData({ record, analysis }: Analysed, { plus, minus }: Pick<ContrastResult, 'plus' | 'minus'>) {
+export function unlikeData({ record, analysis }: Analysed, { contrast, plus, minus }: ContrastResult): string | null {
   const { equal, within } = record.experiment.match;
   const efforts = armEfforts(record, analysis.look);
   const differing = dataMeasures.flatMap((measure) => {
@@ -52,7 +53,7 @@ export function unlikeData({ record, analysis }: Analysed, { plus, minus }: Pick
     if (Math.abs(a - b) <= unlike * Math.max(a, b)) return [];
     return [`${measureNames[measure]} ${amount(measure, a)} against ${amount(measure, b)}`];
   });
-  return differing.length === 0 ? null : differing.join(', ');
+  return differing.length === 0 ? null : `${contrast}: ${differing.join(', ')}`;
 }
 
 /** Returns whether the cells of a table have the measures of data; an older one lacks them. */

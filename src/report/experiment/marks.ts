@@ -1,3 +1,4 @@
+import { compareText } from '../../domain/compare-text';
 import { earlyCells, undeclaredLooks } from '../../domain/experiment/record';
 import { seedsOfUnequalStarts } from '../../domain/experiment/starts';
 import { counted, nothing, pEquals, signedPoints, significant } from '../../domain/formats';
@@ -81,22 +82,14 @@ export const markRules: readonly MarkRule[] = [
     name: 'room to differ',
     mark: 'could not differ',
     held: 'every equivalent contrast could have differed by the margin',
-    breaches: (report) =>
-      report.analysis.contrasts.flatMap((contrast) => {
-        const finding = whyAlwaysEquivalent(report, contrast);
-        return finding === null ? [] : [{ finding, concerns: isContrast(contrast) }];
-      }),
+    breaches: ofContrasts(whyAlwaysEquivalent),
     isKnown: ({ analysis }) => analysis.contrasts.some(({ verdict }) => verdict === 'equivalent'),
   },
   {
     name: 'like data',
     mark: 'other data',
     held: 'the arms of every contrast train on as much data of each kind',
-    breaches: (report) =>
-      report.analysis.contrasts.flatMap(({ contrast, plus, minus }) => {
-        const found = unlikeData(report, { plus, minus });
-        return found === null ? [] : [{ finding: `${contrast}: ${found}`, concerns: isContrast({ plus, minus }) }];
-      }),
+    breaches: ofContrasts(unlikeData),
     isKnown: hasDataMeasures,
   },
   {
@@ -109,7 +102,7 @@ export const markRules: readonly MarkRule[] = [
     name: 'equal exclusions',
     mark: 'unequal exclusions',
     held: 'the arms of every contrast leave out the same share of their attempts',
-    breaches: unequalExclusions,
+    breaches: ofContrasts(({ record, analysis }, contrast) => unequalArms(record, analysis.look, contrast)),
     isKnown: ({ record, analysis }) =>
       record.experiment.arms.some(({ name }) => exclusionsOf(record, analysis.look, name) !== null),
   },
@@ -136,11 +129,17 @@ export const markNames = (report: Analysed, contrast: ContrastResult): string =>
     .map(({ mark }) => mark)
     .join(', ') || nothing;
 
+/** Returns the breaches of a rule that looks at each contrast alone. */
+function ofContrasts(find: (report: Analysed, contrast: ContrastResult) => string | null) {
+  return (report: Analysed): Breach[] =>
+    report.analysis.contrasts.flatMap((contrast) => {
+      const finding = find(report, contrast);
+      const concerns = ({ plus, minus }: Arms): boolean => plus === contrast.plus && minus === contrast.minus;
+      return finding === null ? [] : [{ finding, concerns }];
+    });
+}
+
 const every = (): boolean => true;
-const isContrast =
-  (own: Arms) =>
-  ({ plus, minus }: Arms): boolean =>
-    plus === own.plus && minus === own.minus;
 const hasArm =
   (arm: string) =>
   ({ plus, minus }: Arms): boolean =>
@@ -158,7 +157,7 @@ function earlyBreaches({ record, analysis }: Analysed): Breach[] {
 function lateAmendments({ record }: Analysed): Breach[] {
   const { amendments, looks = [] } = record;
   return amendments.flatMap(({ version, frozenAt }) => {
-    const seen = looks.findLast((look) => look.shown && Date.parse(look.at) < Date.parse(frozenAt));
+    const seen = looks.findLast((look) => look.shown && compareText(look.at, frozenAt) < 0);
     const finding = `version ${version} was frozen after a look at ${seen?.look} seeds`;
     return seen === undefined ? [] : [{ finding, concerns: every }];
   });
@@ -216,13 +215,6 @@ function alikeCells({ analysis }: Analysed): Breach[] {
       finding: `${arm} and ${otherArm} score all ${tasks} tasks alike at ${where}`,
       concerns: (contrast: Arms) => hasArm(arm)(contrast) && hasArm(otherArm)(contrast),
     };
-  });
-}
-
-function unequalExclusions({ record, analysis }: Analysed): Breach[] {
-  return analysis.contrasts.flatMap(({ plus, minus }) => {
-    const finding = unequalArms(record, analysis.look, { plus, minus });
-    return finding === null ? [] : [{ finding, concerns: isContrast({ plus, minus }) }];
   });
 }
 

@@ -19,7 +19,9 @@ type Options = {
 };
 
 /** An experiment, and the text of its file. */
-export type LoadedExperiment = { experiment: Experiment; source: string; profile: string | null; given: GivenArms };
+export type ExperimentSource = { experiment: Experiment; source: string; profile: string | null };
+
+export type LoadedExperiment = ExperimentSource & { given: GivenArms };
 
 /**
  * Reads an experiment with every value written out. `default` is the file without a profile.

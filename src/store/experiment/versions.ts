@@ -63,14 +63,16 @@ export const experimentVersionStore = (pool: Pool) => ({
 
   /**
    * Returns what the database holds before a freeze: the hash of its last freeze, which names the one before it, and the
-   * content hashes of all finished cells. A file that is frozen later cannot claim them.
+   * content hashes of all finished cells of other experiments. A file that is frozen later cannot claim them. An amendment
+   * keeps its own cells.
    */
-  async before(): Promise<{ freeze: string | null; cells: string[] }> {
+  async before(name: string): Promise<{ freeze: string | null; cells: string[] }> {
     const { rows } = await pool.query<{ last: unknown; cells: string[] }>(sql`
       select (select jsonb_build_object('name', e.name, 'hash', v.hash, 'frozenAt', v.frozen_at, 'manifest', v.manifest)
           from experiment_versions v join experiments e on e.id = v.experiment_id
           order by v.frozen_at desc, e.id desc, v.version desc limit 1) as last,
-        array(select distinct content_hash from experiment_cells where content_hash is not null order by 1) as cells`);
+        array(select distinct c.content_hash from experiment_cells c join experiments e on e.id = c.experiment_id
+          where c.content_hash is not null and e.name <> ${name} order by 1) as cells`);
     const { last, cells } = rows[0]!;
     return { freeze: last === null ? null : sha256(canonicalJson(last)), cells };
   },

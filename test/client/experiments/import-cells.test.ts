@@ -166,12 +166,20 @@ test('cells that began before a file was frozen are exploratory there, whatever 
 
 test('a freeze names the freeze before it and the cells that are there', async () => {
   const versions = experimentVersionStore(database.pool);
-  const first = await versions.before();
+  const first = await versions.before('last');
   expect(first.cells).toEqual(expect.arrayContaining(record.cells.map(({ contentHash }) => contentHash)));
   const experiment = { ...record.experiment, name: 'last' };
   await insertFrozen(database.pool, experiment, experimentHash(experiment));
-  const second = await versions.before();
+  const second = await versions.before('another');
   expect(second.freeze).toMatch(/^[0-9a-f]{64}$/);
   expect(second.freeze).not.toBe(first.freeze);
-  expect(await versions.before()).toEqual(second);
+  expect(await versions.before('another')).toEqual(second);
+  const own = 'e'.repeat(64);
+  await database.pool.query(
+    `update experiment_cells set content_hash = $1 where campaign = 'toy-none-s1'
+      and experiment_id = (select id from experiments where name = 'toy')`,
+    [own],
+  );
+  expect((await versions.before('last')).cells).toContain(own);
+  expect((await versions.before('toy')).cells).not.toContain(own); // an amendment keeps its cells
 });
