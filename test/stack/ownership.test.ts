@@ -41,8 +41,9 @@ test('down leaves the processes below a server to this server', async () => {
   const config = temporaryHome();
   createHome(config);
   const below = 'setsid sh -c "sleep 60 & wait" & below=$!';
-  const script = `${below}; trap 'kill -s KILL -- -$below; exit' TERM; wait`;
+  const script = `${below}; trap 'kill -s KILL -- -$below; exit' TERM; echo ready; wait`;
   const server = spawn('sh', ['-c', script], { env: { ...process.env, COEVOLVE_STACK: config.home }, detached: true });
+  await once(server.stdout, 'data'); // before its trap the signal would end the server alone
   await until(async () => findStackProcesses(config.home).length === 3);
   writeFileSync(path.join(config.home, 'run', 'policy-server.pid'), `${server.pid} 0000 ${startTimeOf(server.pid!)}\n`);
   expect(await stackDown(config)).toEqual([{ name: 'policy-server', pid: server.pid, killed: false }]);
