@@ -1,5 +1,6 @@
 """warehouse through the server: graded rewards that change no task, no action and no success."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -104,11 +105,16 @@ def test_an_invalid_definition_is_refused(server: Client, change: dict[str, Any]
 
 
 def variants(
-    client: Client, parents: list[dict[str, Any]], relation: str, count: int = 40, seed: int = 5
+    client: Client,
+    parents: list[dict[str, Any]],
+    relation: str,
+    count: int = 40,
+    seed: int = 5,
+    **options: Any,
 ) -> list[dict[str, Any]]:
     body = {
         **{"parents": [parent["definition"] for parent in parents], "relation": relation},
-        **{"count": count, "seed": seed, "options": {"picks": 5, "subgoals": 2}},
+        **{"count": count, "seed": seed, "options": {"picks": 5, "subgoals": 2, **options}},
     }
     response = client.http.post(f"/envs/{NAME}/data/variants", json=body)
     assert response.status_code == 200, response.text
@@ -147,6 +153,34 @@ def test_a_variant_has_the_relation_to_its_parent(server: Client) -> None:
             same_items = set(task["definition"]["order"]) == set(parent["definition"]["order"])
             assert same_items is (relation == "neighbour")
     assert {task["parent"] for task in variants(server, parents, "random")} == {None}
+
+
+def shares(tasks: list[dict[str, Any]]) -> dict[str, float]:
+    counts = Counter(task["features"]["pattern"] for task in tasks)
+    return {pattern: count / len(tasks) for pattern, count in counts.items()}
+
+
+def test_weights_choose_how_many_items_were_moved_in_each_draw(server: Client) -> None:
+    mix = {"train": {"moved-0": 6, "moved-1": 3, "moved-3": 1}, "proposal": {"moved-2": 1}}
+    seeds = draw(server, "train", 400, mix=mix)
+    assert shares(seeds) == pytest.approx({"moved-0": 0.6, "moved-1": 0.3, "moved-3": 0.1}, abs=0.01)
+    assert draw(server, "train", 100, mix=mix) == seeds[:100]
+    assert shares(variants(server, seeds[:20], "random", mix=mix)) == {"moved-2": 1}
+    for relation in ("neighbour", "easier", "harder"):
+        skewed = variants(server, seeds[:20], relation, mix=mix)
+        assert skewed == variants(server, seeds[:20], relation)
+    assert draw(server, "held-out", 100, mix=mix) == draw(server, "held-out", 100)
+    uniform = draw(server, "held-out", 400, mix={"heldOut": {f"moved-{n}": 1 for n in range(4)}})
+    assert set(shares(uniform).values()) == {0.25}
+    assert not {task["content_key"] for task in seeds} & {task["content_key"] for task in uniform}
+
+
+def test_a_weight_of_a_pattern_that_no_order_has_is_refused(server: Client) -> None:
+    options = {"picks": 2, "mix": {"train": {"moved-3": 1}}}
+    body = {"split": "train", "count": 5, "seed": 1, "options": options}
+    response = server.http.post(f"/envs/{NAME}/data/tasks", json=body)
+    assert response.status_code == 400
+    assert "has a weight for 'moved-3'; known: moved-0, moved-1, moved-2" in response.text
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from coevolve_environments.plugins.intercode_sql.options import MAX_DIFFICULTY, Options, Quotas, Weights
+from coevolve_environments.plugins.intercode_sql.options import MAX_DIFFICULTY, Options
 from coevolve_environments.plugins.intercode_sql.patterns import PATTERNS
 from coevolve_environments.plugins.intercode_sql.select_text import clauses, count_clauses
 from coevolve_environments.plugins.intercode_sql.space import Draft, Space
 from coevolve_environments.plugins.intercode_sql.task_record import split_of
+from coevolve_environments.plugins.mix import Quotas, Weights
 from coevolve_environments.protocol import Relation, Split
 
 
