@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { cellLabel, type CellName, type EffortMeasure, effortMeasures } from '../domain/experiment/experiment';
+import {
+  cellLabel,
+  type CellName,
+  type Contrast,
+  type EffortMeasure,
+  effortMeasures,
+} from '../domain/experiment/experiment';
+import { poolShareOf, shareIn } from '../domain/experiment/pool-shares';
 import {
   byCell,
   byScore,
@@ -19,7 +26,8 @@ const count = z.int().min(0);
 const share = z.number().gt(0).lt(1);
 const score = z.number().min(0).max(1);
 const measure = z.enum(effortMeasures);
-const contrast = z.object({ name: z.string(), plus: arm, minus: arm });
+/** `metric`: a share of the pool, where the contrast has its own. */
+const contrast = z.object({ name: z.string(), plus: arm, minus: arm, metric: z.string().optional() });
 
 /** Nominal amounts until a checkpoint. */
 const checkpoint = z.object({ checkpoint: count, effort: z.partialRecord(measure, z.number().min(0)) });
@@ -33,6 +41,8 @@ const cell = z.object({
   leakedTasks: count,
   /** Another cell of the table with the same content hash. */
   copyOf: z.string().nullable(),
+  /** Shares of its pool, by the metrics of contrasts; null where the cell has none. */
+  shares: z.record(z.string(), score.nullable()).optional(),
   /** The last is the effort of the cell. */
   checkpoints: z.array(checkpoint).readonly(),
 });
@@ -103,7 +113,7 @@ export function analysisInput(record: ExperimentRecord, look: number): AnalysisI
     futility: stopping.futility,
     cells: cells
       .filter(isRead)
-      .map((each) => analysedCell(each, measures, cells))
+      .map((each) => ({ ...analysedCell(each, measures, cells), ...sharesOf(each, analysis.secondary) }))
       .sort(byCell),
     scores: scores.filter(isRead).toSorted(byScore),
   };
@@ -126,6 +136,15 @@ const analysedCell = (
     effort: Object.fromEntries(measures.flatMap((each) => (effort[each] ? [[each, effort[each].nominal]] : []))),
   })),
 });
+
+/** Without contrasts of shares a cell has no key for them: equal inputs keep their hash. */
+function sharesOf(own: RecordedCell, contrasts: readonly Contrast[]): Pick<AnalysisInput['cells'][number], 'shares'> {
+  const shares = contrasts.flatMap(({ metric }) => {
+    const compared = metric === undefined ? undefined : poolShareOf(metric);
+    return compared ? [[metric, shareIn(own, compared)]] : [];
+  });
+  return shares.length === 0 ? {} : { shares: Object.fromEntries(shares) as Record<string, number | null> };
+}
 
 /** Returns the label of the first other cell with the same content hash. */
 function copyOf(own: Pick<RecordedCell, 'arm' | 'seed' | 'contentHash'>, cells: readonly RecordedCell[]) {

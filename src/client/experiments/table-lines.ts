@@ -8,7 +8,7 @@ const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const seed = z.int().min(1);
 const share = z.number().min(0).max(1);
 const measure = z.enum(effortMeasures);
-const contrast = z.strictObject({ name: z.string(), plus: name, minus: name });
+const contrast = z.strictObject({ name: z.string(), plus: name, minus: name, metric: z.string().optional() });
 const record = z.record(z.string(), z.unknown());
 const amount = z.number().min(0);
 const time = z.iso.datetime({ precision: 3 });
@@ -65,13 +65,16 @@ export const experimentLine = z.strictObject({
 
 const made = { iteration: z.int().min(0), role: z.string() };
 
+const counts = z.array(
+  z.object({ iteration: z.int().min(0), feature, category: z.string().max(1000), tasks: z.int().min(0) }),
+);
+
 /** The parts that are read; a table made by hand may lack them. */
 const manifest = z.looseObject({
   policies: z.array(z.object({ ...made, id: z.string() })).optional(),
   datasets: z.array(z.looseObject({ ...made, sha256: hash.nullable(), seed: z.number() })).optional(),
-  pool: z
-    .array(z.object({ iteration: z.int().min(0), feature, category: z.string().max(1000), tasks: z.int().min(0) }))
-    .optional(),
+  pool: counts.optional(),
+  parents: counts.optional(),
   admitted: z.array(z.looseObject({ iteration: z.int().min(0), tasks: z.int().min(0) })).optional(),
   startedAt: time.optional(),
   exclusions: z.looseObject({ attempts: z.int().min(0), excluded: z.int().min(0) }).optional(),

@@ -32,8 +32,15 @@ export type Arm = {
   matches: string | null;
 };
 
-/** A difference of two arms: `plus` minus `minus`. `name` is "plus - minus". */
-export type Contrast = { name: string; plus: string; minus: string };
+/** A difference of two arms: `plus` minus `minus`. */
+export type Contrast = {
+  /** "plus - minus", and behind a comma the metric where the contrast has its own. */
+  name: string;
+  plus: string;
+  minus: string;
+  /** Share of the pool (`poolShareOf`) that is compared in place of the experiment's metric. */
+  metric?: string | undefined;
+};
 
 /** An experiment with every value written out. `coevolve experiment freeze` stores it and its hash. */
 export type Experiment = {

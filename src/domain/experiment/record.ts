@@ -4,12 +4,15 @@ import type { CheckpointEffort } from './effort';
 import type { StartManifest } from './starts';
 import { cellsOf, type CellName, type Experiment } from './experiment';
 
-/** Number of train tasks that an iteration admitted, by a feature of the breakdown; 0: the tasks of the start. */
+/** Number of an iteration's tasks by a feature of the breakdown; iteration 0: the tasks of the start. */
 export type PoolCount = { iteration: number; feature: string; category: string; tasks: number };
 
 /** The parts of a manifest that a report reads; an older table, or one made by hand, may lack them. */
 type ManifestParts = StartManifest & {
+  /** Train tasks that each iteration admitted. */
   pool?: readonly PoolCount[] | undefined;
+  /** Tasks from which each iteration made candidates. */
+  parents?: readonly PoolCount[] | undefined;
   /** Attempts of the target policies at `test`. */
   exclusions?: ExcludedAttempts | undefined;
   /** Tasks that each iteration admitted, by aim. */

@@ -1,3 +1,5 @@
+import { mean } from '../../domain/evaluation/statistics';
+import { type PoolShare, poolShareOf, shareIn } from '../../domain/experiment/pool-shares';
 import { counted, percent, points } from '../../domain/formats';
 import { total } from '../campaign/campaign-data';
 import { armEfforts } from './arm-efforts';
@@ -12,19 +14,30 @@ type Analysed = Pick<ExperimentReport, 'record' | 'analysis'>;
  * they answer fewer tasks differently than the margin. An area under a curve and a reward have no share of answers.
  */
 export function whyAlwaysEquivalent({ record, analysis }: Analysed, contrast: ContrastResult): string | null {
-  const { margin, metric } = record.experiment.analysis;
+  const { margin, metric, secondary } = record.experiment.analysis;
   if (contrast.verdict !== 'equivalent' || metric.startsWith('aulc')) return null;
+  const compared = poolShareOf(secondary.find(({ name }) => name === contrast.contrast)?.metric ?? '');
   const means = analysis.arms
     .filter(({ arm }) => arm === contrast.plus || arm === contrast.minus)
-    .map(({ mean }) => mean);
+    .map((row) => (compared ? meanShare(record, compared, { arm: row.arm, look: analysis.look }) : row.mean));
   const within = `the margin is ${points(margin)} points`;
-  const shown = means.map((mean) => points(mean)).join(' and ');
-  if (means.every((mean) => mean !== null && mean < margin)) return `both arms score ${shown}, ${within}`;
-  if (means.every((mean) => mean !== null && mean > 1 - margin)) return `both arms score ${shown} of 100, ${within}`;
-  const changed = metric.startsWith('success') ? shareOfChangedAnswers(analysis, contrast) : null;
+  const shown = means.map((value) => points(value)).join(' and ');
+  if (means.every((value) => value !== null && value < margin)) return `both arms score ${shown}, ${within}`;
+  if (means.every((value) => value !== null && value > 1 - margin)) return `both arms score ${shown} of 100, ${within}`;
+  const changed = metric.startsWith('success') && !compared ? shareOfChangedAnswers(analysis, contrast) : null;
   return changed === null || changed >= margin
     ? null
     : `the arms answer ${percent(changed)} of the tasks differently, ${within}`;
+}
+
+function meanShare(
+  { cells }: ExperimentReport['record'],
+  compared: PoolShare,
+  { arm, look }: { arm: string; look: number },
+): number | null {
+  const own = cells.filter((cell) => cell.arm === arm && cell.seed <= look);
+  const shares = own.map((cell) => shareIn(cell, compared)).filter((share) => share !== null);
+  return shares.length === 0 ? null : mean(shares);
 }
 
 /** Returns the share of the tasks, over the seeds, that one arm alone solves. */

@@ -1,28 +1,36 @@
 import { didYouMean } from '../../input/did-you-mean';
-import { cellCampaign, effortMeasures, type Contrast } from '../../domain/experiment/experiment';
+import { type Arm, cellCampaign, effortMeasures, type Contrast } from '../../domain/experiment/experiment';
+import { type PoolShare, poolShareOf } from '../../domain/experiment/pool-shares';
+import { growsPool, recipes } from '../../domain/campaign/recipe';
+import type { CampaignSpec } from '../campaign-spec';
 import type { ExperimentFile } from './experiment-schema';
 
 /** Returns the numbers of seeds after which the scores may be analysed. */
 export const looksOf = (seeds: ExperimentFile['seeds']): readonly number[] =>
   typeof seeds === 'number' ? [seeds] : seeds.looks;
 
+type ContrastItem = ExperimentFile['analysis']['secondary'][number];
+
 /** Reads `<arm> - <arm>`; undefined for another text. Names of arms have hyphens, so the spaces separate. */
-export function contrastOf(text: string): Contrast | undefined {
-  const [, plus, minus] = /^\s*(\S+)\s+-\s+(\S+)\s*$/.exec(text) ?? [];
-  return plus === undefined || minus === undefined ? undefined : { name: `${plus} - ${minus}`, plus, minus };
+export function contrastOf(item: ContrastItem): Contrast | undefined {
+  const { contrast, metric } = typeof item === 'string' ? { contrast: item } : item;
+  const [, plus, minus] = /^\s*(\S+)\s+-\s+(\S+)\s*$/.exec(contrast) ?? [];
+  if (plus === undefined || minus === undefined) return undefined;
+  const name = `${plus} - ${minus}`;
+  return metric === undefined ? { name, plus, minus } : { name: `${name}, ${metric}`, plus, minus, metric };
 }
 
 /** Returns one line per mistake in contrasts, ordering, metric, match rules and looks. */
 export function analysisProblems({ arms, analysis, match, seeds, stopping }: ExperimentFile): string[] {
   const names = Object.keys(arms);
-  const texts = [
-    { at: 'analysis.primary.contrast', text: analysis.primary.contrast },
-    ...analysis.secondary.map((text) => ({ at: 'analysis.secondary', text })),
+  const items: { at: string; item: ContrastItem }[] = [
+    { at: 'analysis.primary.contrast', item: analysis.primary.contrast },
+    ...analysis.secondary.map((item) => ({ at: 'analysis.secondary', item })),
   ];
-  const contrasts = texts.map(({ text }) => contrastOf(text)?.name ?? text);
+  const contrasts = items.flatMap(({ item }) => contrastOf(item)?.name ?? []);
   const looks = looksOf(seeds);
   return [
-    ...texts.flatMap(({ at, text }) => contrastProblems(at, text, names)),
+    ...items.flatMap(({ at, item }) => contrastProblems(at, item, names)),
     ...contrasts
       .filter((name, n) => contrasts.indexOf(name) !== n)
       .map((name) => `analysis.secondary: found "${name}" a second time, expected every contrast once`),
@@ -42,8 +50,9 @@ export function analysisProblems({ arms, analysis, match, seeds, stopping }: Exp
   ];
 }
 
-function contrastProblems(at: string, text: string, names: readonly string[]): string[] {
-  const contrast = contrastOf(text);
+function contrastProblems(at: string, item: ContrastItem, names: readonly string[]): string[] {
+  const contrast = contrastOf(item);
+  const text = typeof item === 'string' ? item : item.contrast;
   if (!contrast) return [`${at}: found ${JSON.stringify(text)}, expected two arms as in "${names[1]} - ${names[0]}"`];
   if (contrast.plus === contrast.minus)
     return [`${at}: found "${text}", expected two different arms; \`replicaOf\` declares an A/A comparison`];
@@ -64,6 +73,42 @@ function metricProblems(metric: string): string[] {
       ? 'success, reward, success@<feature>=<value>, reward@<feature>=<value> or aulc(<measure>)'
       : `one of ${effortMeasures.join(', ')} in the brackets${didYouMean(measure, effortMeasures)}`;
   return [`analysis.metric: found "${metric}", expected ${expected}`];
+}
+
+/**
+ * Returns one line per contrast of a share of the pool that an arm does not have, or no cell counts: pools are counted by the
+ * features of the breakdown.
+ */
+export function shareProblems({ analysis }: ExperimentFile, arms: readonly Arm[]): string[] {
+  return analysis.secondary.flatMap((item) => {
+    const { name, plus, minus, metric } = contrastOf(item) ?? {};
+    if (metric === undefined) return [];
+    const at = `analysis.secondary, ${name}`;
+    const share = poolShareOf(metric);
+    if (!share) return [`${at}: found ${metric}, expected parents@<feature>=<value> or admitted@<feature>=<value>`];
+    if (!analysis.breakdown.includes(share.feature))
+      return [
+        `${at}: found the feature ${share.feature}, expected one of analysis.breakdown: ${analysis.breakdown.join(', ') || 'none yet'}`,
+      ];
+    const aims = aimsWith[share.step];
+    return arms
+      .filter((arm) => (arm.name === plus || arm.name === minus) && !aims.includes(aimsOf(arm)))
+      .map(
+        (arm) =>
+          `${at}: found the arm ${arm.name} with aims ${aimsOf(arm)}, expected ${aims.join(' or ')}, which have ${share.step}`,
+      );
+  });
+}
+
+/** Candidates of `random` have no parents. */
+const aimsWith: Record<PoolShare['step'], readonly string[]> = {
+  parents: ['signals', 'shuffled'],
+  admitted: ['signals', 'shuffled', 'random'],
+};
+
+function aimsOf({ spec }: Arm): string {
+  const { recipe, synthesis } = spec as Pick<CampaignSpec, 'recipe' | 'synthesis'>;
+  return growsPool(recipes[recipe]) ? synthesis.aims : 'none';
 }
 
 /** Every cell is a campaign, whose name has at most 63 characters. */

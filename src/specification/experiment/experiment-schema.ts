@@ -97,7 +97,10 @@ export const experimentSchema = z.strictObject({
             .describe('Level of the primary contrast, and of the family of the secondary ones.'),
         })
         .describe('The one contrast that the experiment is about.'),
-      secondary: z.array(z.string()).default([]).describe('Further contrasts, corrected together (Holm).'),
+      secondary: z
+        .array(z.union([z.string(), z.strictObject({ contrast: z.string(), metric: z.string() })]))
+        .default([])
+        .describe('Further contrasts, corrected together (Holm); `metric` compares a share of the pool.'),
       ordering: z
         .array(name)
         .min(2)

@@ -7,7 +7,7 @@ import type { Contrast, Experiment } from '../../domain/experiment/experiment';
 import { readText } from '../read-spec-file';
 import { secretOptions } from '../secret-options';
 import { armLayer, baseLayers } from './arm-layers';
-import { analysisProblems, contrastOf, looksOf, sizeProblems } from './check-analysis';
+import { analysisProblems, contrastOf, looksOf, shareProblems, sizeProblems } from './check-analysis';
 import { experimentSchema, type ExperimentFile } from './experiment-schema';
 import { withChange, type SpecChange, type SpecLayer } from '../spec-layers';
 import { resolveArms, type GivenArms } from './resolve-arms';
@@ -49,7 +49,7 @@ export async function loadExperiment(
     ...(arm === null ? [] : [armLayer(origin, arm, read.arms[arm]!.set)]),
   ];
   const { arms, problems, given } = resolveArms(read, layersOf, file);
-  const all = [...problems, ...analysisProblems(read), ...sizeProblems(read)];
+  const all = [...problems, ...analysisProblems(read), ...shareProblems(read, arms), ...sizeProblems(read)];
   if (all.length > 0)
     throw invalid(
       file,
@@ -115,7 +115,7 @@ function experimentOf(read: ExperimentFile, arms: Experiment['arms']): Experimen
       metric: analysis.metric,
       primary: contrastOf(analysis.primary.contrast) as Contrast,
       alpha: analysis.primary.alpha,
-      secondary: analysis.secondary.map((text) => contrastOf(text) as Contrast),
+      secondary: analysis.secondary.map((item) => contrastOf(item) as Contrast),
       ordering: analysis.ordering,
       margin: analysis.equivalence.margin,
       breakdown: analysis.breakdown,

@@ -25,6 +25,8 @@ export type CellManifest = {
   admitted: AdmittedTasks[];
   /** Tasks of the pool by the iteration that admitted them and the features of the breakdown. */
   pool: PoolCount[];
+  /** Tasks from which each iteration made candidates, by the same features. */
+  parents: PoolCount[];
   /** Attempts at `test` of all scored policies, and those of them without a score. */
   exclusions: ExcludedAttempts;
   nondeterminism: string[] | null;
@@ -66,6 +68,13 @@ export async function cellManifest(
             count(*)::integer as tasks
           from tasks, unnest(${breakdown}::text[]) as feature
           where campaign_id = c.id and split = 'train' and verdict = 'admitted' group by 1, 2, 3) p) as pool,
+      (select coalesce(jsonb_agg(to_jsonb(p) order by iteration, feature, category collate "C"), '[]') from (
+          select made.iteration, feature, coalesce(parent.features ->> feature, 'none') as category,
+            count(*)::integer as tasks
+          from (select distinct created_iteration as iteration, parent_task_id as id from tasks
+              where campaign_id = c.id and created_iteration > 0 and parent_task_id is not null) made
+            join tasks parent on parent.campaign_id = c.id and parent.id = made.id,
+            unnest(${breakdown}::text[]) as feature group by 1, 2, 3) p) as parents,
       (select jsonb_build_object('attempts', count(*), 'excluded', count(*) filter (where t.outcome <> 'scored'))
         from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
         where t.campaign_id = c.id and t.purpose = 'test' and k.evaluation_set = 'test') as exclusions

@@ -85,7 +85,7 @@ def breakdown_rows(experiment: Experiment, tested: list[Tested]) -> list[Json]:
     return [
         _breakdown_row(experiment, each, feature, value)
         for each in tested
-        if each.differences
+        if each.differences and not each.contrast.share
         for feature in experiment.breakdown
         for value in _categories(experiment, each, feature)
     ]
@@ -121,7 +121,12 @@ def _breakdown_row(experiment: Experiment, tested: Tested, feature: str, value: 
 
 def won_and_lost_rows(experiment: Experiment, tested: list[Tested]) -> list[Json]:
     """Tasks that `plus` alone solves, and `minus` alone. p concerns these checkpoints, not the methods."""
-    return [_won_and_lost(experiment, each, seed) for each in tested for seed in each.differences]
+    return [
+        _won_and_lost(experiment, each, seed)
+        for each in tested
+        if not each.contrast.share
+        for seed in each.differences
+    ]
 
 
 def _won_and_lost(experiment: Experiment, tested: Tested, seed: int) -> Json:

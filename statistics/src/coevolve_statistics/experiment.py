@@ -26,6 +26,8 @@ class Cell:
     leaked_tasks: int
     #: Another cell of the table with the same content hash.
     copy_of: str | None
+    #: Shares of its pool, by the metrics of contrasts; None where it has no such tasks.
+    shares: dict[str, float | None]
     #: Nominal amounts until each checkpoint, by its number, ascending.
     effort: dict[int, dict[str, float]]
 
@@ -42,6 +44,8 @@ class Metric:
     where: tuple[str, str] | None = None
     #: Measure on the x axis of an area under the learning curve.
     effort: str | None = None
+    #: Share of the pool, as the cells name it.
+    share: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Contrast:
     name: str
     plus: str
     minus: str
+    #: Compared in place of the experiment's metric.
+    share: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,9 @@ class Experiment:
     def level(self, alpha: float) -> float:
         """Level of a test at this look: alpha is shared by the declared looks and all that were taken."""
         return look_level(alpha, [*self.looks, *self.looks_taken])
+
+    def metric_of(self, contrast: Contrast) -> Metric:
+        return Metric("success", share=contrast.share) if contrast.share else self.metric
 
     @property
     def contrasts(self) -> list[Contrast]:
@@ -145,7 +154,7 @@ def _read_contrast(path: str, item: Json, arms: list[str]) -> Contrast:
         _require_arm(f"{path}.{end}", item[end], arms)
     if item["plus"] == item["minus"]:
         refuse(f"{path}.minus", item["minus"], f"another arm than plus, {item['plus']}")
-    return Contrast(item["name"], item["plus"], item["minus"])
+    return Contrast(item["name"], item["plus"], item["minus"], item.get("metric"))
 
 
 def _read_cells(items: list[Json], arms: list[str], look: int) -> dict[CellKey, Cell]:
@@ -170,6 +179,7 @@ def _read_cell(path: str, item: Json) -> Cell:
         test_hash=item["testHash"],
         leaked_tasks=item["leakedTasks"],
         copy_of=item["copyOf"],
+        shares=item.get("shares", {}),
         effort=effort,
     )
 

@@ -30,14 +30,20 @@ def mean_score(experiment: Experiment, key: CellKey, checkpoint: int | None = No
     return mean([score_of(experiment.metric, score) for score in scores]) if scores else None
 
 
-def values_of(experiment: Experiment, keys: Iterable[CellKey]) -> dict[CellKey, float]:
-    """Value of the metric by cell. An area is taken over the range of effort that all of these cells share.
+def values_of(
+    experiment: Experiment, keys: Iterable[CellKey], metric: Metric | None = None
+) -> dict[CellKey, float]:
+    """Value of a metric by cell, by default the experiment's.
 
+    An area is taken over the range of effort that all of these cells share.
     Cells without a value are left out.
     """
-    measure = experiment.metric.effort
+    share, measure = (metric or experiment.metric).share, (metric or experiment.metric).effort
     if measure is None:
-        values = {key: mean_score(experiment, key) for key in keys}
+        values = {
+            key: experiment.cells[key].shares.get(share) if share else mean_score(experiment, key)
+            for key in keys
+        }
         return {key: value for key, value in values.items() if value is not None}
     curves = {key: points for key in keys if (points := _points(experiment, key, measure))}
     start = max((points[0][0] for points in curves.values()), default=0.0)

@@ -80,9 +80,11 @@ def problems_of(experiment: Experiment, contrast: Contrast) -> list[Problem]:
             for seed in experiment.seeds
             for text in _other_tests(experiment, contrast, seed)
         ]
-        values = values_of(experiment, keys)
+        values = values_of(experiment, keys, experiment.metric_of(contrast))
         if len(values) < len(keys):
-            problems.append(Problem("complete", _without_values(experiment, keys, values)))
+            missing = next(key for key in keys if key not in values)
+            text = _without_share(contrast, missing) or _without_values(experiment, missing, values)
+            problems.append(Problem("complete", text))
     checks = effort_checks(experiment, contrast)
     return problems + [Problem("matched", _breach(check)) for check in checks if not check.holds]
 
@@ -124,10 +126,17 @@ def _other_tests(experiment: Experiment, contrast: Contrast, seed: int) -> list[
     return [f"seed {seed}: {contrast.plus} and {contrast.minus} have different test sets (testHash)"]
 
 
-def _without_values(experiment: Experiment, keys: list[CellKey], values: dict[CellKey, float]) -> str:
+def _without_share(contrast: Contrast, key: CellKey) -> str | None:
+    return (
+        contrast.share
+        and f"cell {key[0]}-s{key[1]}: it has no tasks for {contrast.share}, or did not count them"
+    )
+
+
+def _without_values(experiment: Experiment, missing: CellKey, values: dict[CellKey, float]) -> str:
     if (measure := experiment.metric.effort) and not values:
         return f"the learning curves share no range of {measure}, or lack it"
-    arm, seed = next(key for key in keys if key not in values)
+    arm, seed = missing
     if where := experiment.metric.where:
         return f"seed {seed}: no test task has {where[0]}={where[1]}"
     return f"cell {arm}-s{seed}: a checkpoint lacks scores or its {experiment.metric.effort}"

@@ -37,7 +37,7 @@ def test_contrast(experiment: Experiment, contrast: Contrast) -> Tested:
     if problems:
         return Tested(contrast, {}, problems, None)
     keys = [(arm, seed) for seed in experiment.seeds for arm in (contrast.plus, contrast.minus)]
-    values = values_of(experiment, keys)
+    values = values_of(experiment, keys, experiment.metric_of(contrast))
     differences = {
         seed: values[(contrast.plus, seed)] - values[(contrast.minus, seed)] for seed in experiment.seeds
     }

@@ -145,6 +145,23 @@ test('a pool that grows once admits what the other admits in all iterations', as
   }); // no signal flags a task here
 });
 
+test('a cell counts every parent once in an iteration, also where its candidates are rejected', async () => {
+  const campaign = await otherCampaign([{ boundary: 1 }]);
+  const [seed] = await campaign.store.tasks.list(campaign.campaignId, { verdict: 'admitted' });
+  const from = (parentTaskId: string, pattern: string, n: number) => ({
+    id: candidateTaskId(1, 'rare', n),
+    changes: { parentTaskId, features: { pattern } },
+  });
+  await proposeValidated(campaign, [from(seed!.id, 'join', 0), from(seed!.id, 'join', 1)]);
+  await proposeValidated(campaign, [from(candidateTaskId(1, 'rare', 0), 'order', 2)]);
+  const hash = await contentHash(campaign.pool, campaign.campaignId);
+  const { manifest } = await cellManifest(campaign.pool, campaign.campaignId, hash, ['pattern']);
+  expect(manifest.parents).toEqual([
+    { iteration: 1, feature: 'pattern', category: 'count', tasks: 1 },
+    { iteration: 1, feature: 'pattern', category: 'join', tasks: 1 },
+  ]);
+});
+
 test('a cell that was played elsewhere is matched by the numbers in its manifest', async () => {
   const other = await otherCampaign([{ boundary: 3, rare: 2 }, { rare: 4 }]);
   const { pool, name, campaignId } = other;

@@ -206,6 +206,50 @@ test.each(marked)('%s mark the verdict on every page, and the rule in the box', 
   expect([...new Set(broken.map(({ effect }) => effect))]).toEqual(['marked']);
 });
 
+/** As `base`, with a secondary contrast of shares; `signals` admits two of three tasks in the region. */
+function withShares(inRegion: (cell: RecordedCell) => number | null): ExperimentRecord {
+  const contrast = { name: 'shares', plus: 'signals', minus: 'random', metric: 'admitted@pattern=join|having' };
+  const experiment = {
+    ...base.experiment,
+    analysis: { ...base.experiment.analysis, secondary: [...base.experiment.analysis.secondary, contrast] },
+  };
+  const made = { iteration: 1, feature: 'pattern' };
+  const record = withCells(base, (cell) => {
+    const tasks = inRegion(cell);
+    const start = { iteration: 0, feature: 'pattern', category: 'join', tasks: 500 };
+    const counts = { join: tasks ?? 0, having: 1, order: 30 };
+    const rows = [start, ...Object.entries(counts).map(([category, n]) => ({ ...made, category, tasks: n }))];
+    return { manifest: { ...cell.manifest, ...(tasks === null ? {} : { pool: rows }) } };
+  });
+  return { ...record, experiment, hash: sha256(canonicalJson(experiment)) };
+}
+
+test('a contrast of a share compares the tasks that the iterations admitted', async () => {
+  const report = await reportOf(withShares((cell) => (isSignals(cell) ? 60 + cell.seed : 5)));
+  const { verdict, differences, adjustedP } = report.analysis.contrasts.at(-1)!;
+  expect(verdict).toBe('better');
+  expect(differences[0]!.value).toBeCloseTo(62 / 92 - 6 / 36, 12);
+  expect(adjustedP).toBeLessThan(1e-6);
+  for (const rows of [report.analysis.breakdown, report.analysis.wonAndLost])
+    expect(rows.map(({ contrast }) => contrast)).not.toContain('shares');
+});
+
+test('a share that a cell did not count makes its contrast invalid, and no other', async () => {
+  const report = await reportOf(withShares((cell) => (cell.arm === 'random' && cell.seed === 3 ? null : 5)));
+  const [primary, , shares] = report.analysis.contrasts;
+  expect(primary!.verdict).toBe('better');
+  expect(shares!.reasons).toEqual([
+    'cell random-s3: it has no tasks for admitted@pattern=join|having, or did not count them',
+  ]);
+});
+
+test('equal shares near 0 are equivalent whatever the methods do', async () => {
+  const report = await reportOf(withShares(() => 0));
+  const shares = report.analysis.contrasts.at(-1)!;
+  expect(shares.verdict).toBe('equivalent');
+  expect(marksOf(report, shares).map(({ mark }) => mark)).toContain('could not differ');
+});
+
 test('an honest table has neither a mark nor a broken rule', async () => {
   const report = await reportOf({ ...base, looks: [lookAt(8, at(9))], sharedSeed: [] });
   expect(validityChecks(report).filter(({ holds }) => !holds)).toEqual([]);

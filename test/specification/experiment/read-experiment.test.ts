@@ -138,3 +138,35 @@ test('an arm may set a key of the environment that mayDiffer names', async () =>
   });
   expect(cellSpec(experiment, { arm: 'more', seed: 1 }).environment.options).toEqual({ max_difficulty: 2 });
 });
+
+const withShare = (share: object, breakdown = ['pattern']) => ({
+  analysis: { ...whole.analysis, breakdown, secondary: ['signals - static', share] },
+});
+
+test('a contrast of a share of the pool has a name and a metric of its own', async () => {
+  const { analysis } = await read(withShare({ contrast: 'signals - random', metric: 'admitted@pattern=join' }));
+  expect(analysis.secondary).toEqual([
+    { name: 'signals - static', plus: 'signals', minus: 'static' },
+    {
+      name: 'signals - random, admitted@pattern=join',
+      plus: 'signals',
+      minus: 'random',
+      metric: 'admitted@pattern=join',
+    },
+  ]);
+});
+
+test.each([
+  [
+    { contrast: 'signals - again', metric: 'success' },
+    'expected parents@<feature>=<value> or admitted@<feature>=<value>',
+  ],
+  [{ contrast: 'signals - again', metric: 'parents@difficulty=3' }, 'expected one of analysis.breakdown: pattern'],
+  [
+    { contrast: 'signals - random', metric: 'parents@pattern=join' },
+    'found the arm random with aims random, expected signals or shuffled, which have parents',
+  ],
+  [{ contrast: 'signals - nobody', metric: 'admitted@pattern=join' }, 'found the arm "nobody"'],
+])('the share %j is refused', async (share, message) => {
+  await expect(read(withShare(share))).rejects.toThrow(message);
+});
