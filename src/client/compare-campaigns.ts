@@ -1,7 +1,12 @@
 import { DomainError } from '../domain/errors';
 import type { ForkOrigin } from '../domain/campaign/fork-origin';
 import { baselineFailures, type BaselineFailures } from '../domain/evaluation/baseline-failures';
-import { compareRewards, type PairedComparison, type RewardsByTask } from '../domain/evaluation/compare-rewards';
+import {
+  checkpointsAlone,
+  compareRewards,
+  type PairedComparison,
+  type RewardsByTask,
+} from '../domain/evaluation/compare-rewards';
 import { groupBy } from '../domain/group-by';
 import { defaultTargetPairSettings } from '../domain/pairs/pair-settings';
 import { differencesOf } from '../input/differences';
@@ -67,9 +72,6 @@ export type ComparisonOptions = {
 
 const confidence = 0.95;
 
-const meaning =
-  'The p values compare these checkpoints on these tasks, not the methods: a method trains another checkpoint with another seed.';
-
 /**
  * Compares campaigns by their specs, their effort per iteration, and the rewards and successes of their active policies on
  * the same tasks of an evaluation set.
@@ -112,7 +114,7 @@ export async function compareCampaigns(
     evaluationSet: set,
     policies: scores.map(({ policyId }) => policyId),
     baseline: await baselineOf({ store, pool }, rows, { scores, set, named: baseline }),
-    meaning,
+    meaning: `The p values compare ${checkpointsAlone}`,
     pairs: compared.map((pair, n) => ({
       campaigns: [names[indices[n]![0]]!, names[indices[n]![1]]!],
       leftOut: untrained[n]!.leftOut,
@@ -183,7 +185,8 @@ function matchedPairs(
   }));
 }
 
-function differingKeys([first, ...others]: readonly unknown[]): Comparison['differences'] {
+/** Lists the keys in which specs differ, with the value of each spec; null for an absent key. */
+export function differingKeys([first, ...others]: readonly unknown[]): Comparison['differences'] {
   const keys = new Set(others.flatMap((spec) => differencesOf(first, spec).map(({ key }) => key)));
   return [...keys]
     .sort()

@@ -144,7 +144,7 @@ test('the printed comparison warns of few shared tasks and has a dash for an abs
   expect(stdout).toMatch(/^light +7 +[0-9a-f]{12}$/m);
   expect(stdout).toMatch(/^light : dark +60 +\d+ +\d+ +\d+ +\d+ .* to /m);
   expect(stdout).toMatch(/^light : dark +60 +0\.\d{3} +0\.\d{3} +[-+]0\.\d{3} +[-+]0\.\d{3} to /m);
-  expect(stdout).toContain('The p values compare these checkpoints on these tasks, not the methods');
+  expect(stdout).toMatch(/The p values compare these checkpoints on these tasks, not the methods.*\n\nsuccess on dev/);
   expect(stdout).toContain('Holm p values are corrected for the 1 pair.');
   expect(stdout).toMatch(/^light and far: too few tasks of dev are shared \(1\)$/m);
 });

@@ -3,11 +3,10 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { exportExperiment } from '../../client/experiments/export-experiment';
 import { withConnections } from '../../client/connections';
 import { exportFormats, type ExportFormat } from '../../report/experiment';
+import { listOf } from '../arguments/list-of';
 import { printResult } from '../output/output';
 
 type Flags = { format: ExportFormat[]; cells?: string[]; output: string; json?: true };
-
-const listOf = (text: string): string[] => text.split(',').map((part) => part.trim());
 
 /** `coevolve experiment export <name>` */
 export function addExport(group: Command): void {

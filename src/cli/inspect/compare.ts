@@ -12,24 +12,40 @@ import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
 import { counted, interval, pValue, rate, share, shortHash, signed } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
+import { differencesTable } from './differences-table';
+import { listOf } from '../arguments/list-of';
+import { marginOf, metricOf, printSides, requireAlone, type SideOptions } from './compare-sides';
 import { type Column, number, properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
 
-type Options = { set?: string; baseline?: string; allPairs?: boolean; json?: boolean };
+type Options = { set?: string; baseline?: string; allPairs?: boolean; json?: boolean } & SideOptions;
 
 /** `coevolve compare <campaign...>` */
 export function addCompare(program: Command): void {
   program
-    .command('compare <campaigns...>')
+    .command('compare [campaigns...]')
     .description('compare campaigns: specs, effort, reward and success on the same tasks')
     .option('--set <name>', 'evaluation set of the scores (default: test, or dev)')
     .option('--baseline <campaign>', 'count failures on the tasks that it failed (default: the start of the first)')
     .option('--all-pairs', 'compare every pair, not only the first with each')
+    .option('--a <campaigns>', 'comma-separated: one method with several seeds, against --b', listOf)
+    .option('--b <campaigns>', 'the other method with the same seeds; tests b minus a over the seeds', listOf)
+    .option('--margin <share>', 'with --a and --b: difference that matters, in (0, 1) (default: 0.05)', marginOf)
+    .option('--metric <name>', 'with --a and --b: success or reward (default: success)', metricOf)
     .option('--json', 'print the comparison as JSON')
-    .action((names: string[], { set, baseline, allPairs, json }: Options) => {
+    .action((names: string[], { set, baseline, allPairs, json, ...sides }: Options) => {
+      if (Object.keys(sides).length > 0) {
+        requireAlone({
+          campaigns: names.join(' ') || undefined,
+          '--set': set,
+          '--baseline': baseline,
+          '--all-pairs': allPairs,
+        });
+        return printSides(sides, json);
+      }
       if (new Set(names).size < 2)
         throw new UsageError(
-          `compare: found ${names.join(' ')}, expected at least two campaigns; see \`coevolve list\``,
+          `compare: found ${names.join(' ') || 'nothing'}, expected at least two campaigns; see \`coevolve list\``,
         );
       return withConnections(async (connections) => {
         const options = {
@@ -91,14 +107,7 @@ function comparisonText(comparison: Comparison): string {
   return [
     ...(origins.length > 0 ? [origins.join('\n')] : []),
     'different keys of the specs',
-    terminalTable(differences, [
-      text('key', (row) => row.key),
-      ...campaigns.map((name, i) =>
-        text<(typeof differences)[number]>(name, ({ values }) =>
-          values[i] === null ? null : JSON.stringify(values[i]),
-        ),
-      ),
-    ]),
+    differencesTable(differences, campaigns),
     'effort',
     terminalTable(spent, [
       ...properties(
@@ -152,6 +161,7 @@ function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
   ];
   const wilson = ({ intervals }: (typeof rows)[number], i: 0 | 1) => interval(intervals[i]!.low, intervals[i]!.high);
   const tables = [
+    `${meaning} Holm p values are corrected for the ${counted(rows.length, 'pair')}.`,
     `success on ${evaluationSet}, task by task`,
     terminalTable(rows, [
       ...named,
@@ -173,7 +183,6 @@ function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
       number('sign-flip p', (row) => row.signFlipP, pValue),
       number('Holm p', (row) => row.signFlipHolm, pValue),
     ]),
-    `${meaning} Holm p values are corrected for the ${counted(rows.length, 'pair')}.`,
   ];
   return [
     ...(rows.length > 0 ? tables : []),

@@ -32,6 +32,10 @@ export type PairedTests = {
   mcnemarHolm: number;
 };
 
+/** What a test of one campaign a side compares; stands beside every p value of such a test. */
+export const checkpointsAlone =
+  'these checkpoints on these tasks, not the methods: a method trains another checkpoint with another seed.';
+
 /** Minimum share of the tasks of each policy that must be shared: fewer say little about the others. */
 export const minSharedTasks = 0.5;
 

@@ -146,7 +146,8 @@ const hasArm =
     plus === arm || minus === arm;
 
 function earlyBreaches({ record, analysis }: Analysed): Breach[] {
-  if (record.frozenAt === null) return [{ finding: 'the file was never frozen', concerns: every }];
+  if (record.frozenAt === null)
+    return [{ finding: 'it was not declared beforehand: a file was never frozen', concerns: every }];
   const groups = groupBy(earlyCells(record, analysis.look), ({ cell, reason }) => `${cell.arm} ${reason}`);
   return [...groups.values()].map((found) => {
     const { arm } = found[0]!.cell;

@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import type { CellName } from '../../domain/experiment/experiment';
+import type { ScoreRow } from '../../domain/experiment/record';
 import { sql } from '../database/sql';
 
 type Queryable = Pick<ClientBase | Pool, 'query'>;
@@ -35,6 +36,14 @@ export async function insertScores(
      on conflict do nothing`,
     [campaignId, experimentId, arm, seed],
   );
+}
+
+type CampaignScore = Omit<ScoreRow, keyof CellName>;
+
+/** Lists the scores of a campaign as they would stand in the long table. */
+export async function listCampaignScores(client: Queryable, campaignId: number): Promise<CampaignScore[]> {
+  const { rows } = await client.query<CampaignScore>(ofCampaign, [campaignId]);
+  return rows;
 }
 
 /** Returns the scores of a cell in the long table that differ from a campaign's, or that only one of both has. */
