@@ -316,6 +316,15 @@ test.each([
   },
 );
 
+test('a significant gain is said to be that of two checkpoints, and not of the methods', () => {
+  const { outcome } = report;
+  const paired = { ...outcome.paired!, wins: 20, losses: 4, mcnemarP: 0.002 };
+  const header = textOf(renderReport({ ...report, outcome: { ...outcome, isFinalActive: true, paired } }));
+  expect(header).toContain(
+    'A gain, significant at the 0.05 level. It compares these checkpoints on these tasks, not the methods',
+  );
+});
+
 test('the report of a campaign without a gain states that there is none', () => {
   const { outcome } = report;
   const even = { ...outcome, isFinalActive: false, paired: { ...outcome.paired!, wins: 4, losses: 4, mcnemarP: 1 } };

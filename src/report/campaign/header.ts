@@ -15,6 +15,7 @@ import {
   signed,
 } from '../../domain/formats';
 import { excludedText, unequalExclusions } from '../../domain/evaluation/exclusions';
+import { checkpointsAlone } from '../../domain/evaluation/compare-rewards';
 import { significance } from '../../domain/evaluation/statistics';
 import { type Content, html, type Html } from '../../tables/html';
 import { badge, facts } from '../page/blocks';
@@ -108,7 +109,7 @@ function verdict({ start, final, isFinalActive, paired }: Outcome): string {
   if (paired.wins === paired.losses) return `${active}No gain${ofCandidate}: as many tasks were lost as won.`;
   const direction = paired.wins > paired.losses ? 'gain' : 'loss';
   if (paired.mcnemarP < significance)
-    return `${active}A ${direction}${ofCandidate}, significant at the ${significance} level.`;
+    return `${active}A ${direction}${ofCandidate}, significant at the ${significance} level. It compares ${checkpointsAlone}`;
   return `${active}A ${direction}${ofCandidate} that chance alone can explain: p is not below ${significance}.`;
 }
 
