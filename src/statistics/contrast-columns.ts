@@ -49,6 +49,31 @@ export const contrastColumns = [
     shown: 'everywhere',
   },
   {
+    key: 'twoWayLow',
+    upperKey: 'twoWayHigh',
+    label: 'two-way CI',
+    format: 'signedPoints',
+    explanation:
+      'two-way CI: the interval at the same level from an error that clusters by seed and by task; it stands beside CI and decides nothing',
+    shown: 'reports',
+  },
+  {
+    key: 'twoWayError',
+    label: 'two-way error',
+    format: 'points',
+    explanation:
+      'two-way error: the standard error of that interval, in points; without common tasks it is sd / sqrt(S)',
+    shown: 'exports',
+  },
+  {
+    key: 'sharedTasks',
+    label: 'shared tasks',
+    format: 'share',
+    explanation:
+      'shared tasks: the share of the test tasks that two seeds have in common, the mean over all pairs of seeds',
+    shown: 'reports',
+  },
+  {
     key: 'low90',
     upperKey: 'high90',
     label: '90 % CI',

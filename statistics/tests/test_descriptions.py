@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from coevolve_statistics.analysis import analyze
+from coevolve_statistics.validity import hash_of_tests
 from tables import Input, analysis_input, cell, constant, contrast, score
 
 LOW = [0.40, 0.44, 0.38, 0.42, 0.46, 0.41, 0.43, 0.39]
@@ -143,3 +144,54 @@ def test_a_policy_that_ends_below_half_of_its_start_has_collapsed() -> None:
     }
     arms = output(curved(curves))["arms"]
     assert [(arm["arm"], arm["collapsed"]) for arm in arms] == [("none", []), ("eto", [2]), ("weak", [])]
+
+
+def renamed(value: Input, name: Any) -> Input:
+    """Other names of the tasks, by seed and number."""
+    scores = [{**row, "task": name(row["seed"], int(row["task"][1:]))} for row in value["scores"]]
+    tests: dict[tuple[str, int], set[str]] = {}
+    for row in scores:
+        tests.setdefault((row["arm"], row["seed"]), set()).add(row["task"])
+    cells = [
+        {**each, "testHash": hash_of_tests(tests[(each["arm"], each["seed"])])} for each in value["cells"]
+    ]
+    return {**value, "cells": cells, "scores": scores}
+
+
+def test_the_two_way_interval_is_the_paired_one_where_seeds_share_no_task() -> None:
+    alike = analysis_input({"a": constant(LOW), "b": constant(HIGH)})
+    found = output(renamed(alike, lambda seed, task: f"{seed}-{task}"))["contrasts"][0]
+    assert (found["twoWayLow"], found["twoWayHigh"]) == pytest.approx((found["low"], found["high"]))
+    assert found["twoWayError"] == pytest.approx(found["sd"] / np.sqrt(8))
+    assert found["sharedTasks"] == 0
+
+
+def test_the_two_way_interval_is_wider_where_seeds_share_tasks_and_the_verdict_stays() -> None:
+    alike = analysis_input({"a": constant(LOW), "b": constant(HIGH)})
+    half = renamed(alike, lambda seed, task: f"{seed if task % 2 else 'all'}-{task}")
+    found = output(half)["contrasts"][0]
+    assert found["sharedTasks"] == pytest.approx(0.5)
+    assert found["twoWayLow"] < found["low"] < found["high"] < found["twoWayHigh"]
+    assert (found["verdict"], found["p"]) == ("better", output(alike)["contrasts"][0]["p"])
+
+
+def test_one_seed_or_one_task_has_no_two_way_interval() -> None:
+    one = output(analysis_input({"a": constant([0.4]), "b": constant([0.5])}))["contrasts"][0]
+    assert [one[key] for key in ("twoWayError", "twoWayLow", "sharedTasks")] == [None, None, None]
+    single = output(analysis_input({"a": [[0.0], [0.0]], "b": [[1.0], [0.0]]}))["contrasts"][0]
+    assert [single[key] for key in ("twoWayError", "twoWayLow", "sharedTasks")] == [None, None, 1]
+
+
+def test_tasks_that_balance_each_other_leave_the_paired_error() -> None:
+    """The sum is negative: what one seed wins at a task, the other loses there."""
+    value = analysis_input({"a": [[0.0, 0.5], [0.5, 0.0]], "b": [[1.0, 0.0], [0.0, 0.5]]})
+    assert output(value)["contrasts"][0]["twoWayError"] == pytest.approx(0.125)  # of the seeds: 0.25 and 0
+
+
+def test_the_two_way_error_of_an_area_is_made_of_the_areas_of_its_tasks() -> None:
+    """The curves of all tasks are the same but for their end: the area has half of its differences."""
+    lines = [[(0, 0.4), (400e3, end)] for end in LOW]
+    others = [[(0, 0.4), (400e3, end)] for end in HIGH]
+    area = output(curved({"a": lines, "b": others}, metric="aulc(trainedTokens)"))["contrasts"][0]
+    end = output(curved({"a": lines, "b": others}))["contrasts"][0]
+    assert area["twoWayError"] == pytest.approx(end["twoWayError"] / 2)

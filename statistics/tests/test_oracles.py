@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 from statsmodels.stats.weightstats import DescrStatsW
 
 from coevolve_statistics.levels import holm
 from coevolve_statistics.paired import equivalence, paired_t, sign_flip, t_interval
 from coevolve_statistics.power import power, seeds_needed
 from coevolve_statistics.proportions import wilson
+from coevolve_statistics.two_way import two_way_error
 
 RANDOM = np.random.default_rng(5)
 SAMPLES = [RANDOM.normal(0.02, 0.04, size=size).tolist() for size in (2, 3, 5, 8, 16)]
@@ -59,3 +62,14 @@ def test_wilson_intervals_are_those_of_scipy() -> None:
     for successes, trials in ((0, 5), (5, 5), (3, 8), (108, 200)):
         expected = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
         assert wilson(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_an_error_by_seed_and_task_is_that_of_statsmodels() -> None:
+    of_task = RANDOM.normal(0, 0.3, size=30)
+    drawn = [RANDOM.permutation(30)[:20] for _ in range(5)]
+    values = [of_task[tasks] + RANDOM.normal(0, 0.05) + RANDOM.normal(0, 0.1, size=20) for tasks in drawn]
+    fitted = OLS(np.concatenate(values), np.ones(100)).fit()
+    both, of_seeds, _ = cov_cluster_2groups(fitted, np.repeat(range(5), 20), np.concatenate(drawn))
+    assert both > 1.2 * of_seeds  # tasks matter here
+    rows = [dict(zip(map(str, t), v.tolist(), strict=True)) for t, v in zip(drawn, values, strict=True)]
+    assert two_way_error(rows) == pytest.approx(np.sqrt(both.item()), rel=1e-12)

@@ -10,7 +10,9 @@ from scipy import stats
 
 from coevolve_statistics.analysis import analyze
 from coevolve_statistics.levels import look_level
-from coevolve_statistics.paired import equivalence, paired_t
+from coevolve_statistics.paired import equivalence, paired_t, t_interval
+from coevolve_statistics.sums import mean
+from coevolve_statistics.two_way import ByTask, shared_tasks, two_way_interval
 from tables import Input, analysis_input, simulated
 
 DEVIATION = 0.025
@@ -64,6 +66,36 @@ def test_eight_seeds_show_equivalence_within_five_points_in_about_84_percent_of_
 def test_a_true_difference_of_the_margin_is_called_equivalent_in_at_most_about_five_percent() -> None:
     rows = differences(500, 8, 500, 0.05)
     assert sum((equivalence(row, 0.05) or 0) < 0.05 for row in rows) / 500 <= 0.07
+
+
+def drawn_from_a_list(random: np.random.Generator, seeds: int) -> list[ByTask]:
+    """Differences without a true one: every seed draws 50 tasks of a list of 90, which is itself drawn.
+
+    A task has an effect of its own at every seed (deviation .3), a seed one at every task (.02).
+    """
+    of_task = random.normal(0, 0.3, size=90)
+    rows: list[ByTask] = []
+    for _ in range(seeds):
+        drawn = random.permutation(90)[:50]
+        values = of_task[drawn] + random.normal(0, 0.02) + random.normal(0, 0.3, size=50)
+        rows.append({f"t{task}": float(value) for task, value in zip(drawn, values, strict=True)})
+    return rows
+
+
+@pytest.mark.parametrize(("seeds", "paired"), [(5, 0.86), (8, 0.77)])
+def test_where_seeds_share_tasks_the_two_way_interval_holds_the_truth_and_the_paired_one_too_seldom(
+    seeds: int, paired: float
+) -> None:
+    random, two_way_holds, paired_holds = np.random.default_rng(20261130), 0, 0
+    for _ in range(400):
+        rows = drawn_from_a_list(random, seeds)
+        assert 0.4 < (shared_tasks(rows) or 0) < 0.7
+        low, high = two_way_interval(rows, 0.05) or (1, 1)
+        two_way_holds += low <= 0 <= high
+        low, high = t_interval([mean(list(row.values())) for row in rows], 0.05) or (1, 1)
+        paired_holds += low <= 0 <= high
+    assert 0.94 <= two_way_holds / 400 <= 0.99
+    assert paired_holds / 400 <= paired
 
 
 def tables(effect: float) -> list[Input]:

@@ -42,12 +42,20 @@ function value(mean: number | null, sd: number | null, isBold: boolean): string 
   return `$${isBold ? `\\mathbf{${points(mean)}}` : points(mean)}${sd === null ? '' : ` \\pm ${points(sd)}`}$`;
 }
 
-function difference({ verdict, difference: found, low, high, ...tests }: ContrastResult): string {
+function difference({ verdict, difference: found, low, high, ...others }: ContrastResult): string {
   if (found === null || low === null || high === null) return escapeLatex(verdict);
-  const signed = (share: number): string => signedPoints(share).replace('−', '-');
-  const p = tests.kind === 'primary' ? tests.p : tests.adjustedP; // the secondary family is corrected
-  return `$${signed(found)}$ [$${signed(low)}$, $${signed(high)}$]${p === null ? '' : `, $${pEquals(p)}$`}, ${escapeLatex(verdict)}`;
+  const p = others.kind === 'primary' ? others.p : others.adjustedP; // the secondary family is corrected
+  const { twoWayLow, twoWayHigh } = others;
+  return [
+    `$${signed(found)}$ ${bounds(low, high)}`,
+    ...(twoWayLow === null || twoWayHigh === null ? [] : [`two-way ${bounds(twoWayLow, twoWayHigh)}`]),
+    ...(p === null ? [] : [`$${pEquals(p)}$`]),
+    escapeLatex(verdict),
+  ].join(', ');
 }
+
+const signed = (share: number): string => signedPoints(share).replace('−', '-');
+const bounds = (low: number, high: number): string => `[$${signed(low)}$, $${signed(high)}$]`;
 
 /** Marks stand behind the verdict that they put in doubt. */
 function marked(report: ExperimentReport, contrast: ContrastResult): string {
@@ -60,6 +68,7 @@ function footnote(experiment: ExperimentReport['record']['experiment'], { look, 
   return [
     `Mean $\\pm$ standard deviation over $S = ${look}$ seeds, $n = ${tasks}$ test tasks each.`,
     `Differences: paired $t$ test over seeds, ${escapeLatex(intervalName(experiment))} in brackets;`,
+    'two-way: the same with an error clustered by seed and task;',
     `the primary contrast (${escapeLatex(experiment.analysis.primary.name)}) uncorrected, the others corrected by Holm;`,
     `equivalence by TOST within ${Number(points(experiment.analysis.margin, 2))} points.`,
     'Bold: better after the correction.',

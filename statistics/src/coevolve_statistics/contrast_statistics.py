@@ -7,6 +7,7 @@ from .paired import effect_size, equivalence, sign_flip, t_interval, typical, wi
 from .power import detectable, seeds_needed
 from .proportions import wilson
 from .sums import deviation, mean
+from .two_way import ByTask, shared_tasks, two_way_error, two_way_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Sample:
 
     #: Differences of the metric, one per seed; at least one.
     values: list[float]
+    #: The same by task: the mean of each is the value of its seed.
+    by_task: list[ByTask]
     margin: float
     levels: Levels
     #: p of the paired t test, and the same after Holm's correction.
@@ -41,6 +44,9 @@ class Sample:
     def interval(self, level: float) -> tuple[float, float] | tuple[None, None]:
         return t_interval(self.values, level) or (None, None)
 
+    def two_way_interval(self) -> tuple[float, float] | tuple[None, None]:
+        return two_way_interval(self.by_task, self.levels.test) or (None, None)
+
     def detectable(self) -> float | None:
         return detectable(self.sd, self.seeds, self.levels.strictest) if self.sd else None
 
@@ -54,6 +60,10 @@ STATISTICS: dict[str, Callable[[Sample], float | None]] = {
     "sd": lambda sample: sample.sd,
     "low": lambda sample: sample.interval(sample.levels.test)[0],
     "high": lambda sample: sample.interval(sample.levels.test)[1],
+    "twoWayLow": lambda sample: sample.two_way_interval()[0],
+    "twoWayHigh": lambda sample: sample.two_way_interval()[1],
+    "twoWayError": lambda sample: two_way_error(sample.by_task),
+    "sharedTasks": lambda sample: shared_tasks(sample.by_task),
     "low90": lambda sample: sample.interval(2 * sample.levels.equivalence)[0],
     "high90": lambda sample: sample.interval(2 * sample.levels.equivalence)[1],
     "p": lambda sample: sample.p,

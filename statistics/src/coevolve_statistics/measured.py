@@ -1,6 +1,6 @@
 """The value of the metric for each cell, and the learning curves behind an area."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .experiment import CellKey, Experiment, Metric, Score
 from .sums import mean
@@ -46,9 +46,43 @@ def values_of(
         }
         return {key: value for key, value in values.items() if value is not None}
     curves = {key: points for key in keys if (points := _points(experiment, key, measure))}
-    start = max((points[0][0] for points in curves.values()), default=0.0)
-    end = min((points[-1][0] for points in curves.values()), default=0.0)
+    start, end = _shared_range([[x for x, _ in points] for points in curves.values()])
     return {key: area(points, start, end) for key, points in curves.items()} if start < end else {}
+
+
+def task_values_of(experiment: Experiment, keys: Iterable[CellKey]) -> dict[CellKey, dict[str, float]]:
+    """Value of the metric by cell and task, whose mean is the value of the cell.
+
+    All cells are those of a valid contrast: they have their scores, and share a range of effort.
+    """
+    measure = experiment.metric.effort
+    if measure is None:
+        return {
+            key: {
+                task: score_of(experiment.metric, score) for task, score in tasks_at(experiment, key).items()
+            }
+            for key in keys
+        }
+    amounts = {key: [at[measure] for at in experiment.cells[key].effort.values()] for key in keys}
+    start, end = _shared_range(amounts.values())
+    return {key: _task_areas(experiment, key, xs, (start, end)) for key, xs in amounts.items()}
+
+
+def _task_areas(
+    experiment: Experiment, key: CellKey, amounts: Sequence[float], bounds: tuple[float, float]
+) -> dict[str, float]:
+    """The area of a mean of curves is the mean of their areas."""
+    scores = [tasks_at(experiment, key, checkpoint) for checkpoint in experiment.cells[key].effort]
+    return {
+        task: area([(x, at[task].success) for x, at in zip(amounts, scores, strict=True)], *bounds)
+        for task in scores[-1]
+    }
+
+
+def _shared_range(amounts: Iterable[Sequence[float]]) -> tuple[float, float]:
+    """The range of effort that all curves share; empty without one."""
+    every = list(amounts)
+    return max((xs[0] for xs in every), default=0.0), min((xs[-1] for xs in every), default=0.0)
 
 
 def _points(experiment: Experiment, key: CellKey, measure: str) -> list[tuple[float, float]]:

@@ -24,11 +24,14 @@ def paired_t(differences: Sequence[float]) -> float | None:
 
 def t_interval(values: Sequence[float], level: float) -> tuple[float, float] | None:
     """Interval of the mean at confidence `1 - level`; None for one value, or without deviation."""
-    error = standard_error(values)
+    return interval_of(mean(values), standard_error(values), len(values) - 1, level)
+
+
+def interval_of(center: float, error: float | None, freedom: int, level: float) -> tuple[float, float] | None:
+    """Interval by t at confidence `1 - level`; None without an error, since width 0 would claim certainty."""
     if not error:
         return None
-    center = mean(values)
-    width = float(stats.t.ppf(1 - level / 2, len(values) - 1)) * error
+    width = float(stats.t.ppf(1 - level / 2, freedom)) * error
     return center - width, center + width
 
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from .checked import Json
 from .contrast_statistics import Levels, Sample, statistics_of
-from .experiment import Contrast, Experiment
+from .experiment import CellKey, Contrast, Experiment
 from .levels import holm
-from .measured import values_of
+from .measured import task_values_of, values_of
 from .paired import is_zero, paired_t
 from .sums import deviation, mean
+from .two_way import ByTask
 from .validity import Problem, problems_of
 
 #: Conventional level of an equivalence test, shared by the looks as alpha is.
@@ -20,6 +21,8 @@ class Tested:
     contrast: Contrast
     #: By seed; empty if the contrast is invalid.
     differences: dict[int, float]
+    #: The same by task, in the order of the seeds.
+    by_task: list[ByTask]
     problems: list[Problem]
     p: float | None
 
@@ -35,13 +38,25 @@ class Tested:
 def test_contrast(experiment: Experiment, contrast: Contrast) -> Tested:
     problems = problems_of(experiment, contrast)
     if problems:
-        return Tested(contrast, {}, problems, None)
+        return Tested(contrast, {}, [], problems, None)
     keys = [(arm, seed) for seed in experiment.seeds for arm in (contrast.plus, contrast.minus)]
     values = values_of(experiment, keys, experiment.metric_of(contrast))
     differences = {
         seed: values[(contrast.plus, seed)] - values[(contrast.minus, seed)] for seed in experiment.seeds
     }
-    return Tested(contrast, differences, [], paired_t(list(differences.values())))
+    by_task = _differences_by_task(experiment, contrast, keys)
+    return Tested(contrast, differences, by_task, [], paired_t(list(differences.values())))
+
+
+def _differences_by_task(experiment: Experiment, contrast: Contrast, keys: list[CellKey]) -> list[ByTask]:
+    values = task_values_of(experiment, keys)
+    return [
+        {
+            task: value - values[(contrast.minus, seed)][task]
+            for task, value in values[(contrast.plus, seed)].items()
+        }
+        for seed in experiment.seeds
+    ]
 
 
 def contrast_results(experiment: Experiment) -> tuple[list[Tested], list[Json]]:
@@ -59,7 +74,7 @@ def contrast_results(experiment: Experiment) -> tuple[list[Tested], list[Json]]:
 
 
 def _result(experiment: Experiment, tested: Tested, adjusted_p: float | None, levels: Levels) -> Json:
-    sample = Sample(tested.values, experiment.margin, levels, tested.p, adjusted_p)
+    sample = Sample(tested.values, tested.by_task, experiment.margin, levels, tested.p, adjusted_p)
     found = statistics_of(sample)
     verdict, reasons = _verdict(tested, sample, found["equivalenceP"])
     if verdict == "inconclusive" and sample.sd:

@@ -99,6 +99,16 @@ test('only an arm that a corrected contrast found better is bold in LaTeX, and t
   expect(latex).toMatch(/paired \$t\$ test[^]*Holm/);
 });
 
+test('the interval by seed and task stands beside that by seed, on the page, in Markdown and in LaTeX', () => {
+  const { low, high, twoWayLow, twoWayHigh } = report.analysis.contrasts[0]!;
+  expect([twoWayLow, twoWayHigh]).toEqual([expect.closeTo(low!, 12), expect.closeTo(high!, 12)]); // seeds share no task
+  expect(page).toContain('two-way CI: the interval at the same level');
+  const [markdown, latex] = (['md', 'latex'] as const).map((format) => exportFiles(format, report.record, report)[0]!);
+  expect(markdown!.content).toContain(' two-way CI | shared tasks |');
+  const bounds = [low, high].map((bound) => `\\$[+-]${(100 * Math.abs(bound!)).toFixed(1)}\\$`).join(', ');
+  expect(latex!.content).toMatch(new RegExp(`\\[${bounds}\\], two-way \\[${bounds}\\]`));
+});
+
 test('a missing cell is named in the box, and its contrasts have no number', async () => {
   const cells = base.cells.map((cell) =>
     cell.arm === 'random' && cell.seed === 3
