@@ -25,7 +25,7 @@ class Sample:
 
     #: Differences of the metric, one per seed; at least one.
     values: list[float]
-    #: The same by task: the mean of each is the value of its seed.
+    #: The same by task: the mean of each is the value of its seed. Empty for a share of the pool.
     by_task: list[ByTask]
     margin: float
     levels: Levels
@@ -45,7 +45,8 @@ class Sample:
         return t_interval(self.values, level) or (None, None)
 
     def two_way_interval(self) -> tuple[float, float] | tuple[None, None]:
-        return two_way_interval(self.by_task, self.levels.test) or (None, None)
+        found = two_way_interval(self.by_task, self.levels.test) if self.by_task else None
+        return found or (None, None)
 
     def detectable(self) -> float | None:
         return detectable(self.sd, self.seeds, self.levels.strictest) if self.sd else None

@@ -21,7 +21,7 @@ class Tested:
     contrast: Contrast
     #: By seed; empty if the contrast is invalid.
     differences: dict[int, float]
-    #: The same by task, in the order of the seeds.
+    #: The same by task, in the order of the seeds; empty for a share of the pool.
     by_task: list[ByTask]
     problems: list[Problem]
     p: float | None
@@ -44,7 +44,7 @@ def test_contrast(experiment: Experiment, contrast: Contrast) -> Tested:
     differences = {
         seed: values[(contrast.plus, seed)] - values[(contrast.minus, seed)] for seed in experiment.seeds
     }
-    by_task = _differences_by_task(experiment, contrast, keys)
+    by_task = [] if contrast.share else _differences_by_task(experiment, contrast, keys)
     return Tested(contrast, differences, by_task, [], paired_t(list(differences.values())))
 
 
