@@ -74,6 +74,8 @@ export const analysisInputSchema = z.object({
   ordering: z.array(arm).readonly().nullable(),
   margin: share,
   breakdown: z.array(z.string()).readonly(),
+  /** A second verdict that the file declared. */
+  companion: z.literal('trimmed').optional(),
   futility: z.number().nullable(),
   cells: z.array(cell).readonly(),
   scores: z.array(scoreRow).readonly(),
@@ -110,6 +112,7 @@ export function analysisInput(record: ExperimentRecord, look: number): AnalysisI
     ordering: analysis.ordering,
     margin: analysis.margin,
     breakdown: analysis.breakdown,
+    ...(analysis.companion ? { companion: analysis.companion } : {}),
     futility: stopping.futility,
     cells: cells
       .filter(isRead)

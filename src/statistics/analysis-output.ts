@@ -39,6 +39,8 @@ const contrast = z.strictObject({
   seeds: z.int(),
   ...contrastStatistics,
   verdict: z.enum(verdicts),
+  /** Verdict of the trimmed mean, where the file declared one and there are five seeds. */
+  companion: z.enum(['better', 'worse', 'inconclusive']).nullable(),
   /** Sentences that give the reasons why the contrast is invalid or inconclusive. */
   reasons: z.array(z.string()).readonly(),
 });

@@ -119,6 +119,21 @@ export const contrastColumns = [
     shown: 'reports',
   },
   {
+    key: 'trimmed',
+    label: 'trimmed',
+    format: 'signedPoints',
+    explanation: 'trimmed: the mean of the differences without the fifth of the seeds at each end, from five seeds on',
+    shown: 'reports',
+  },
+  {
+    key: 'trimmedP',
+    label: 'trimmed p',
+    format: 'pValue',
+    explanation:
+      'trimmed p: the test of that mean over its error, for secondary contrasts by Holm; a verdict only where analysis.companion declares it',
+    shown: 'reports',
+  },
+  {
     key: 'effectSize',
     label: 'g_z',
     format: 'decimal',

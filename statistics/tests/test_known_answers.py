@@ -1,5 +1,7 @@
 """Numbers that were computed beforehand with scipy 1.17.1, statsmodels 0.15.0 and rliable 1.2.0."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,6 +14,8 @@ from coevolve_statistics.paired import (
     paired_t,
     sign_flip,
     t_interval,
+    trimmed,
+    trimmed_p,
     typical,
     wins,
 )
@@ -154,6 +158,27 @@ def test_the_area_under_a_curve_is_the_mean_height() -> None:
 def test_the_typical_difference_is_the_median_of_all_pairs() -> None:
     assert typical([1, 2, 4]) == exactly(2.25)  # of 1, 1.5, 2, 2.5, 3 and 4
     assert typical([0.25] * 7 + [-0.6]) == exactly(0.25)  # one collapse of eight
+
+
+def test_a_trimmed_mean_leaves_out_a_fifth_of_the_seeds_at_each_end() -> None:
+    assert trimmed([1, 2, 3, 4, 90]) == exactly(3)
+    assert trimmed([0.25] * 7 + [-0.6]) == exactly(0.25)
+    assert trimmed(list(range(9))) == exactly(4)
+    assert trimmed([1, 2, 3, 4]) is None
+
+
+def test_the_p_of_a_trimmed_mean_is_near_that_by_a_t_distribution_and_ignores_the_size_of_a_collapse() -> (
+    None
+):
+    kept = [0.01, 0.02, 0.04, 0.05, 0.06, 0.07]
+    winsorized = [kept[0], *kept, kept[-1]]
+    error = math.sqrt(sum((value - mean(winsorized)) ** 2 for value in winsorized) / (6 * 5))
+    approximate = float(2 * stats.t.sf(mean(kept) / error, 5))
+    found = trimmed_p([*kept, 0.09, -0.01])
+    assert found == pytest.approx(approximate, rel=0.25)
+    assert trimmed_p([*kept, 0.09, -0.6]) == found
+    assert trimmed_p([0.1, 0.2, 0.3, 0.4]) is None
+    assert trimmed_p([0.25] * 8) is None
 
 
 def test_the_chance_to_show_equivalence_is_that_of_simulated_experiments() -> None:

@@ -10,7 +10,7 @@ from scipy import stats
 
 from coevolve_statistics.analysis import analyze
 from coevolve_statistics.levels import look_level
-from coevolve_statistics.paired import equivalence, paired_t, t_interval
+from coevolve_statistics.paired import equivalence, paired_t, t_interval, trimmed_p
 from coevolve_statistics.sums import mean
 from coevolve_statistics.two_way import ByTask, shared_tasks, two_way_interval
 from tables import Input, analysis_input, simulated
@@ -51,6 +51,20 @@ def test_two_looks_reject_about_five_percent_of_the_nulls_of_long_tables() -> No
     rows, level = differences(1000, 16, 200, 0), look_level(0.05, [8, 16])
     found = [(paired_t(row[:8]) or 0) < level or (paired_t(row) or 0) < level for row in rows]
     assert 35 <= sum(found) <= 66
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_the_declared_companion_rejects_at_most_five_percent_of_nulls(heavy: bool) -> None:
+    random = np.random.default_rng(5)
+    rows = random.standard_t(2, (1000, 8)) if heavy else random.normal(0, 1, (1000, 8))
+    assert 15 <= sum((trimmed_p(row) or 0) < 0.05 for row in rows.tolist()) <= 66
+
+
+def test_one_collapse_of_eight_hides_25_points_from_the_mean_and_not_from_the_companion() -> None:
+    rows = np.array(differences(250, 8, 200, 0.25))
+    rows[:, 3] = -0.6
+    assert rejected(rows.tolist(), 0.05) == 0
+    assert sum((trimmed_p(row) or 0) < look_level(0.05, [8, 16]) for row in rows.tolist()) == 250
 
 
 def test_eight_seeds_find_five_points_in_about_80_percent() -> None:

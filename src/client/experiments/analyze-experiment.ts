@@ -68,6 +68,7 @@ export const withoutScores = ({ version, look, level, broken, effort, contrasts 
     differences: [],
     ...forEachKey(null),
     verdict: 'invalid',
+    companion: null,
     reasons: verdict === 'invalid' ? reasons : ['the look is not complete: its differences are not shown'],
   })),
 });

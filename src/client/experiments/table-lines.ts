@@ -41,6 +41,7 @@ const experiment = z.strictObject({
     alpha: share,
     ordering: z.array(name).nullable(),
     breakdown: z.array(feature),
+    companion: z.literal('trimmed').optional(),
   }),
   stopping: z.strictObject({ futility: share.nullable(), usd: amount.nullable(), hours: amount.nullable() }),
 });

@@ -75,6 +75,8 @@ export type Experiment = {
     margin: number;
     /** Features of tasks, for example `pattern`. */
     breakdown: readonly string[];
+    /** A second verdict, by the trimmed mean, which one collapsed seed cannot decide. */
+    companion?: 'trimmed' | undefined;
   };
   /** Limits after which no further cell starts. futility: conditional power below which the first look ends it. */
   stopping: { futility: number | null; usd: number | null; hours: number | null };

@@ -35,6 +35,7 @@ export function exportFiles(
                   'contrast',
                   'kind',
                   'verdict',
+                  'companion',
                   'marks',
                   'seeds',
                   ...contrastKeys,

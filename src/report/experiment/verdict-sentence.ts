@@ -1,7 +1,7 @@
 import type { AnalysisOutput, ContrastResult } from '../../statistics/analysis-output';
 import type { Experiment } from '../../domain/experiment/experiment';
 import type { ExperimentRecord } from '../../domain/experiment/record';
-import { counted, interval, percent, points, signedPoints } from '../../domain/formats';
+import { counted, interval, percent, points, pValue, signedPoints } from '../../domain/formats';
 import { marksOf } from './marks';
 
 /**
@@ -27,10 +27,16 @@ function finding(experiment: Experiment, analysis: AnalysisOutput, result: Contr
   return [
     [name, `${signedPoints(difference)} points`, ...bounds, ...size].join(', '),
     ...(low === null ? reasons.slice(0, 1).map(inPoints) : []),
+    ...companionFinding(result),
     ...(result.detectable === null ? [] : [`detectable ${points(result.detectable)}`]),
     `equivalence within ${Number((100 * margin).toFixed(2))} ${isWithin(result, margin) ? '' : 'not '}shown`,
   ].join('; ');
 }
+
+const companionFinding = ({ companion, trimmed, trimmedP }: ContrastResult): string[] =>
+  companion === null || trimmed === null
+    ? []
+    : [`declared companion: ${companion}, trimmed mean ${signedPoints(trimmed)}, p ${pValue(trimmedP)}`];
 
 /** Returns a reason of a verdict with its differences and margins in points, the unit of the page. */
 export const inPoints = (reason: string): string =>

@@ -112,6 +112,10 @@ export const experimentSchema = z.strictObject({
         .array(z.string().regex(/^[\w-]+$/, 'the name of a feature of tasks, such as pattern'))
         .default([])
         .describe('Features of tasks by which differences are also shown, such as pattern.'),
+      companion: choice(['trimmed'])
+        .nullable()
+        .default(null)
+        .describe('A second verdict, by the mean without the fifth of the seeds at each end; null: none.'),
     })
     .describe('What is compared, and how.'),
   stopping: stopping.prefault({}).describe('Limits after which no further cell starts.'),

@@ -119,6 +119,7 @@ function experimentOf(read: ExperimentFile, arms: Experiment['arms']): Experimen
       ordering: analysis.ordering,
       margin: analysis.equivalence.margin,
       breakdown: analysis.breakdown,
+      ...(analysis.companion ? { companion: analysis.companion } : {}),
     },
   };
 }

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .paired import effect_size, equivalence, sign_flip, t_interval, typical, wins
+from .paired import effect_size, equivalence, sign_flip, t_interval, trimmed, typical, wins
 from .power import detectable, seeds_needed
 from .proportions import wilson
 from .sums import deviation, mean
@@ -32,6 +32,8 @@ class Sample:
     #: p of the paired t test, and the same after Holm's correction.
     p: float | None
     adjusted_p: float | None
+    #: Adjusted p of the trimmed mean.
+    trimmed_p: float | None
 
     @property
     def seeds(self) -> int:
@@ -72,6 +74,8 @@ STATISTICS: dict[str, Callable[[Sample], float | None]] = {
     "signFlipP": lambda sample: sign_flip(sample.values),
     "equivalenceP": lambda sample: equivalence(sample.values, sample.margin),
     "typical": lambda sample: typical(sample.values),
+    "trimmed": lambda sample: trimmed(sample.values),
+    "trimmedP": lambda sample: sample.trimmed_p,
     "effectSize": lambda sample: effect_size(sample.values),
     "probability": lambda sample: wins(sample.values) / sample.seeds,
     "probabilityLow": lambda sample: wilson(wins(sample.values), sample.seeds)[0],

@@ -75,6 +75,8 @@ class Experiment:
     ordering: list[str] | None
     margin: float
     breakdown: list[str]
+    #: `trimmed`: a second verdict by the trimmed mean was declared beforehand.
+    companion: str | None
     cells: dict[CellKey, Cell]
     #: Scores of the tasks, by cell, checkpoint and task.
     scores: dict[CellKey, dict[int, dict[str, Score]]]
@@ -121,6 +123,7 @@ def read_experiment(value: object) -> Experiment:
         ordering=root["ordering"],
         margin=root["margin"],
         breakdown=root["breakdown"],
+        companion=root.get("companion"),
         cells=cells,
         scores=_read_scores(root["scores"], cells, root["look"]),
     )

@@ -2,16 +2,23 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 from scipy import stats
 
 from .sums import TOLERANCE, deviation, mean
 
+Array: TypeAlias = np.ndarray
+
 #: Up to this number of seeds every assignment of signs is counted (4,096); above, signs are drawn.
 EXACT_SEEDS = 12
 DRAWS = 100_000
+#: Share of the seeds that a trimmed mean leaves out at each end.
+TRIM = 0.2
+LEAST_TRIMMED = 5
 
 
 def paired_t(differences: Sequence[float]) -> float | None:
@@ -55,6 +62,41 @@ def sign_flip(differences: Sequence[float]) -> float:
         return float(np.mean(np.abs(signs @ values) >= found))
     draws = np.random.default_rng(1).choice((-1.0, 1.0), size=(DRAWS, len(values)))
     return float((np.sum(np.abs(draws @ values) >= found) + 1) / (DRAWS + 1))
+
+
+def trimmed(differences: Sequence[float]) -> float | None:
+    """Mean without the fifth of the seeds at each end; None below five seeds, where none is left out."""
+    return float(stats.trim_mean(differences, TRIM)) if len(differences) >= LEAST_TRIMMED else None
+
+
+def trimmed_p(differences: Sequence[float]) -> float | None:
+    """Two-sided p of the trimmed mean over its error; None below five seeds, or without deviation.
+
+    Tukey and McLaughlin (1963) compare this statistic with a t distribution, which lets 5.4 to 6.2 % through at 5
+    to 10 seeds. Here it is compared with its own distribution for normal differences, by seeded draws.
+    """
+    if len(differences) < LEAST_TRIMMED or is_zero(differences):
+        return None
+    found = float(_trimmed_ratio(np.array([differences]))[0])
+    if not math.isfinite(found):
+        return None
+    return float((np.sum(_trimmed_nulls(len(differences)) >= found) + 1) / (DRAWS + 1))
+
+
+@cache
+def _trimmed_nulls(seeds: int) -> Array:
+    return _trimmed_ratio(np.random.default_rng(1).standard_normal((DRAWS, seeds)))
+
+
+def _trimmed_ratio(rows: Array) -> Array:
+    """|trimmed mean| / its error, by row; for the deviation the nearest kept value replaces a cut one."""
+    cut = int(TRIM * rows.shape[1])
+    kept = rows.shape[1] - 2 * cut
+    ordered = np.sort(rows, axis=1)
+    winsorized = np.clip(ordered, ordered[:, [cut]], ordered[:, [-cut - 1]])
+    error = np.sqrt(winsorized.var(axis=1) * rows.shape[1] / (kept * (kept - 1)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.abs(stats.trim_mean(ordered, TRIM, axis=1)) / error)
 
 
 def typical(differences: Sequence[float]) -> float:

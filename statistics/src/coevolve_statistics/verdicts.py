@@ -7,7 +7,7 @@ from .contrast_statistics import Levels, Sample, statistics_of
 from .experiment import CellKey, Contrast, Experiment
 from .levels import holm
 from .measured import task_values_of, values_of
-from .paired import is_zero, paired_t
+from .paired import is_zero, paired_t, trimmed, trimmed_p
 from .sums import deviation, mean
 from .two_way import ByTask
 from .validity import Problem, problems_of
@@ -62,19 +62,33 @@ def _differences_by_task(experiment: Experiment, contrast: Contrast, keys: list[
 def contrast_results(experiment: Experiment) -> tuple[list[Tested], list[Json]]:
     """Tests the primary contrast by itself, and the secondary ones as a family (Holm)."""
     tested = [test_contrast(experiment, contrast) for contrast in experiment.contrasts]
-    adjusted = [tested[0].p, *holm([each.p for each in tested[1:]])]
+    adjusted = _adjusted([each.p for each in tested])
+    trimmed_ps = _adjusted([trimmed_p(each.values) for each in tested])
     level, equivalence_level = experiment.level(experiment.alpha), experiment.level(EQUIVALENCE_LEVEL)
     results = []
-    for index, (each, adjusted_p) in enumerate(zip(tested, adjusted, strict=True)):
+    for index, each in enumerate(tested):
         family = max(1, len(experiment.secondary)) if index else 1
         levels = Levels(level, equivalence_level, level / family)
         kind = "secondary" if index else "primary"
-        results.append({"kind": kind, **_result(experiment, each, adjusted_p, levels)})
+        sample = Sample(
+            values=each.values,
+            by_task=each.by_task,
+            margin=experiment.margin,
+            levels=levels,
+            p=each.p,
+            adjusted_p=adjusted[index],
+            trimmed_p=trimmed_ps[index],
+        )
+        results.append({"kind": kind, **_result(experiment, each, sample)})
     return tested, results
 
 
-def _result(experiment: Experiment, tested: Tested, adjusted_p: float | None, levels: Levels) -> Json:
-    sample = Sample(tested.values, tested.by_task, experiment.margin, levels, tested.p, adjusted_p)
+def _adjusted(ps: list[float | None]) -> list[float | None]:
+    """The primary p stays as it is; the others are a family."""
+    return [ps[0], *holm(ps[1:])]
+
+
+def _result(experiment: Experiment, tested: Tested, sample: Sample) -> Json:
     found = statistics_of(sample)
     verdict, reasons = _verdict(tested, sample, found["equivalenceP"])
     if verdict == "inconclusive" and sample.sd:
@@ -87,8 +101,19 @@ def _result(experiment: Experiment, tested: Tested, adjusted_p: float | None, le
         "seeds": sample.seeds,
         **found,
         "verdict": verdict,
+        "companion": _companion(sample) if experiment.companion == "trimmed" else None,
         "reasons": reasons,
     }
+
+
+def _companion(sample: Sample) -> str | None:
+    """Verdict of the trimmed mean; None for an invalid contrast, and below five seeds."""
+    p, center = sample.trimmed_p, trimmed(sample.values)
+    if p is None or center is None:
+        return None
+    if p >= sample.levels.test:
+        return "inconclusive"
+    return "better" if center > 0 else "worse"
 
 
 def _verdict(tested: Tested, sample: Sample, equivalence_p: float | None) -> tuple[str, list[str]]:

@@ -206,6 +206,24 @@ test.each(marked)('%s mark the verdict on every page, and the rule in the box', 
   expect([...new Set(broken.map(({ effect }) => effect))]).toEqual(['marked']);
 });
 
+test('one collapse hides 25 points from the mean, and not from a companion that the file declared', async () => {
+  const collapsed = simulateRecord({ effects: { none: 0, signals: 0.25 } });
+  const scores = collapsed.scores.map((row) =>
+    row.arm === 'signals' && row.seed === 3 && row.checkpoint === 2 ? { ...row, success: 0, reward: 0 } : row,
+  );
+  const analysis = { ...collapsed.experiment.analysis, companion: 'trimmed' as const };
+  const experiment = { ...collapsed.experiment, analysis };
+  const declared = { ...collapsed, experiment, hash: sha256(canonicalJson(experiment)), scores };
+  const report = await reportOf(declared);
+  const [primary] = report.analysis.contrasts;
+  expect([primary!.verdict, primary!.companion]).toEqual(['inconclusive', 'better']);
+  expect(analysisText(report)).toMatch(/collapsed seed/);
+  expect(analysisText(report)).toMatch(/declared companion: better, trimmed mean \+2\d/);
+  const silent = await reportOf({ ...collapsed, scores });
+  expect(silent.analysis.contrasts[0]!.companion).toBeNull();
+  expect(silent.inputHash).not.toBe(report.inputHash);
+});
+
 /** As `base`, with a secondary contrast of shares; `signals` admits two of three tasks in the region. */
 function withShares(inRegion: (cell: RecordedCell) => number | null): ExperimentRecord {
   const contrast = { name: 'shares', plus: 'signals', minus: 'random', metric: 'admitted@pattern=join|having' };

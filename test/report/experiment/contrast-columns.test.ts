@@ -13,7 +13,7 @@ const report: ExperimentReport = {
     version: 2,
     look: 2,
     arms: [],
-    contrasts: [{ ...contrast, differences: [], ...forEachKey(0.5), verdict: 'better', reasons: [] }],
+    contrasts: [{ ...contrast, differences: [], ...forEachKey(0.5), verdict: 'better', companion: null, reasons: [] }],
     level: 0.05,
     broken: [],
     replicas: [],
