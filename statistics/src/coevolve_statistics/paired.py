@@ -72,8 +72,8 @@ def trimmed(differences: Sequence[float]) -> float | None:
 def trimmed_p(differences: Sequence[float]) -> float | None:
     """Two-sided p of the trimmed mean over its error; None below five seeds, or without deviation.
 
-    Tukey and McLaughlin (1963) compare this statistic with a t distribution, which lets 5.4 to 6.2 % through at 5
-    to 10 seeds. Here it is compared with its own distribution for normal differences, by seeded draws.
+    Tukey and McLaughlin (1963) compare this statistic with a t distribution, which lets 5.4 to 6.2 % through
+    at 5 to 10 seeds. Here it is compared with its own distribution for normal differences, by seeded draws.
     """
     if len(differences) < LEAST_TRIMMED or is_zero(differences):
         return None
