@@ -20,6 +20,9 @@ export const defaultBoundarySettings: BoundarySettings = { enabled: true, thresh
  * Source: arXiv:2604.15840, section 3.1. With success probability p the signal is raised with probability
  * 1 - p^K - (1-p)^K, so more attempts raise more signals: at p = 0.05, 0.19 for K = 4 and 0.34 for K = 8.
  *
+ * The strength is that of all attempts of an agent at the task in the iteration. Within reinforcement learning a task has a
+ * group per step that plays it, and one of several groups is half solved by chance at nearly every task.
+ *
  * @param current attempts to mark, in any order
  * @returns       at most one signal per trajectory, sorted by trajectory id
  * @throws DomainError `InvalidSetting`, `InvalidReward`, `ConflictingTrajectory`
@@ -29,19 +32,21 @@ export function detectBoundary(current: readonly AttemptResult[], settings: Boun
   requireSetting(threshold >= 0 && threshold <= 1, 'boundary.threshold', 'in [0, 1]', threshold);
   if (!enabled) return [];
 
-  const groups = groupBy(distinctAttempts(current), ({ taskId, iteration, role, policyId }) =>
-    JSON.stringify([taskId, iteration, role, policyId]),
+  const atTasks = groupBy(distinctAttempts(current), ({ taskId, iteration, role }) =>
+    JSON.stringify([taskId, iteration, role]),
   );
-  return [...groups.values()]
-    .flatMap((group) => markMixed(group, threshold))
+  return [...atTasks.values()]
+    .flatMap((atTask) => {
+      const strength = strengthOf(countsOf(atTask, threshold));
+      const groups = groupBy(atTask, ({ policyId }) => policyId);
+      return [...groups.values()].flatMap((group) => markMixed(group, threshold, strength));
+    })
     .sort((a, b) => compareText(a.trajectoryId, b.trajectoryId));
 }
 
-function markMixed(group: readonly AttemptResult[], threshold: number): FeedbackSignal[] {
-  const above = group.filter(({ reward }) => reward > threshold).length;
-  const below = group.filter(({ reward }) => reward < threshold).length;
+function markMixed(group: readonly AttemptResult[], threshold: number, strength: number): FeedbackSignal[] {
+  const { above, below } = countsOf(group, threshold);
   if (above === 0 || below === 0) return [];
-  const strength = 1 - Math.abs(above - below) / (above + below); // 1 where half of the attempts succeed
   return group.map(({ taskId, trajectoryId, reward }) => ({
     kind: 'boundary',
     taskId,
@@ -50,3 +55,13 @@ function markMixed(group: readonly AttemptResult[], threshold: number): Feedback
     detail: { reward, above, below, attempts: group.length },
   }));
 }
+
+type Counts = { above: number; below: number };
+
+const countsOf = (attempts: readonly AttemptResult[], threshold: number): Counts => ({
+  above: attempts.filter(({ reward }) => reward > threshold).length,
+  below: attempts.filter(({ reward }) => reward < threshold).length,
+});
+
+/** 1 where half of the attempts succeed. */
+const strengthOf = ({ above, below }: Counts): number => 1 - Math.abs(above - below) / (above + below);

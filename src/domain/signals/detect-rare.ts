@@ -33,7 +33,8 @@ export type RareSettings = {
    */
   among: 'rewarded' | 'all';
   /**
-   * `tail`: a pattern is rare if all rarer ones together make less than theta of N, so that about theta of N is rare.
+   * `tail`: a pattern is rare if all rarer ones together make less than theta of N, so that about theta of N is rare, and
+   * if another one is more common: in a world with one pattern none is rare.
    * `share`: c_p / N < theta, as in the formula; where many patterns occur, nearly every one of them is that rare.
    */
   measure: 'tail' | 'share';
@@ -116,9 +117,9 @@ export function isRare(pattern: string, rarity: Rarity, settings: RareSettings):
   const { enabled, minTotal, minCount, measure, thetaPercent } = settings;
   const found = rarity.byPattern.get(pattern);
   if (!enabled || rarity.total < minTotal || !found || found.trajectories < minCount) return false;
-  return measure === 'share'
-    ? found.count * 100 < thetaPercent * rarity.total
-    : rarity.massOf.get(found.count)!.rarer * 100 < thetaPercent * rarity.mass;
+  if (measure === 'share') return found.count * 100 < thetaPercent * rarity.total;
+  const { rarer, equal } = rarity.massOf.get(found.count)!;
+  return rarer * 100 < thetaPercent * rarity.mass && rarer + equal < rarity.mass;
 }
 
 function markRare(

@@ -26,6 +26,24 @@ test.each([
   expect(detectBoundary(groupOf(group.rewards), literal)[0]!.strength).toBeCloseTo(group.strength, 12);
 });
 
+test('over the steps of reinforcement learning a task is as strong as all its groups together', () => {
+  const steps = [
+    [1, 0],
+    [0, 0],
+    [0, 0],
+    [0, 0],
+  ];
+  const current = steps.flatMap((rewards, step) =>
+    groupOf(rewards, { policyId: `step-${step}` }).map((attempt) => ({
+      ...attempt,
+      trajectoryId: `${step}/${attempt.trajectoryId}`,
+    })),
+  );
+  const marked = detectBoundary(current, literal);
+  expect(marked.map(({ strength }) => strength)).toEqual([0.25, 0.25]);
+  expect(marked[0]!.detail).toMatchObject({ above: 1, below: 1, attempts: 2 });
+});
+
 test.each([
   { rewards: [1, 1, 1] },
   { rewards: [0, 0, 0] },

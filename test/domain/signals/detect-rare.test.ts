@@ -28,6 +28,16 @@ test('a pattern in exactly five percent is not rare', () => {
   expect(detectRare(callers('odd', 5, 2), callers('usual', 95), settings)).toEqual([]);
 });
 
+test.each([
+  ['one pattern', { only: 100 }, []],
+  ['two even patterns', { one: 50, other: 50 }, []],
+  ['a rare and a usual pattern', { odd: 2, usual: 160 }, ['odd']],
+])('of %s only those are in the tail that another one exceeds', (_, counts, expected) => {
+  const current = Object.entries(counts).flatMap(([name, count]) => callers(name, count, 2));
+  const marked = detectRare(current, [], { ...settings, measure: 'tail' });
+  expect([...new Set(marked.map(({ detail }) => detail.pattern))]).toEqual(expected);
+});
+
 test('no pattern is rare before the total reaches its minimum', () => {
   expect(detectRare(callers('odd', 1, 2), callers('usual', 98), settings)).toEqual([]);
   expect(detectRare(callers('odd', 1, 2), callers('usual', 99), settings)).toHaveLength(1);
