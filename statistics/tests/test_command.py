@@ -81,7 +81,7 @@ def test_an_unusable_input_is_refused_in_one_line(streams: Streams, value: Input
 
 def test_text_that_is_no_json_and_unknown_arguments_are_refused(streams: Streams) -> None:
     assert streams.run("{")[0] == 2
-    expected = "coevolve_statistics: arguments: found plot, expected none, power or combine\n"
+    expected = "coevolve_statistics: arguments: found plot, expected none, power, combine or pool\n"
     assert streams.run("{}", "plot")[2] == expected
 
 

@@ -85,7 +85,7 @@ def test_a_true_difference_of_the_margin_is_called_equivalent_in_at_most_about_f
 def drawn_from_a_list(random: np.random.Generator, seeds: int) -> list[ByTask]:
     """Differences without a true one: every seed draws 50 tasks of a list of 90, which is itself drawn.
 
-    A task has an effect of its own at every seed (deviation .3), a seed one at every task (.02).
+    Effects of tasks, which stay over the seeds, deviate by .3, and effects of seeds by .02.
     """
     of_task = random.normal(0, 0.3, size=90)
     rows: list[ByTask] = []

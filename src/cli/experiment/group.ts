@@ -6,6 +6,7 @@ import { addFreeze } from './freeze';
 import { addImport } from './import';
 import { addOperate } from './operate';
 import { addPlan } from './plan';
+import { addPool } from './pool';
 import { addReport } from './report';
 import { addRerun } from './rerun';
 import { addRun } from './run';
@@ -27,6 +28,7 @@ export function addExperiment(program: Command): void {
   addAnalyze(group);
   addReport(group);
   addCombine(group);
+  addPool(group);
   addExport(group);
   addImport(group);
 }

@@ -62,7 +62,7 @@ async function readOne(file: string, at: number | null): Promise<Table> {
   return { file, record, environment: [...environments][0]!, metric: analysis.metric, seeds: look };
 }
 
-const environmentOf = (spec: Record<string, unknown>): string =>
+export const environmentOf = (spec: Record<string, unknown>): string =>
   String((spec['environment'] as { name?: unknown } | undefined)?.name);
 
 /** Refuses a table that cannot be combined with those before it. */

@@ -9,4 +9,5 @@ export { armsTable } from './arms';
 export { amount, measureNames } from './measures';
 export { contrastsTable } from './contrasts';
 export { combinedArmsTable, combinedTable, renderCombined } from './render-combined';
+export { pooledMarkdown, pooledSentence, pooledTables, renderPooled } from './render-pooled';
 export { renderExperiment } from './render';

@@ -1,6 +1,6 @@
 """`python -m coevolve_statistics [command] < input.json > output.json`. Equal inputs give equal bytes.
 
-Commands: none (an analysis), `power`, `combine`.
+Commands: none (an analysis), `power`, `combine`, `pool`.
 """
 
 import json
@@ -11,14 +11,15 @@ from .analysis import analyze
 from .checked import InputProblem
 from .combine import combine
 from .plan import plan_power
+from .pool import pool
 
-COMMANDS = {(): analyze, ("power",): plan_power, ("combine",): combine}
+COMMANDS = {(): analyze, ("power",): plan_power, ("combine",): combine, ("pool",): pool}
 
 
 def main() -> int:
     command = COMMANDS.get(tuple(sys.argv[1:]))
     if command is None:
-        return _fail(f"arguments: found {' '.join(sys.argv[1:])}, expected none, power or combine")
+        return _fail(f"arguments: found {' '.join(sys.argv[1:])}, expected none, power, combine or pool")
     try:
         value = json.loads(sys.stdin.buffer.read())  # UTF-8 in every locale
     except ValueError as error:

@@ -53,7 +53,7 @@ def values_of(
 def task_values_of(experiment: Experiment, keys: Iterable[CellKey]) -> dict[CellKey, dict[str, float]]:
     """Value of the metric by cell and task, whose mean is the value of the cell.
 
-    The contrast of the cells is valid: they have their scores, and share a range of effort.
+    The contrast is valid, so that all cells have their scores and share a range of effort.
     """
     measure = experiment.metric.effort
     if measure is None:
