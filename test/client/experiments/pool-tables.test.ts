@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readConfig } from '../../../src/config';
 import { poolTables } from '../../../src/client/experiments/pool-tables';
+import { interval, signedPoints } from '../../../src/domain/formats';
 import { sha256 } from '../../../src/files/sha256';
 import { pooledMarkdown, pooledSentence, renderPooled } from '../../../src/report/experiment';
 import { jsonLines } from '../../../src/report/experiment/export-files';
@@ -108,6 +109,18 @@ describe('three experiments with the same question', () => {
     ]);
     expect(pooledMarkdown(found)).toContain('the host was lost');
   });
+});
+
+test('the published tables give the numbers of the page on pairs of two failures', async () => {
+  const published = path.join(config.projectRoot, 'docs/experiments');
+  const page = readFileSync(path.join(published, 'failure-pairs.md'), 'utf8');
+  const command = /experiment pool --contrast "(.*?)" ([^]*?)```/.exec(page)!;
+  const texts = command[2]!.match(/"[^"]+"|[^\s\\]+/g)!.map((text) => text.replaceAll('"', ''));
+  const files = texts.map((text) => path.join(published, 'archives', text));
+  const { studies, pooled, leftOut } = await poolTables(config, files, command[1]!);
+  for (const { difference, low, high } of [...studies, pooled, ...studies.map(({ without }) => without)])
+    expect(page).toContain(`${signedPoints(difference)} (${interval(low, high, signedPoints)})`);
+  expect(leftOut.map(({ experiment }) => experiment)).toEqual(['graded-failures-control']);
 });
 
 describe('what cannot be pooled is refused, with the table, the value found and the value expected', () => {
