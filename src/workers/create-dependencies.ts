@@ -13,6 +13,7 @@ import { readProviders, type Providers } from '../llm/providers';
 import { analyzeOnce } from '../statistics/run-statistics';
 import { createStore } from '../store';
 import { createPool } from '../store/database/pool';
+import { playedOn } from '../process/played-on';
 import { backends } from '../training/backends';
 import type { BackendServices } from '../training/contract/backend-module';
 import { trainerVersion } from '../training/local/trainer-command';
@@ -39,6 +40,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
   const policies = policyClient({ ...policy, vocabularyOf: policyVocabulary(artifacts.policyPath) });
   const store = createStore(pool);
   const providers = readProviders(config);
+  const here = playedOn(config.projectRoot); // now: the files may change while the worker runs
   const dependencies: WorkerDependencies = {
     store,
     artifacts,
@@ -52,6 +54,7 @@ export function createDependencies(config: Config, hooks?: FailpointHooks): Work
     training: backendForRun(createBackends(config, { artifacts, release: policies.release }), store.trainingRuns),
     trainerVersion: () => trainerVersion(config),
     serverVersion: serverVersion(config),
+    playedOn: () => here,
     async writeReport(campaignId) {
       const { collectReport, renderReport } = await import('../report/campaign/campaign-report.js'); // its charts are the slowest module to load
       const report = await collectReport(pool, campaignId);

@@ -9,6 +9,7 @@ import type { AnalysisOutput } from '../../statistics/analysis-output';
 import type { AnalysisRequest } from '../../statistics/run-statistics';
 import type { Store } from '../../store';
 import { selfEnding, stepAfter } from '../../domain/campaign/parked-hints';
+import type { PlayedOn } from '../../domain/experiment/played-on';
 import type { ParkedCode } from '../../domain/campaign/parked-reasons';
 import type { Places } from './attempt-places';
 import type { CampaignRow, CampaignStatus } from '../../store/campaign/campaigns';
@@ -31,6 +32,8 @@ export type Dependencies = {
   trainerVersion(): Promise<string>;
   /** Returns the sha256 of everything of both servers that can change an attempt. Null means that another stack may run them. */
   serverVersion(): Promise<string | null>;
+  /** Returns the machine of this worker and its code, which cells record. */
+  playedOn(): Promise<PlayedOn>;
   /** Renders and stores the report of a campaign. */
   writeReport(campaignId: number): Promise<void>;
   /** Analyses the long table of an experiment, or returns the stored analysis of the same input. */

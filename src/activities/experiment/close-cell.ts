@@ -8,7 +8,7 @@ import type { ExperimentChange } from '../../store/experiment/experiments';
  * campaign that ended before its last iteration gives no result, whatever its scores are.
  */
 export const closeCell =
-  ({ store }: Dependencies) =>
+  ({ store, playedOn }: Dependencies) =>
   async ({
     experimentId,
     ...name
@@ -20,7 +20,7 @@ export const closeCell =
     const cell = { experimentId, ...name, campaign };
     const row = await campaigns.find(campaign);
     if (row && !hasEnded(row.status)) return 'running';
-    if (row?.status === 'finished') await experimentCells.finish(cell, row.id);
+    if (row?.status === 'finished') await experimentCells.finish(cell, row.id, await playedOn());
     else await experimentCells.markMissing(cell, reasonOf(campaign, row));
     return row?.status === 'finished' ? 'finished' : 'missing';
   };

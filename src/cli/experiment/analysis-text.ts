@@ -1,10 +1,12 @@
 import { completenessOf } from '../../domain/experiment/record';
 import {
   armsTable,
+  blocksTable,
   contrastsTable,
   type ExperimentReport,
   isExploratory,
   marksOf,
+  placeBlocks,
   validityChecks,
   validityTable,
   verdictSentence,
@@ -24,6 +26,7 @@ export function analysisJson(report: ExperimentReport): Record<string, unknown> 
     validity: validityChecks(report),
     verdict: primary ? verdictSentence(record, analysis, primary) : null,
     ...analysis,
+    blocks: placeBlocks(report),
     contrasts: analysis.contrasts.map((contrast) => ({ ...contrast, marks: marksOf(report, contrast) })),
   };
 }
@@ -31,11 +34,13 @@ export function analysisJson(report: ExperimentReport): Record<string, unknown> 
 /** The verdicts as sentences, the rules, and the tables of arms and contrasts; numbers in points. */
 export function analysisText(report: ExperimentReport): string {
   const { record, analysis } = report;
+  const blocks = placeBlocks(report);
   const sentences = analysis.contrasts.map((result) => verdictSentence(record, analysis, result));
   return [
     sentences.join('\n'),
     writeTerminal(validityTable(report)),
     ...(analysis.arms.length === 0 ? [] : [writeTerminal(armsTable(report, ['min', 'max', 'IQM']))]),
     writeTerminal(contrastsTable(report, 'everywhere')),
+    ...(blocks.length === 0 ? [] : [writeTerminal(blocksTable(blocks))]),
   ].join('\n\n');
 }

@@ -12,7 +12,7 @@ import type { ExperimentSource } from '../../specification/experiment/read-exper
 import { experimentHash, isSameExperiment, upgraded } from '../../specification/experiment/same-experiment';
 import { experimentVersionStore, type ExperimentVersion } from '../../store/experiment/versions';
 import type { Connections } from '../connections';
-import { codeVersion } from './code-version';
+import { codeVersion } from '../../process/code-version';
 
 export type Frozen = ExperimentVersion & {
   /** `unchanged`: the same content was frozen before; `amended`: a further version. */
@@ -62,7 +62,7 @@ function refused(name: string, cells: number, differences: readonly { key: strin
 async function manifestOf(connections: Connections, experiment: Experiment): Promise<Record<string, unknown>> {
   const specs = experiment.arms.map(({ name }) => cellSpec(experiment, { arm: name, seed: 1 }));
   return {
-    code: await codeVersion(),
+    code: await codeVersion(connections.config.projectRoot),
     analysisVersion,
     environments: await environmentsOf(connections, specs),
     baseModels: await baseModelsOf(connections, specs),

@@ -64,6 +64,15 @@ export const experimentLine = z.strictObject({
   sharedSeed: z.array(name).optional(),
 });
 
+const text = z.string().max(200).nullable();
+const playedOn = z.looseObject({
+  machine: z.string().max(64),
+  processor: text,
+  cores: z.int().min(0),
+  commit: text,
+  dirty: z.boolean().nullable(),
+});
+
 const made = { iteration: z.int().min(0), role: z.string() };
 
 const counts = z.array(
@@ -78,6 +87,7 @@ const manifest = z.looseObject({
   parents: counts.optional(),
   admitted: z.array(z.looseObject({ iteration: z.int().min(0), tasks: z.int().min(0) })).optional(),
   startedAt: time.optional(),
+  playedOn: playedOn.optional(),
   exclusions: z.looseObject({ attempts: z.int().min(0), excluded: z.int().min(0) }).optional(),
   spec: z.looseObject({ training: z.looseObject({}).optional() }).optional(),
 });

@@ -1,6 +1,7 @@
 import { compareText } from '../compare-text';
 import type { ExcludedAttempts } from '../evaluation/exclusions';
 import type { CheckpointEffort } from './effort';
+import type { PlayedOn } from './played-on';
 import type { StartManifest } from './starts';
 import { cellsOf, type CellName, type Experiment } from './experiment';
 
@@ -19,6 +20,7 @@ type ManifestParts = StartManifest & {
   admitted?: readonly { iteration: number; tasks: number }[] | undefined;
   /** When the campaign of the cell began, in ISO 8601. */
   startedAt?: string | undefined;
+  playedOn?: PlayedOn | undefined;
 };
 
 /** A cell as it is stored, exported and imported. */

@@ -7,6 +7,7 @@ export { exportFiles, exportFormats, type ExportFormat } from './export-files';
 export { armEfforts } from './arm-efforts';
 export { armsTable } from './arms';
 export { amount, measureNames } from './measures';
+export { blocksTable, placeBlocks } from './blocks';
 export { contrastsTable } from './contrasts';
 export { combinedArmsTable, combinedTable, renderCombined } from './render-combined';
 export { pooledMarkdown, pooledSentence, pooledTables, renderPooled } from './render-pooled';

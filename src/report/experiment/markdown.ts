@@ -1,5 +1,6 @@
 import { escapeMarkdown, markdownTable } from '../../tables/markdown-table';
 import { armsTable } from './arms';
+import { blocksTable, placeBlocks } from './blocks';
 import { contrastsTable } from './contrasts';
 import { rulesTable } from './cost';
 import type { ExperimentReport } from './report';
@@ -10,6 +11,7 @@ import { intervalName, verdictSentence } from './verdict-sentence';
 export function experimentMarkdown(report: ExperimentReport): string {
   const { record, analysis, inputHash } = report;
   const { experiment } = record;
+  const blocks = placeBlocks(report);
   const verdicts = analysis.contrasts.map((result) => verdictSentence(record, analysis, result));
   return `${[
     `# ${escapeMarkdown(experiment.name)}`,
@@ -20,6 +22,7 @@ export function experimentMarkdown(report: ExperimentReport): string {
     markdownTable(armsTable(report)),
     `Contrasts in points. CI: ${intervalName(experiment)}.`,
     markdownTable(contrastsTable(report, 'reports')),
+    ...(blocks.length === 0 ? [] : [markdownTable(blocksTable(blocks))]),
     ...(analysis.effort.length === 0 ? [] : [markdownTable(rulesTable(analysis))]),
     `Frozen file \`${record.hash}\`, analysed input \`${inputHash}\`.`,
   ].join('\n\n')}\n`;

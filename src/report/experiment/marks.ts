@@ -5,6 +5,7 @@ import { counted, nothing, pEquals, signedPoints, significant } from '../../doma
 import { groupBy } from '../../domain/group-by';
 import type { ContrastResult } from '../../statistics/analysis-output';
 import { total } from '../campaign/campaign-data';
+import { hasPlaces, otherPlaces, seedsOf } from './blocks';
 import { collapsedArms, hasDataMeasures, unlikeData, whyAlwaysEquivalent } from './evidence';
 import { exclusionsOf, unequalArms } from './exclusions';
 import type { ExperimentReport } from './report';
@@ -112,6 +113,13 @@ export const markRules: readonly MarkRule[] = [
     held: 'what the arms of a seed share before iteration 1 is equal',
     breaches: unequalStarts,
   },
+  {
+    name: 'one place per seed',
+    mark: 'unequal places',
+    held: 'the arms of every contrast were played on processors and by code that are the same within a seed',
+    breaches: ofContrasts(otherPlaces),
+    isKnown: hasPlaces,
+  },
 ];
 
 /** Returns the marks of a contrast, which put its verdict in doubt. An invalid one has its reasons instead. */
@@ -195,8 +203,6 @@ function missedMatches({ record, analysis }: Analysed): Breach[] {
     return missed.length === 0 ? [] : [{ finding, concerns: hasArm(name) }];
   });
 }
-
-const seedsOf = (look: number): number[] => Array.from({ length: look }, (_, i) => i + 1);
 
 /** Returns the number of tasks that a cell admitted, or null where its manifest has none. */
 function admittedBy({ cells }: ExperimentReport['record'], arm: string | null, seed: number): number | null {

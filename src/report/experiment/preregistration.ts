@@ -3,6 +3,7 @@ import { html } from '../../tables/html';
 import { code, table, text } from '../../tables/table';
 import { note } from '../page/blocks';
 import type { Section } from '../page/section';
+import { codeOf } from '../../domain/experiment/played-on';
 import { earlyCells } from '../../domain/experiment/record';
 import type { ExperimentReport } from './report';
 import { cellLabel } from '../../domain/experiment/experiment';
@@ -73,6 +74,8 @@ export const manifestSection: Section<ExperimentReport> = {
       text('cell', cellLabel),
       text('status', (cell) => (cell.status === 'finished' ? 'finished' : `missing: ${cell.reason ?? ''}`)),
       text('origin', (cell) => (cell.imported ? 'imported' : 'played here')),
+      text('processor', ({ manifest }) => manifest?.playedOn?.processor ?? null),
+      code('code', ({ manifest }) => (manifest?.playedOn ? codeOf(manifest.playedOn) : null)),
       code('content hash', (cell) => shortHash(cell.contentHash)),
       code('test set', (cell) => shortHash(cell.testHash)),
     ]),

@@ -1,6 +1,7 @@
 import { renderPage } from '../page/page';
 import type { Section } from '../page/section';
 import { armsSection } from './arms';
+import { blocksSection } from './blocks';
 import { categoriesSection } from './categories';
 import { contrastsSection } from './contrasts';
 import { costSection } from './cost';
@@ -18,6 +19,7 @@ const sections: readonly Section<ExperimentReport>[] = [
   armsSection,
   contrastsSection,
   seedsSection,
+  blocksSection,
   curvesSection,
   categoriesSection,
   poolSection,

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { ExcludedAttempts } from '../../domain/evaluation/exclusions';
+import type { PlayedOn } from '../../domain/experiment/played-on';
 import type { PoolCount } from '../../domain/experiment/record';
 import type { ContentHash, ContentParts } from '../audit/content-hash';
 import { listAdmitted, type AdmittedTasks } from '../tasks/matches';
@@ -32,6 +33,8 @@ export type CellManifest = {
   nondeterminism: string[] | null;
   startedAt: string;
   finishedAt: string | null;
+  /** A table of before lacks it. It is no part of `contentHash`. */
+  playedOn?: PlayedOn;
 };
 
 type CellFacts = { manifest: CellManifest; testHash: string | null; leakedTasks: number };

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { CellName } from '../../domain/experiment/experiment';
+import type { PlayedOn } from '../../domain/experiment/played-on';
 import { contentHash } from '../audit/content-hash';
 import { inTransaction } from '../database/pool';
 import type { CampaignStatus } from '../campaign/campaigns';
@@ -90,7 +91,7 @@ export const experimentCellStore = (pool: Pool) => ({
   },
 
   /** Stores the result of a finished campaign, its rows of the long table among it, in one transaction and once. */
-  finish: (cell: Omit<NewCell, 'campaign'>, campaignId: number): Promise<void> =>
+  finish: (cell: Omit<NewCell, 'campaign'>, campaignId: number, playedOn: PlayedOn): Promise<void> =>
     inTransaction(pool, async (client) => {
       const { experimentId, arm, seed } = cell;
       const { rows } = await client.query<{ breakdown: string[] }>(sql`
@@ -101,11 +102,12 @@ export const experimentCellStore = (pool: Pool) => ({
       if (rows[0] === undefined) return;
       await insertScores(client, experimentId, cell, campaignId);
       const content = await contentHash(client, campaignId);
-      const { manifest, testHash, leakedTasks } = await cellManifest(client, campaignId, content, rows[0].breakdown);
+      const facts = await cellManifest(client, campaignId, content, rows[0].breakdown);
+      const manifest: CellManifest = { ...facts.manifest, playedOn };
       await client.query(sql`
         update experiment_cells
         set status = 'finished', finished_at = now(), content_hash = ${content.hash}, manifest = ${manifest}::jsonb,
-          test_hash = ${testHash}, leaked_tasks = ${leakedTasks}::integer,
+          test_hash = ${facts.testHash}, leaked_tasks = ${facts.leakedTasks}::integer,
           checkpoints = ${JSON.stringify(await effortOf(client, campaignId))}::jsonb
         where experiment_id = ${experimentId}::integer and arm = ${arm} and seed = ${seed}::integer`);
     }),

@@ -1,7 +1,12 @@
+import { execFileSync } from 'node:child_process';
+import { cpus, hostname } from 'node:os';
 import { createActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context/dependencies';
 import type { Experiment } from '../../../src/domain/experiment/experiment';
+import { readConfig } from '../../../src/config';
+import { playedOn } from '../../../src/process/played-on';
 import { createStore, type Store } from '../../../src/store';
+import { contentHash } from '../../../src/store/audit/content-hash';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
 import { insertFrozen, twoArms } from '../../support/frozen-experiment';
 
@@ -13,6 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
+const { projectRoot } = readConfig();
+const here = playedOn(projectRoot);
+
 const base = { environment: { name: 'intercode-sql' }, recipe: 'combined', iterations: 1 };
 
 /** Activities with a stored experiment; every analysis has this `conditionalPower`. */
@@ -20,7 +28,11 @@ async function experimentWith(name: string, changes: Partial<Experiment> = {}, c
   const resolved = { ...twoArms({ name, looks: [1, 2], concurrency: 1 }, base, base), ...changes };
   const experimentId = await insertFrozen(database.pool, resolved);
   const analyze = (): Promise<unknown> => Promise.resolve({ output: { conditionalPower } });
-  const { openCell, closeCell } = createActivities({ store, analyze } as Partial<Dependencies> as Dependencies).store;
+  const { openCell, closeCell } = createActivities({
+    store,
+    analyze,
+    playedOn: () => here,
+  } as Partial<Dependencies> as Dependencies).store;
   return {
     experimentId,
     open: (arm: string, seed = 1) => openCell({ experimentId, arm, seed, nondeterminism: [] }),
@@ -54,6 +66,30 @@ test('a campaign that finished before is found, and is exploratory if it began b
   expect(await close('short')).toBe('finished');
   expect(await close('short')).toBe('finished');
   expect(await cell('short')).toMatchObject({ exploratory: true, leakedTasks: 0, manifest: { recipe: 'combined' } });
+});
+
+test('a finished cell records its machine, without a name of the host, and the code; its content hash does not', async () => {
+  const { open, end, close, cell } = await experimentWith('placed');
+  await open('short');
+  await end('short', 'finished');
+  await close('short');
+  const { manifest, contentHash: stored } = (await cell('short'))!;
+  const commit = execFileSync('git', ['-C', projectRoot, 'rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
+  expect(manifest!.playedOn).toEqual({
+    machine: expect.stringMatching(/^[0-9a-f]{16}$/),
+    processor: cpus()[0]!.model.trim() || null,
+    cores: cpus().length,
+    commit,
+    dirty: expect.any(Boolean),
+  });
+  expect(JSON.stringify(manifest)).not.toContain(hostname());
+  await expect(playedOn(projectRoot)).resolves.toEqual(manifest!.playedOn);
+  const { id } = await store.campaigns.getByName('placed-short-s1');
+  expect((await contentHash(database.pool, id)).hash).toBe(stored);
+});
+
+test('outside of a git clone the commit is unknown', async () => {
+  await expect(playedOn('/')).resolves.toMatchObject({ commit: null, dirty: null });
 });
 
 test('a cell goes on after an upgrade that added keys to specs', async () => {

@@ -1,13 +1,15 @@
-import { analysisText } from '../../../src/cli/experiment/analysis-text';
+import { analysisJson, analysisText } from '../../../src/cli/experiment/analysis-text';
 import { analyzeRecord } from '../../../src/client/experiments/analyze-table';
 import { readConfig } from '../../../src/config';
 import { canonicalJson } from '../../../src/domain/canonical-json';
 import type { Arm } from '../../../src/domain/experiment/experiment';
+import type { PlayedOn } from '../../../src/domain/experiment/played-on';
 import type { ExperimentRecord, RecordedCell, TakenLook } from '../../../src/domain/experiment/record';
 import { sha256 } from '../../../src/files/sha256';
 import {
   exportFiles,
   marksOf,
+  placeBlocks,
   renderExperiment,
   validityChecks,
   verdictSentence,
@@ -88,6 +90,14 @@ test.each(invalid)('%s makes the contrasts of its arms invalid', async (_, recor
 
 const at = (hours: number): string => new Date(Date.parse(base.frozenAt!) + 3_600_000 * hours).toISOString();
 const isSignals = ({ arm }: RecordedCell): boolean => arm === 'signals';
+
+const placeOf = (isNew: boolean): PlayedOn => ({
+  machine: isNew ? 'b' : 'a',
+  processor: isNew ? 'new' : 'old',
+  cores: 2,
+  commit: 'c0ffee',
+  dirty: false,
+});
 
 const marked: [string, ExperimentRecord, string, RegExp][] = [
   [
@@ -180,6 +190,22 @@ const marked: [string, ExperimentRecord, string, RegExp][] = [
     /167 of 190 at seed 1, /,
   ],
   [
+    'arms of one seed on other processors',
+    withCells(base, (cell) => ({
+      manifest: { ...cell.manifest, playedOn: placeOf(isSignals(cell) && cell.seed === 3) },
+    })),
+    'unequal places',
+    /signals - none were played at different places: seed 3 \(new, c0ffee against old, c0ffee\)$/,
+  ],
+  [
+    'arms of one seed by other code',
+    withCells(base, (cell) => ({
+      manifest: { ...cell.manifest, playedOn: { ...placeOf(false), dirty: isSignals(cell) && cell.seed === 2 } },
+    })),
+    'unequal places',
+    /seed 2 \(old, c0ffee and changes against old, c0ffee\)/,
+  ],
+  [
     'the scores of another seed under a hash of its own',
     copied,
     'equal scores',
@@ -266,6 +292,33 @@ test('equal shares near 0 are equivalent whatever the methods do', async () => {
   const shares = report.analysis.contrasts.at(-1)!;
   expect(shares.verdict).toBe('equivalent');
   expect(marksOf(report, shares).map(({ mark }) => mark)).toContain('could not differ');
+});
+
+test('whole seeds on another machine are blocks with their mean differences, and no mark', async () => {
+  const cells = ({ manifest, seed }: RecordedCell) => ({ manifest: { ...manifest, playedOn: placeOf(seed > 5) } });
+  const report = await reportOf(withCells(base, cells));
+  const [primary] = report.analysis.contrasts;
+  const meanOf = (seeds: number[]): number =>
+    seeds.reduce((sum, seed) => sum + primary!.differences.find((own) => own.seed === seed)!.value, 0) / seeds.length;
+  const blocks = placeBlocks(report).filter(({ contrast }) => contrast === 'signals - none');
+  expect(blocks).toMatchObject([
+    { machine: 'a', processor: 'old', code: 'c0ffee', seeds: [1, 2, 3, 4, 5] },
+    { machine: 'b', processor: 'new', code: 'c0ffee', seeds: [6, 7, 8] },
+  ]);
+  expect(blocks.map(({ difference }) => difference)).toEqual([
+    expect.closeTo(meanOf([1, 2, 3, 4, 5]), 12),
+    expect.closeTo(meanOf([6, 7, 8]), 12),
+  ]);
+  expect(marksOf(report, primary!)).toEqual([]);
+  const markdown = exportFiles('md', report.record, report)[0]!.content as string;
+  for (const page of [analysisText(report), renderExperiment(report), markdown]) expect(page).toContain('6, 7, 8');
+  expect(analysisJson(report)['blocks']).toEqual(placeBlocks(report));
+});
+
+test('a table of before, which does not record places, has no block and no rule for them', async () => {
+  const report = await reportOf(base);
+  expect(placeBlocks(report)).toEqual([]);
+  expect(validityChecks(report).map(({ name }) => name)).not.toContain('one place per seed');
 });
 
 test('an honest table has neither a mark nor a broken rule', async () => {
