@@ -148,7 +148,7 @@ create table evaluations (
   evaluation_set text not null default 'dev'::text,
   incumbent_id text,
   tasks integer not null,
-  successes integer not null,
+  successes double precision not null,
   success_low double precision not null,
   success_high double precision not null,
   mean_reward double precision not null,
@@ -214,7 +214,9 @@ create table experiment_scores (
   features jsonb not null,
   reward double precision not null,
   success double precision not null,
+  attempts smallint not null default 1,
   constraint experiment_scores_pkey PRIMARY KEY (experiment_id, arm, seed, checkpoint, task),
+  constraint experiment_scores_attempts_check CHECK (attempts >= 1),
   constraint experiment_scores_reward_check CHECK (reward >= 0::double precision AND reward <= 1::double precision),
   constraint experiment_scores_success_check CHECK (success >= 0::double precision AND success <= 1::double precision)
 );

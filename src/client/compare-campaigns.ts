@@ -5,7 +5,7 @@ import {
   checkpointsAlone,
   compareRewards,
   type PairedComparison,
-  type RewardsByTask,
+  type ScoresByTask,
 } from '../domain/evaluation/compare-rewards';
 import { groupBy } from '../domain/group-by';
 import { defaultTargetPairSettings } from '../domain/pairs/pair-settings';
@@ -127,12 +127,16 @@ export async function compareCampaigns(
 function untrainedScores(
   first: ActiveRewards,
   second: ActiveRewards,
-): { pair: [RewardsByTask, RewardsByTask]; leftOut: number } {
+): { pair: [ScoresByTask, ScoresByTask]; leftOut: number } {
   const trained = new Set(
     [...first.rewards, ...second.rewards].filter((task) => task.trained).map(({ contentKey }) => contentKey),
   );
-  const scoresOf = ({ rewards }: ActiveRewards): RewardsByTask =>
-    new Map(rewards.filter((task) => !trained.has(task.contentKey)).map((task) => [task.contentKey, task.reward]));
+  const scoresOf = ({ rewards }: ActiveRewards): ScoresByTask =>
+    new Map(
+      rewards
+        .filter((task) => !trained.has(task.contentKey))
+        .map(({ contentKey, reward, success }) => [contentKey, { reward, success }]),
+    );
   return { pair: [scoresOf(first), scoresOf(second)], leftOut: trained.size };
 }
 

@@ -2,7 +2,7 @@ import { playsAttempts, recipes } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
 import { gpusOf } from './compute-settings';
 import { plannedSize } from './iteration-plan';
-import { evaluationSets } from './evaluation-settings';
+import { evaluationAttempts, evaluationSets } from './evaluation-settings';
 import { estimateModels, type CallSpeeds, type ModelEstimate } from './estimate-models';
 import { estimateTraining, jobsOf, measuredTraining, passesOf } from './estimate-training';
 import type { JobLength, MeasuredLengths, MeasuredSpeed, MeasuredSpeeds, TrainingEstimate } from './estimate-training';
@@ -57,12 +57,12 @@ export function estimate(
 ): Estimate {
   const recipe = recipes[spec.recipe];
   const { trainTasks } = spec.environment;
-  const heldOutTasks = evaluationSets(spec).reduce((total, { tasks }) => total + tasks, 0); // if all are promoted
+  const evaluated = attemptsAtSets(spec);
   const { tasksPerIteration, tasksPerStep, stepsPerIteration } = spec.rollouts;
   const agents = recipe.agents.length;
 
   const isPlaying = playsAttempts(recipe);
-  let attempts = trainTasks + heldOutTasks;
+  let attempts = trainTasks + evaluated;
   let updates = spec.start === 'sft' ? agents * updatesOf(trainTasks, spec.training.sft) : 0;
   const played: number[] = [];
   let pool = trainTasks;
@@ -72,7 +72,7 @@ export function estimate(
     const tasks = inSteps || Math.min(pool, tasksPerIteration ?? pool);
     const rollouts = isPlaying ? tasks * spec.rollouts.attempts * agents : 0;
     played.push(rollouts);
-    attempts += rollouts + heldOutTasks + growth;
+    attempts += rollouts + evaluated + growth;
     pool += growth;
     for (const { method, data } of jobsOf(spec, iteration)) {
       const settings = spec.training[method];
@@ -110,6 +110,10 @@ export function estimate(
     models,
   };
 }
+
+/** Attempts of an iteration at all evaluation sets, if its policy is promoted. */
+const attemptsAtSets = (spec: CampaignSpec): number =>
+  evaluationAttempts(spec) * evaluationSets(spec).reduce((total, { tasks }) => total + tasks, 0);
 
 /** Returns the measured speed of attempts, or one that follows from the speed of training on a CPU. */
 function attemptSpeed({ policy, compute }: CampaignSpec, { attempts, training }: MeasuredSpeeds): MeasuredSpeed | null {

@@ -24,9 +24,18 @@ export const evaluationSettingsSchema = z.strictObject({
     .catchall(setSchema)
     .prefault({})
     .describe('Named sets of held-out tasks: dev, test, and more that are reported like test.'),
-  temperature: number(0, 5).default(0).describe('Sampling temperature of the attempt at each held-out task.'),
+  temperature: number(0, 5).default(0).describe('Sampling temperature of the attempts at held-out tasks.'),
+  /** Has no default in the resolved spec, so that specs, cells and experiments without it keep their hashes. */
+  attempts: integer(1, 64)
+    .optional()
+    .describe(
+      'Attempts at each held-out task, each with a seed of its own (default 1); a task counts with their mean.',
+    ),
   confidence: number(0.5, 0.999).default(0.95).describe('Level of the stored intervals.'),
 });
+
+/** Attempts at each held-out task. */
+export const evaluationAttempts = ({ evaluation }: Pick<Evaluated, 'evaluation'>): number => evaluation.attempts ?? 1;
 
 type Evaluated = {
   iterations?: number | undefined;

@@ -60,12 +60,19 @@ export function evaluationSpec(request: EvaluationRequest): CampaignSpec {
     rollouts: source ? { maxTokens: source.rollouts.maxTokens } : { maxTokens: 1024 },
     evaluation: {
       sets: drawsOwnSets ? source.evaluation.sets : { test: { tasks: count } },
-      ...(source ? { temperature: source.evaluation.temperature, confidence: source.evaluation.confidence } : {}),
+      ...settingsOf(source),
     },
   } satisfies Omit<CampaignSpecInput, 'name'>;
   const id = sha256(canonicalJson(input)).slice(0, 8);
   const subject = model === null ? policyId!.slice(0, 8) : nameOf(model);
   return resolveSpec({ ...input, name: request.name ?? `evaluate-${subject}-${id}` }, 'the evaluation');
+}
+
+/** The sampling of the source's own evaluations, so that the scores pair with them. */
+function settingsOf(source: CampaignSpec | null) {
+  if (source === null) return {};
+  const { temperature, confidence, attempts } = source.evaluation;
+  return { temperature, confidence, ...(attempts === undefined ? {} : { attempts }) };
 }
 
 /** Actions of an evaluation are sampled at its temperature, unless the model accepts none. */

@@ -2,10 +2,11 @@ import type { Range } from '../domain/concurrency';
 import type { IterationPlan, RlJob } from '../domain/campaign/iteration-plan';
 import type { Phase } from '../domain/campaign/phases';
 import { growsPool, recipes, type Recipe, type RecipeJob, type SynthesisAim } from '../domain/campaign/recipe';
-import type { Purpose } from '../domain/rollout/trajectory';
+import { isMeasurement, type Purpose } from '../domain/rollout/trajectory';
 import { feedbackSignalKinds, type FeedbackSignalKind } from '../domain/signals/feedback-signal';
 import { explorationSize, type ExplorationSize } from '../domain/tasks/exploration';
 import type { CampaignSpec } from './campaign-spec';
+import { evaluationAttempts } from './evaluation-settings';
 
 /** Returns the plan of an iteration. Iteration 0 is the supervised start; it synthesizes the initial pool if the spec sets one. */
 export function planOf(spec: CampaignSpec, iteration: number): Omit<IterationPlan, 'epoch'> {
@@ -107,7 +108,9 @@ function calibratesIn({ llm, judge, synthesis }: CampaignSpec, iteration: number
 }
 
 /** Attempts at each task of a plan; an RL step has as many of its own. */
-export function attemptsPerTask({ rollouts, synthesis }: CampaignSpec, purpose: Purpose): number {
+export function attemptsPerTask(spec: CampaignSpec, purpose: Purpose): number {
+  const { rollouts, synthesis } = spec;
+  if (isMeasurement(purpose)) return evaluationAttempts(spec);
   if (purpose === 'solving') return synthesis.solverAttempts;
   return purpose === 'train' ? rollouts.attempts : 1;
 }

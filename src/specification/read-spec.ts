@@ -143,7 +143,8 @@ const sharedRules: readonly ((spec: CampaignSpec) => string[])[] = [
   ({ training }) => unclearLengths(training),
   ({ policy, training }) => uselessLengths(policy, training),
   ({ environment, evaluation, iterations }) => wrongSets({ environment, evaluation, iterations }),
-  ({ recipe, rollouts, signals, synthesis }) => uselessSettings({ recipe, rollouts, signals, synthesis }),
+  ({ recipe, rollouts, signals, synthesis, evaluation }) =>
+    uselessSettings({ recipe, rollouts, signals, synthesis, evaluation }),
 ];
 
 /**

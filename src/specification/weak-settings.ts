@@ -2,7 +2,7 @@ import { isReinforcement, playsAttempts, recipes, synthesizes } from '../domain/
 import { count, dollars } from '../domain/formats';
 import type { CampaignSpec } from './campaign-spec';
 import type { Estimate } from './estimate';
-import { evaluationSets } from './evaluation-settings';
+import { evaluationAttempts, evaluationSets } from './evaluation-settings';
 import { trainedMethods } from './estimate-training';
 import { enabledSignals } from './iteration-plan';
 
@@ -10,8 +10,11 @@ import { enabledSignals } from './iteration-plan';
  * Returns one line per setting with which reinforcement learning or synthesis has nothing to learn from: a file with one is
  * refused. A stored campaign keeps it.
  */
-export function uselessSettings(spec: Pick<CampaignSpec, 'recipe' | 'rollouts' | 'signals' | 'synthesis'>): string[] {
-  const { recipe, rollouts, synthesis } = spec;
+export function uselessSettings(
+  spec: Pick<CampaignSpec, 'recipe' | 'rollouts' | 'signals' | 'synthesis' | 'evaluation'>,
+): string[] {
+  const { recipe, rollouts, synthesis, evaluation } = spec;
+  const attempts = evaluationAttempts(spec);
   const isGroupRelative = recipes[recipe].training.some(({ method }) => method === 'grpo');
   const isGuided =
     synthesizes(spec) &&
@@ -28,6 +31,11 @@ export function uselessSettings(spec: Pick<CampaignSpec, 'recipe' | 'rollouts' |
     ...(isReinforcement(recipes[recipe]) && rollouts.attempts > 1 && rollouts.temperature === 0
       ? [
           `rollouts.temperature: found 0, expected more, such as 0.9: the ${rollouts.attempts} attempts at a task would be equal, and there is nothing to choose between`,
+        ]
+      : []),
+    ...(attempts > 1 && evaluation.temperature === 0
+      ? [
+          `evaluation.attempts: found ${attempts}, expected 1, or evaluation.temperature above 0, such as 0.9: at temperature 0 the attempts at a task would be equal`,
         ]
       : []),
     ...(isGuided && isSilent

@@ -55,6 +55,8 @@ const scoreRow = z.object({
   features: z.record(z.string(), z.union([z.string(), z.number()])),
   reward: score,
   success: score,
+  /** Scored attempts at the task; absent: one. */
+  attempts: z.int().min(1).optional(),
 });
 
 /** The input of `python -m coevolve_statistics`. Python refuses another one by the schema that is generated from it. */

@@ -43,6 +43,42 @@ def test_a_feature_in_the_metric_selects_tasks() -> None:
     assert missing["reasons"] == ["seed 1: no test task has pattern=union"]
 
 
+def attempted(arm: str, solved: list[list[int]], attempts: int) -> list[Input]:
+    """Scores from the solving attempts by seed and task."""
+    return [
+        {**score(arm, seed, f"t{task:04}", count / attempts), "attempts": attempts}
+        for seed, counts in enumerate(solved, start=1)
+        for task, count in enumerate(counts)
+    ]
+
+
+def test_pass_at_k_is_the_unbiased_estimate_of_each_task() -> None:
+    solved = {"a": [[0, 1, 2, 3], [1, 1, 1, 1]], "b": [[3, 1, 2, 3], [2, 1, 3, 3]]}
+    value = analysis_input({"a": [[0.0] * 4] * 2, "b": [[0.0] * 4] * 2}, metric="pass@2")
+    value["scores"] = [row for arm, counts in solved.items() for row in attempted(arm, counts, 3)]
+    found = output(value)
+    by_count = {0: 0.0, 1: 2 / 3, 2: 1.0, 3: 1.0}  # of 3 pairs of attempts, 0, 2, 3 and 3 have a solving one
+    assert found["arms"][0]["values"][0]["value"] == pytest.approx((0 + 2 / 3 + 1 + 1) / 4)
+    assert found["arms"][1]["values"][1]["value"] == pytest.approx(
+        sum(by_count[count] for count in [2, 1, 3, 3]) / 4
+    )
+    once, success = (output({**value, "metric": metric})["arms"][0] for metric in ("pass@1", "success"))
+    assert once["mean"] == pytest.approx(success["mean"])
+
+
+def test_a_task_with_fewer_attempts_than_k_makes_its_contrast_invalid() -> None:
+    value = analysis_input({"a": [[1.0, 0.0]] * 2, "b": [[1.0, 1.0]] * 2}, metric="pass@2")
+    value["scores"] = [{**row, "attempts": 2} for row in value["scores"]]
+    assert output(value)["contrasts"][0]["verdict"] == "inconclusive"
+    value["scores"][-1]["attempts"] = 1
+    contrast_row = output(value)["contrasts"][0]
+    assert contrast_row["verdict"] == "invalid"
+    assert (
+        "cell b-s2: a test task has fewer than 2 scored attempts, which pass@2 needs"
+        in contrast_row["reasons"]
+    )
+
+
 def test_a_number_as_a_feature_is_selected_by_its_digits() -> None:
     value = analysis_input({"a": constant(LOW), "b": constant(HIGH)}, metric="reward@difficulty=2")
     assert output(value)["arms"][0]["tasks"] == 100

@@ -1,3 +1,4 @@
+import { countSuccesses } from '../../src/domain/evaluation/task-scores';
 import { groupBy } from '../../src/domain/group-by';
 import { compareText } from '../../src/domain/compare-text';
 import { deriveSeed } from '../../src/domain/random/seed-tree';
@@ -141,6 +142,7 @@ function expectedHeader({ campaign, blocks }: CampaignRows): CampaignReport['cam
     createdAt: new Date(text(campaign['created_at'])),
     finishedAt: new Date(text(campaign['finished_at'])),
     iterations: blocks.length,
+    evaluationAttempts: 1,
     confidence: 0.95,
     hardNegativeReward: 0.6,
     warnBelow: 0.1,
@@ -242,8 +244,8 @@ function expectedSetScores(rows: CampaignRows): CampaignReport['setScores'] {
       evaluationSet: 'dev',
       feature: null,
       value: null,
-      tasks: rewards.length,
-      successes: rewards.filter((reward) => reward === 1).length,
+      ...countSuccesses(rewards.map((reward) => ({ success: Number(reward === 1) }))),
+      passAt: [],
       ...exclusionsOf(rows, text(e['policy_id'])),
       meanReward: average,
       rewardDeviation: Math.sqrt(squares / (rewards.length - 1)),

@@ -304,6 +304,11 @@ const wrongValues = [
     'rollouts: { temperature: -0.1 }',
     'rollouts.temperature: found -0.1, expected at least 0',
   ),
+  more(
+    'equal attempts at held-out tasks',
+    'evaluation: { attempts: 4 }',
+    'evaluation.attempts: found 4, expected 1, or evaluation.temperature above 0',
+  ),
   more('sixty-five attempts', 'rollouts: { attempts: 65 }', 'rollouts.attempts: found 65, expected at most 64'),
   more(
     'yes instead of true',

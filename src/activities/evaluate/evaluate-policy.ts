@@ -4,7 +4,7 @@ import { unequalExclusions } from '../../domain/evaluation/exclusions';
 import { decidePromotion, type PromotionDecision } from '../../domain/evaluation/promotion';
 import { iterationSeed } from '../../domain/campaign/iteration-seed';
 import { exactMcNemar, pairedBootstrap } from '../../domain/evaluation/statistics';
-import { isSuccess } from '../../domain/rollout/trajectory';
+import { countWins, type TaskScore } from '../../domain/evaluation/task-scores';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import type { EvaluationRow } from '../../store/training/evaluations';
 import type { IterationKey } from '../../store/campaign/iterations';
@@ -12,7 +12,7 @@ import { summarize } from './summarize';
 import { approvedPromotion } from './approved-promotion';
 import { getCampaign, type Dependencies } from '../context/dependencies';
 
-type Rewards = Map<string, number>;
+type Scores = Map<string, TaskScore>;
 
 /**
  * Scores the policy that this iteration trained on the set dev, in pairs with the incumbent, and decides which of them is
@@ -27,27 +27,27 @@ export const evaluatePolicy =
     const run = await store.trainingRuns.find(trainingJobKey(name, key.iteration, 'target'));
     const active = (await store.policies.listActive(key.campaignId)).target ?? null;
     const candidate = run?.policyId;
-    if (!candidate) return scoreOf(await store.evaluations.listDevRewards(key.campaignId, active!), spec);
+    if (!candidate) return scoreOf(await store.evaluations.listDevScores(key.campaignId, active!), spec);
 
     // A retry uses the incumbent of the stored decision: the candidate may be active by now.
     const decided = await store.policies.findDecision(key.campaignId, key.iteration, 'target');
     const incumbent = decided ? decided.incumbentId : active;
-    const rewards = await store.evaluations.listDevRewards(key.campaignId, candidate);
-    const baseline = incumbent ? await store.evaluations.listDevRewards(key.campaignId, incumbent) : null;
+    const scores = await store.evaluations.listDevScores(key.campaignId, candidate);
+    const baseline = incumbent ? await store.evaluations.listDevScores(key.campaignId, incumbent) : null;
     const seed = iterationSeed(spec, key.iteration, 'evaluate');
     await store.evaluations.save(key, {
       policyId: candidate,
       incumbentId: incumbent,
-      ...summarize([...rewards.values()], spec.evaluation.confidence),
-      ...compare(rewards, baseline, spec, seed),
+      ...summarize([...scores.values()], spec.evaluation.confidence),
+      ...compare(scores, baseline, spec, seed),
     });
-    const own = scoreOf(rewards, spec);
+    const own = scoreOf(scores, spec);
     if (!baseline) return { ...own, promotion: { candidate: own.score, promoted: true } };
 
     const byRule: PromotionDecision =
       candidate === incumbent
         ? { decision: 'keep', reason: 'no step of the training made an update' }
-        : decidePromotion({ ...inPairs(rewards, baseline), seed }, spec.promotion);
+        : decidePromotion({ ...rewardsInPairs(scores, baseline), seed }, spec.promotion);
     const unequal = unequalExclusions(
       ['candidate', await store.evaluations.countDevExclusions(key.campaignId, candidate)],
       ['incumbent', await store.evaluations.countDevExclusions(key.campaignId, incumbent!)],
@@ -65,8 +65,8 @@ export const evaluatePolicy =
     return { ...(promoted ? own : scoreOf(baseline, spec)), promotion: { candidate: own.score, promoted } };
   };
 
-function scoreOf(rewards: Rewards, { evaluation }: CampaignSpec): { score: number } & SuccessInterval {
-  const { tasks, successes, successLow, successHigh } = summarize([...rewards.values()], evaluation.confidence);
+function scoreOf(scores: Scores, { evaluation }: CampaignSpec): { score: number } & SuccessInterval {
+  const { tasks, successes, successLow, successHigh } = summarize([...scores.values()], evaluation.confidence);
   return { score: tasks === 0 ? 0 : successes / tasks, low: successLow, high: successHigh };
 }
 
@@ -75,9 +75,9 @@ type Comparison = Pick<
   'wins' | 'losses' | 'mcnemarP' | 'meanDifference' | 'differenceLow' | 'differenceHigh'
 >;
 
-/** Counts and intervals over the tasks with a reward for both policies. */
-function compare(rewards: Rewards, baseline: Rewards | null, { evaluation }: CampaignSpec, seed: number): Comparison {
-  const { candidate, incumbent } = inPairs(rewards, baseline ?? new Map());
+/** Counts and intervals over the tasks with a score of both policies. */
+function compare(scores: Scores, baseline: Scores | null, { evaluation }: CampaignSpec, seed: number): Comparison {
+  const { candidate, incumbent } = inPairs(scores, baseline ?? new Map());
   if (candidate.length === 0)
     return {
       wins: null,
@@ -87,9 +87,8 @@ function compare(rewards: Rewards, baseline: Rewards | null, { evaluation }: Cam
       differenceLow: null,
       differenceHigh: null,
     };
-  const wins = candidate.filter((reward, i) => isSuccess(reward) && !isSuccess(incumbent[i]!)).length;
-  const losses = incumbent.filter((reward, i) => isSuccess(reward) && !isSuccess(candidate[i]!)).length;
-  const differences = candidate.map((reward, i) => reward - incumbent[i]!);
+  const { wins, losses } = countWins(candidate, incumbent);
+  const differences = candidate.map(({ reward }, i) => reward - incumbent[i]!.reward);
   const {
     mean: difference,
     low,
@@ -109,10 +108,16 @@ function compare(rewards: Rewards, baseline: Rewards | null, { evaluation }: Cam
   };
 }
 
-function inPairs(rewards: Rewards, baseline: Rewards): { candidate: number[]; incumbent: number[] } {
-  const shared = [...rewards.keys()].filter((taskId) => baseline.has(taskId));
+function inPairs(scores: Scores, baseline: Scores): { candidate: TaskScore[]; incumbent: TaskScore[] } {
+  const shared = [...scores.keys()].filter((taskId) => baseline.has(taskId));
   return {
-    candidate: shared.map((taskId) => rewards.get(taskId)!),
+    candidate: shared.map((taskId) => scores.get(taskId)!),
     incumbent: shared.map((taskId) => baseline.get(taskId)!),
   };
+}
+
+function rewardsInPairs(scores: Scores, baseline: Scores): { candidate: number[]; incumbent: number[] } {
+  const { candidate, incumbent } = inPairs(scores, baseline);
+  const rewardsOf = (side: readonly TaskScore[]): number[] => side.map(({ reward }) => reward);
+  return { candidate: rewardsOf(candidate), incumbent: rewardsOf(incumbent) };
 }

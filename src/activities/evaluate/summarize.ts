@@ -1,15 +1,15 @@
-import { mean, wilsonInterval } from '../../domain/evaluation/statistics';
-import { isSuccess } from '../../domain/rollout/trajectory';
+import { mean } from '../../domain/evaluation/statistics';
+import { countSuccesses, successInterval, type TaskScore } from '../../domain/evaluation/task-scores';
 
-/** Returns the counts of a policy on an evaluation set, with the Wilson interval of its success. */
-export function summarize(rewards: readonly number[], confidence: number) {
-  const successes = rewards.filter(isSuccess).length;
-  const interval = wilsonInterval(successes, rewards.length, confidence);
+/** Returns the counts of a policy on an evaluation set, with the interval of its success. */
+export function summarize(scores: readonly TaskScore[], confidence: number) {
+  const counts = countSuccesses(scores);
+  const interval = successInterval(counts, confidence);
   return {
-    tasks: rewards.length,
-    successes,
+    tasks: counts.tasks,
+    successes: counts.successes,
     successLow: interval.low,
     successHigh: interval.high,
-    meanReward: rewards.length === 0 ? 0 : mean(rewards),
+    meanReward: scores.length === 0 ? 0 : mean(scores.map(({ reward }) => reward)),
   };
 }

@@ -33,11 +33,11 @@ export const scoreTest =
     const policyId = (await store.policies.listActive(key.campaignId)).target!;
     for (const { name } of evaluationSets(spec)) {
       if (name === 'dev') continue;
-      const rewards = await store.evaluations.listReportedRewards(key.campaignId, policyId, name);
+      const scores = await store.evaluations.listReportedScores(key.campaignId, policyId, name);
       await store.evaluations.save(key, {
         policyId,
         evaluationSet: name,
-        ...summarize(rewards, spec.evaluation.confidence),
+        ...summarize(scores, spec.evaluation.confidence),
         incumbentId: null,
         wins: null,
         losses: null,

@@ -13,6 +13,7 @@ import {
   measureNames,
   verdictSentence,
 } from '../../report/experiment';
+import { passedOf } from '../../specification/experiment/check-analysis';
 import { number, text } from '../../tables/table';
 import { terminalTable, writeTerminal } from '../../tables/terminal-table';
 import { printMessage, printResult } from '../output/output';
@@ -31,8 +32,8 @@ export function marginOf(input: string): number {
 }
 
 export function metricOf(input: string): string {
-  if (input === 'success' || input === 'reward') return input;
-  throw new InvalidArgumentError(`found "${input}", expected success or reward.`);
+  if (input === 'success' || input === 'reward' || passedOf(input) !== null) return input;
+  throw new InvalidArgumentError(`found "${input}", expected success, reward or pass@<k>.`);
 }
 
 /**

@@ -10,7 +10,7 @@ import {
 import { withConnections } from '../../client/connections';
 import { forkOrigin } from '../../domain/campaign/fork-origin';
 import { minSharedTasks } from '../../domain/evaluation/compare-rewards';
-import { counted, interval, pValue, rate, share, shortHash, signed } from '../../domain/formats';
+import { counted, interval, pValue, rate, shortHash, signed } from '../../domain/formats';
 import { printMessage, printResult } from '../output/output';
 import { differencesTable } from './differences-table';
 import { listOf } from '../arguments/list-of';
@@ -31,7 +31,7 @@ export function addCompare(program: Command): void {
     .option('--a <campaigns>', 'comma-separated: one method with several seeds, against --b', listOf)
     .option('--b <campaigns>', 'the other method with the same seeds; tests b minus a over the seeds', listOf)
     .option('--margin <share>', 'with --a and --b: difference that matters, in (0, 1) (default: 0.05)', marginOf)
-    .option('--metric <name>', 'with --a and --b: success or reward (default: success)', metricOf)
+    .option('--metric <name>', 'with --a and --b: success, reward, pass@<k> (default: success)', metricOf)
     .option('--json', 'print the comparison as JSON')
     .action((names: string[], { set, baseline, allPairs, json, ...sides }: Options) => {
       if (Object.keys(sides).length > 0) {
@@ -166,9 +166,9 @@ function scoresText({ pairs, evaluationSet, meaning }: Comparison): string {
     terminalTable(rows, [
       ...named,
       ...properties('both', 'onlyFirst', 'onlySecond', 'neither'),
-      number('first', (row) => share(row.both + row.onlyFirst, row.tasks)),
+      number('first', (row) => row.successes[0], rate),
       number('95 %', (row) => wilson(row, 0)),
-      number('second', (row) => share(row.both + row.onlySecond, row.tasks)),
+      number('second', (row) => row.successes[1], rate),
       number('95 %', (row) => wilson(row, 1)),
       number('McNemar p', (row) => row.mcnemarP, pValue),
       number('Holm p', (row) => row.mcnemarHolm, pValue),

@@ -9,7 +9,7 @@ import { terminalTable } from '../../tables/terminal-table';
 export function setScoresText(scores: readonly SetScore[], confidence: number): string[] {
   const whole = scores.filter(({ feature }) => feature === null);
   if (whole.length === 0) return [];
-  const table = terminalTable(whole, [...setColumns, ...numbers(confidence)]);
+  const table = terminalTable(whole, [...setColumns, ...numbers(confidence, whole)]);
   if (!whole.some(({ evaluationSet }) => evaluationSet === 'dev')) return [table]; // an evaluation, which promotes nothing
   return [
     table,
@@ -28,8 +28,9 @@ export const groupScoresText = (scores: readonly SetScore[], confidence: number)
           text('set', (score) => score.evaluationSet),
           text('policy', (score) => shortHash(score.policyId)),
           text(feature, (score) => score.value),
-          ...numbers(confidence),
+          ...numbers(confidence, ofFeature),
         ]),
   );
 
-const numbers = (confidence: number) => scoreColumns(confidence).filter(({ name }) => name !== 'solved');
+const numbers = (confidence: number, scores: readonly SetScore[]) =>
+  scoreColumns(confidence, scores).filter(({ name }) => name !== 'solved');

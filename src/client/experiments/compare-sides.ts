@@ -19,7 +19,7 @@ export type SidesRequest = {
   /** Names of the campaigns of each side: at least two, one per campaign seed. */
   a: readonly string[];
   b: readonly string[];
-  /** `success` or `reward`. */
+  /** `success`, `reward` or `pass@<k>`. */
   metric: string;
   /** The smallest difference that matters, between 0 and 1. */
   margin: number;

@@ -127,4 +127,5 @@ export const scoreLine = z.strictObject({
   features: z.record(feature, z.union([z.string().max(1000), z.number()])),
   reward: share,
   success: share,
+  attempts: z.int().min(1).optional(),
 });

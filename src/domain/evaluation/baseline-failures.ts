@@ -1,8 +1,7 @@
-import { isSuccess } from '../rollout/trajectory';
-import type { RewardsByTask } from './compare-rewards';
+import type { ScoresByTask } from './compare-rewards';
 import { mean, wilsonInterval, type Interval } from './statistics';
 
-/** A policy on the tasks that a baseline has failed. */
+/** A policy on the tasks that a baseline has failed. A task is failed unless every attempt at it solves it. */
 export type BaselineFailures = {
   /** Tasks that the baseline failed and the policy has played. */
   tasks: number;
@@ -23,20 +22,20 @@ export type BaselineFailures = {
  * @param hardFrom reward from which a failure is a near miss
  */
 export function baselineFailures(
-  baseline: RewardsByTask,
-  rewards: RewardsByTask,
+  baseline: ScoresByTask,
+  rewards: ScoresByTask,
   { hardFrom, confidence }: { hardFrom: number; confidence: number },
 ): BaselineFailures {
-  const left = [...baseline].flatMap(([task, reward]) => {
+  const left = [...baseline].flatMap(([task, { success }]) => {
     const own = rewards.get(task);
-    return isSuccess(reward) || own === undefined ? [] : [own];
+    return success === 1 || own === undefined ? [] : [own];
   });
-  const failures = left.filter((reward) => !isSuccess(reward));
+  const failures = left.filter(({ success }) => success < 1);
   return {
     tasks: left.length,
     failed: failures.length,
-    nearMisses: failures.filter((reward) => reward >= hardFrom).length,
-    meanReward: left.length > 0 ? mean(left) : null,
+    nearMisses: failures.filter(({ reward }) => reward >= hardFrom).length,
+    meanReward: left.length > 0 ? mean(left.map(({ reward }) => reward)) : null,
     share:
       left.length > 0
         ? { rate: failures.length / left.length, ...wilsonInterval(failures.length, left.length, confidence) }

@@ -1,20 +1,23 @@
-import { isSuccess } from '../rollout/trajectory';
 import { holm, signFlipTest } from './paired-tests';
-import { exactMcNemar, mean, pairedBootstrap, wilsonInterval, type Interval } from './statistics';
+import { exactMcNemar, mean, pairedBootstrap, type Interval } from './statistics';
+import { countSuccesses, countWins, successInterval, type SuccessCounts, type TaskScore } from './task-scores';
 
-/** Rewards of a policy by task. */
-export type RewardsByTask = ReadonlyMap<string, number>;
+/** Scores of a policy by task. */
+export type ScoresByTask = ReadonlyMap<string, TaskScore>;
 
 /** Two policies on the tasks that both have played. */
 export type PairedComparison = {
   tasks: number;
   /** Tasks that each policy has played. */
   played: readonly [number, number];
+  /** Tasks that both solve as often, and at least once. */
   both: number;
+  /** Tasks that the first solves more often: alone, where each was attempted once. */
   onlyFirst: number;
   onlySecond: number;
   neither: number;
-  /** Wilson intervals of the success of each policy on the shared tasks. */
+  /** Success of each policy on the shared tasks, with its interval; null without a task. */
+  successes: readonly [number | null, number | null];
   intervals: Interval[];
   /** The tests; null if the policies share too few tasks. */
   tests: PairedTests | null;
@@ -27,7 +30,7 @@ export type PairedTests = {
   /** Sign-flip test of the differences of reward, and its p value corrected for all comparisons (Holm). */
   signFlipP: number;
   signFlipHolm: number;
-  /** Exact McNemar test of success, and its corrected p value. */
+  /** Exact McNemar test of success, and its corrected p value; of several attempts a task a sign test of their shares. */
   mcnemarP: number;
   mcnemarHolm: number;
 };
@@ -44,7 +47,7 @@ const seed = 1;
 
 /** Compares pairs of policies, and corrects the p values for the number of pairs that are compared. */
 export function compareRewards(
-  pairs: readonly (readonly [RewardsByTask, RewardsByTask])[],
+  pairs: readonly (readonly [ScoresByTask, ScoresByTask])[],
   confidence: number,
 ): PairedComparison[] {
   const compared = pairs.map(([first, second]) => compareOne(first, second, confidence));
@@ -60,26 +63,28 @@ type Uncorrected = Omit<PairedComparison, 'tests'> & {
   tests: Omit<PairedTests, 'signFlipHolm' | 'mcnemarHolm'> | null;
 };
 
-function compareOne(first: RewardsByTask, second: RewardsByTask, confidence: number): Uncorrected {
+function compareOne(first: ScoresByTask, second: ScoresByTask, confidence: number): Uncorrected {
   const shared = [...first.keys()].filter((task) => second.has(task)).sort();
   const [a, b] = [shared.map((task) => first.get(task)!), shared.map((task) => second.get(task)!)];
-  const count = (ofFirst: boolean, ofSecond: boolean): number =>
-    shared.filter((_, n) => isSuccess(a[n]!) === ofFirst && isSuccess(b[n]!) === ofSecond).length;
-  const [both, onlyFirst, onlySecond] = [count(true, true), count(true, false), count(false, true)];
+  const { wins: onlyFirst, losses: onlySecond } = countWins(a, b);
+  const neither = shared.filter((_, n) => a[n]!.success === 0 && b[n]!.success === 0).length;
   const tasks = shared.length;
+  const counts = [countSuccesses(a), countSuccesses(b)] as const;
+  const rateOf = ({ successes }: SuccessCounts): number | null => (tasks === 0 ? null : successes / tasks);
   const isComparable = tasks > 0 && tasks >= minSharedTasks * Math.max(first.size, second.size);
-  const differences = b.map((reward, n) => reward - a[n]!);
+  const differences = b.map(({ reward }, n) => reward - a[n]!.reward);
   return {
     tasks,
     played: [first.size, second.size] as const,
-    both,
+    both: tasks - onlyFirst - onlySecond - neither,
     onlyFirst,
     onlySecond,
-    neither: count(false, false),
-    intervals: [both + onlyFirst, both + onlySecond].map((successes) => wilsonInterval(successes, tasks, confidence)),
+    neither,
+    successes: [rateOf(counts[0]), rateOf(counts[1])],
+    intervals: counts.map((each) => successInterval(each, confidence)),
     tests: isComparable
       ? {
-          meanRewards: [mean(a), mean(b)],
+          meanRewards: [meanReward(a), meanReward(b)],
           difference: pairedBootstrap(differences, { seed, resamples: 2000, confidence }),
           signFlipP: signFlipTest(differences, { seed }),
           mcnemarP: exactMcNemar(onlyFirst, onlySecond),
@@ -87,3 +92,5 @@ function compareOne(first: RewardsByTask, second: RewardsByTask, confidence: num
       : null,
   };
 }
+
+const meanReward = (scores: readonly TaskScore[]): number => mean(scores.map(({ reward }) => reward));

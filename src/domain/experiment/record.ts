@@ -56,6 +56,8 @@ export type ScoreRow = CellName & {
   reward: number;
   /** 1: solved; a share where a task was attempted more than once. */
   success: number;
+  /** Scored attempts at the task; absent: one. */
+  attempts?: number | undefined;
 };
 
 /** A later frozen version: its differences to the version before. */

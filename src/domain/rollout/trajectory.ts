@@ -19,7 +19,7 @@ export type Purpose = 'train' | 'evaluation' | 'test' | 'expert' | 'validation' 
 /** Returns whether only tasks with reference actions are played: these are replayed, or a solver is compared with them. */
 export const needsReferences = (purpose: Purpose): boolean => ['expert', 'validation', 'solving'].includes(purpose);
 
-/** True for attempts that measure a policy: one attempt per task, with the settings of evaluations. */
+/** True for attempts that measure a policy, with the settings of evaluations. */
 export const isMeasurement = (purpose: Purpose): boolean => purpose === 'evaluation' || purpose === 'test';
 
 /** Attempts that an activity brings to its worker: enough to make its start cheap, few enough to spread over workers. */

@@ -38,6 +38,7 @@ export type CampaignHeader = ForkOrigin & {
   finishedAt: Date | null;
   nondeterminism: string[] | null; // reasons why another run may give other rows, if recorded
   iterations: number; // the supervised start, which is iteration 0, included
+  evaluationAttempts: number; // attempts at each held-out task
   confidence: number; // level of the evaluations' intervals, in (0, 1)
   hardNegativeReward: number; // a failure of at least this reward is a hard negative
   warnBelow: number; // shares of hard negatives among the failure agent's failures, see src/domain/pairs/near-misses.ts
@@ -49,7 +50,7 @@ export type HeldOutScore = {
   policyId: string;
   iteration: number;
   tasks: number;
-  successes: number;
+  successes: number; // sum of the shares of solving attempts over the tasks
   successLow: number; // Wilson interval
   successHigh: number;
   meanReward: number;
@@ -57,8 +58,8 @@ export type HeldOutScore = {
 
 /** Comparison of two policies, the later minus the earlier, over the tasks that both attempted. */
 export type PairedCounts = {
-  wins: number; // tasks that only the later policy solves
-  losses: number; // tasks that only the earlier policy solves
+  wins: number; // tasks that the later policy solves more often: alone, where each was attempted once
+  losses: number; // tasks that the earlier policy solves more often
   mcnemarP: number;
   meanDifference: number; // of rewards
   differenceLow: number; // paired bootstrap

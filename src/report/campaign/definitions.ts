@@ -43,8 +43,8 @@ const definitions = (level: string, hardFrom: string): [string, string][] => [
   ],
   [
     'McNemar p',
-    'The exact two-sided test on the tasks that only one of two policies solves: the probability that a fair coin ' +
-      'splits them at least this unevenly.',
+    'The exact two-sided test on the tasks that only one of two policies solves, or solves more often where each has several ' +
+      'attempts: the probability that a fair coin splits them at least this unevenly.',
   ],
   [
     'Candidate, incumbent, promotion',

@@ -10,6 +10,7 @@ import {
   nothing,
   pEquals,
   percent,
+  rounded,
   share,
   shortHash,
   signed,
@@ -26,7 +27,7 @@ export function renderHeader({ campaign, outcome }: SharedData): Html {
   return html`<header>
     <p class="kicker">Campaign report</p>
     <h1>${campaign.name}</h1>
-    ${facts(factsOf(campaign))} ${outcomeCard(outcome, campaign.confidence)}
+    ${facts(factsOf(campaign))} ${outcomeCard(outcome, campaign)}
   </header>`;
 }
 
@@ -51,7 +52,7 @@ function factsOf(campaign: CampaignHeader): [string, Content][] {
 const repeatable = (nondeterminism: readonly string[]): string =>
   nondeterminism.length === 0 ? 'to the last bit' : `no: ${nondeterminism.join('; ')}`;
 
-function outcomeCard(outcome: Outcome, confidence: number): Html {
+function outcomeCard(outcome: Outcome, { confidence, evaluationAttempts: attempts }: CampaignHeader): Html {
   const { start, final, isFinalActive, evaluationSet, paired, pairedTasks } = outcome;
   const level = percent(confidence);
   if (!start)
@@ -74,7 +75,7 @@ function outcomeCard(outcome: Outcome, confidence: number): Html {
       <p class="note">${[start, ...(final ? [final] : [])].map((e) => score(e, level))}</p>
       <p class="verdict">${verdict(outcome)}</p>
       ${unequal ? html`<p class="verdict">unequal exclusions: ${unequal}</p>` : null}
-      ${paired ? html`<p>${pairedSentence(paired, `${counted(pairedTasks, 'task')} of ${evaluationSet}`, level)}</p>` : null}
+      ${paired ? html`<p>${pairedSentence(paired, `${counted(pairedTasks, 'task')} of ${evaluationSet}`, { level, attempts })}</p>` : null}
       <p class="note">${setSentences[evaluationSet]}</p>
     </div>
     ${figure(beforeAfterChart(`Success on ${evaluationSet} with ${level} intervals`, rates), 400)}
@@ -96,7 +97,7 @@ const bar = (name: string, colour: string, e: Evaluation): RateWithInterval => (
 
 const score = (e: Evaluation, level: string): Html =>
   html`<span class="line"
-    >${e.iteration === 0 ? 'Supervised start' : `Iteration ${e.iteration}`}: ${count(e.successes)} of
+    >${e.iteration === 0 ? 'Supervised start' : `Iteration ${e.iteration}`}: ${rounded(e.successes)} of
     ${counted(e.tasks, 'task')}, ${level} interval ${interval(e.successLow, e.successHigh)}, attempts without a score:
     ${excludedText(e)} <code>${shortHash(e.policyId)}</code></span
   >`;
@@ -113,7 +114,15 @@ function verdict({ start, final, isFinalActive, paired }: Outcome): string {
   return `${active}A ${direction}${ofCandidate} that chance alone can explain: p is not below ${significance}.`;
 }
 
-const pairedSentence = (paired: PairedCounts, tasks: string, level: string): string =>
-  `Of ${tasks} that both attempted, ${count(paired.wins)} are solved only by the later policy and ` +
-  `${count(paired.losses)} only by the start (exact McNemar ${pEquals(paired.mcnemarP)}); mean reward changed by ` +
-  `${signed(paired.meanDifference)} (${level} interval ${interval(paired.differenceLow, paired.differenceHigh, signed)}).`;
+function pairedSentence(
+  paired: PairedCounts,
+  tasks: string,
+  { level, attempts }: { level: string; attempts: number },
+): string {
+  const [alone, test] = attempts > 1 ? ['more often', 'exact sign test'] : ['only', 'exact McNemar'];
+  return (
+    `Of ${tasks} that both attempted, ${count(paired.wins)} are solved ${alone} by the later policy and ` +
+    `${count(paired.losses)} ${alone} by the start (${test} ${pEquals(paired.mcnemarP)}); mean reward changed by ` +
+    `${signed(paired.meanDifference)} (${level} interval ${interval(paired.differenceLow, paired.differenceHigh, signed)}).`
+  );
+}

@@ -6,7 +6,18 @@ import { type Point, pointsChart } from '../charts/points-chart';
 import { key, lead, note } from '../page/blocks';
 import { excludedColumn } from '../score-columns';
 import { panels } from '../page/section';
-import { count, counted, interval, pValue, percent, rate, share, shortHash, signed } from '../../domain/formats';
+import {
+  count,
+  counted,
+  interval,
+  pValue,
+  percent,
+  rate,
+  rounded,
+  share,
+  shortHash,
+  signed,
+} from '../../domain/formats';
 import { defineSection, type Evaluation, type HeldOutScore, iterationsOf } from './campaign-data';
 
 /** Every candidate on dev, beside the incumbent of its iteration. */
@@ -36,7 +47,7 @@ export const heldOutSection = defineSection({
           number('scenarios (n)', (row) => row.scenarios),
           number('completion', (row) => share(row.completed, row.scenarios)),
         ]),
-      evaluations.some(({ paired }) => paired) && pairedTable(evaluations, level),
+      evaluations.some(({ paired }) => paired) && pairedTable(evaluations, level, campaign.evaluationAttempts),
     ];
   },
 });
@@ -118,7 +129,7 @@ const scoreTable = (evaluations: readonly Evaluation[], level: string) =>
     code('policy', (e) => shortHash(e.policyId)),
     text('agent', (e) => e.role),
     badge('decision', ({ decision }) => decision && { promote: 'promoted', keep: 'not promoted' }[decision]),
-    number('solved', (e) => e.successes),
+    number('solved', (e) => e.successes, rounded),
     number('tasks (n)', (e) => e.tasks),
     number('success', (e) => share(e.successes, e.tasks)),
     excludedColumn,
@@ -126,7 +137,7 @@ const scoreTable = (evaluations: readonly Evaluation[], level: string) =>
     number('mean reward', (e) => e.meanReward, rate),
   ]);
 
-const pairedTable = (evaluations: readonly Evaluation[], level: string) =>
+const pairedTable = (evaluations: readonly Evaluation[], level: string, attempts: number) =>
   table(
     'Candidates against their incumbents, task by task',
     evaluations.flatMap(({ paired, ...own }) => (paired ? [{ ...own, ...paired }] : [])),
@@ -134,8 +145,8 @@ const pairedTable = (evaluations: readonly Evaluation[], level: string) =>
       text('iteration', (e) => e.iteration),
       code('candidate', (e) => shortHash(e.policyId)),
       code('incumbent', (e) => shortHash(e.incumbent?.policyId ?? null)),
-      number('only candidate solves', (e) => e.wins),
-      number('only incumbent solves', (e) => e.losses),
+      number(attempts > 1 ? 'candidate more often' : 'only candidate solves', (e) => e.wins),
+      number(attempts > 1 ? 'incumbent more often' : 'only incumbent solves', (e) => e.losses),
       number('McNemar p', (e) => e.mcnemarP, pValue),
       number('mean reward difference', (e) => e.meanDifference, signed),
       number(`${level} interval`, (e) => interval(e.differenceLow, e.differenceHigh, signed)),

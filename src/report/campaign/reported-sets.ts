@@ -26,7 +26,7 @@ export const reportedSetsSection = defineSection({
         table(
           'Sets that no choice reads',
           reported.filter(({ feature }) => feature === null),
-          [...setColumns, ...scoreColumns(confidence)],
+          [...setColumns, ...scoreColumns(confidence, reported)],
         ),
       // a table per feature: the first and the final policy on each group of each set
       ...[...groupBy(grouped, ({ feature }) => feature!)].map(([feature, scores]) =>
@@ -34,7 +34,7 @@ export const reportedSetsSection = defineSection({
           text('set', (score) => score.evaluationSet),
           text(feature, (score) => score.value),
           text('iteration', (score) => score.iteration),
-          ...scoreColumns(confidence),
+          ...scoreColumns(confidence, scores),
         ]),
       ),
       grouped.length > 0 && note('Breakdowns are descriptive: no test corrects for the number of groups.'),

@@ -2,7 +2,8 @@ import type pg from 'pg';
 import { DomainError } from '../../domain/errors';
 import { deriveSeed } from '../../domain/random/seed-tree';
 import { defaultBootstrapSettings, exactMcNemar, pairedBootstrap } from '../../domain/evaluation/statistics';
-import { isSuccess } from '../../domain/rollout/trajectory';
+import { countWins, type TaskScore } from '../../domain/evaluation/task-scores';
+import { successShare } from '../../store/training/success-share';
 import type { CampaignHeader, Evaluation, HeldOutScore, Outcome, PairedCounts, SharedData } from './campaign-data';
 
 /** @throws DomainError `UnknownCampaign` */
@@ -21,6 +22,7 @@ async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Pro
             (select s.name from campaigns s where s.id = c.forked_from) as "forkedFrom",
             c.fork_iteration as "forkIteration", c.nondeterminism,
             (select count(*)::int from iterations i where i.campaign_id = c.id) as iterations,
+            coalesce((c.spec #>> '{evaluation,attempts}')::int, 1) as "evaluationAttempts",
             coalesce((c.spec #>> '{evaluation,confidence}')::float8, 0.95) as confidence,
             coalesce((c.spec #>> '{pairs,hardNegativeReward}')::float8, 0.6) as "hardNegativeReward",
             coalesce((c.spec #>> '{pairs,nearMisses,warnBelow}')::float8, 0.1) as "warnBelow",
@@ -110,7 +112,7 @@ async function compareWithStart(
   } as const;
   if (!start || !final) return { ...shown, pairedTasks: 0, paired: null };
 
-  const pairs = await listRewardPairs(client, campaign.id, [start.policyId, final.policyId], evaluationSet);
+  const pairs = await listScorePairs(client, campaign.id, [start.policyId, final.policyId], evaluationSet);
   const paired = pairs.length === 0 ? null : comparePairs(pairs, campaign);
   return { ...shown, pairedTasks: pairs.length, paired };
 }
@@ -141,28 +143,29 @@ async function findActiveTarget(client: pg.ClientBase, campaignId: number): Prom
   return rows[0]?.policyId ?? null;
 }
 
-type RewardPair = { taskId: string; before: number; after: number };
+type ScorePair = { before: TaskScore; after: TaskScore };
 
 /**
- * Lists the rewards of two policies at the tasks of a set that both attempted; the mean where a task has several attempts.
+ * Lists the scores of two policies at the tasks of a set that both attempted; means where a task has several attempts.
  *
  * Ordered by code unit: a bootstrap over the list must not depend on the database's collation.
  */
-async function listRewardPairs(
+async function listScorePairs(
   client: pg.ClientBase,
   campaignId: number,
   [before, after]: readonly [string, string],
   evaluationSet: Outcome['evaluationSet'],
-): Promise<RewardPair[]> {
-  const { rows } = await client.query<RewardPair>(
+): Promise<ScorePair[]> {
+  const { rows } = await client.query<ScorePair>(
     `with rewards as (
-       select t.policy_id, t.task_id, avg(t.reward) as reward
+       select t.policy_id, t.task_id,
+              json_build_object('reward', avg(t.reward), 'success', ${successShare('t.reward')}) as score
          from trajectories t
          join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = $4::text
         where t.campaign_id = $1::int and t.policy_id in ($2::text, $3::text)
           and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
         group by t.policy_id, t.task_id)
-     select b.task_id as "taskId", b.reward as before, a.reward as after
+     select b.score as before, a.score as after
        from rewards b
        join rewards a on a.task_id = b.task_id and a.policy_id = $3::text
       where b.policy_id = $2::text
@@ -172,10 +175,10 @@ async function listRewardPairs(
   return rows;
 }
 
-function comparePairs(pairs: readonly RewardPair[], { seed, confidence }: CampaignHeader): PairedCounts {
-  const wins = pairs.filter(({ before, after }) => isSuccess(after) && !isSuccess(before)).length;
-  const losses = pairs.filter(({ before, after }) => isSuccess(before) && !isSuccess(after)).length;
-  const differences = pairs.map(({ before, after }) => after - before);
+function comparePairs(pairs: readonly ScorePair[], { seed, confidence }: CampaignHeader): PairedCounts {
+  const [before, after] = [pairs.map((pair) => pair.before), pairs.map((pair) => pair.after)];
+  const { wins, losses } = countWins(after, before);
+  const differences = pairs.map((pair) => pair.after.reward - pair.before.reward);
   const bootstrap = { ...defaultBootstrapSettings, confidence, seed: deriveSeed(Number(seed), 'report', 'outcome') };
   const { mean, low, high } = pairedBootstrap(differences, bootstrap);
   return {

@@ -56,11 +56,13 @@ export function exportFiles(
 function longTableCsv({ scores }: ExperimentRecord): string {
   const features = [...new Set(scores.flatMap((row) => Object.keys(row.features)))].sort(compareText);
   const names = features.map((name) => `features.${name}`);
-  const rows = scores.toSorted(byScore).map(({ features: own, ...row }) => ({
+  const rows = scores.toSorted(byScore).map(({ features: own, attempts = 1, ...row }) => ({
     ...row,
+    attempts,
     ...Object.fromEntries(features.map((name, i) => [names[i]!, own[name] ?? null])),
   }));
-  return csvOf(rows, ['arm', 'seed', 'checkpoint', 'task', 'reward', 'success', ...names]);
+  const attempts = scores.some((row) => row.attempts !== undefined) ? ['attempts'] : [];
+  return csvOf(rows, ['arm', 'seed', 'checkpoint', 'task', 'reward', 'success', ...attempts, ...names]);
 }
 
 const markedContrasts = (report: ExperimentReport): object[] =>

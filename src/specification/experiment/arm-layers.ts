@@ -47,9 +47,13 @@ function withoutIdentity(value: unknown): unknown {
   return others;
 }
 
-const sizes = ({ dev, test, temperature }: NonNullable<ExperimentFile['evaluation']>) => ({
+const sizes = ({ dev, test, temperature, attempts }: NonNullable<ExperimentFile['evaluation']>) => ({
   environment: { heldOutTasks: dev + test },
-  evaluation: { sets: { test: { tasks: test } }, ...(temperature === undefined ? {} : { temperature }) },
+  evaluation: {
+    sets: { test: { tasks: test } },
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(attempts === undefined ? {} : { attempts }),
+  },
 });
 
 /** Returns the layer of an arm. A dotted key is a path: `synthesis.aims: none`. */

@@ -67,10 +67,10 @@ const unknownArm = (at: string, name: string, names: readonly string[]): string[
 function metricProblems(metric: string): string[] {
   const measure = /^aulc\((\w+)\)$/.exec(metric)?.[1];
   if (measure !== undefined && (effortMeasures as readonly string[]).includes(measure)) return [];
-  if (/^(success|reward)(@[\w-]+=[^=]+)?$/.test(metric)) return [];
+  if (/^(success|reward)(@[\w-]+=[^=]+)?$/.test(metric) || passedOf(metric) !== null) return [];
   const expected =
     measure === undefined
-      ? 'success, reward, success@<feature>=<value>, reward@<feature>=<value> or aulc(<measure>)'
+      ? 'success, reward, success@<feature>=<value>, reward@<feature>=<value>, pass@<k> or aulc(<measure>)'
       : `one of ${effortMeasures.join(', ')} in the brackets${didYouMean(measure, effortMeasures)}`;
   return [`analysis.metric: found "${metric}", expected ${expected}`];
 }
@@ -109,6 +109,23 @@ const aimsWith: Record<PoolShare['step'], readonly string[]> = {
 function aimsOf({ spec }: Arm): string {
   const { recipe, synthesis } = spec as Pick<CampaignSpec, 'recipe' | 'synthesis'>;
   return growsPool(recipes[recipe]) ? synthesis.aims : 'none';
+}
+
+/** Returns the k of the metric `pass@<k>`, null of another one. */
+export const passedOf = (metric: string): number | null => {
+  const k = /^pass@([1-9]\d*)$/.exec(metric)?.[1];
+  return k === undefined ? null : Number(k);
+};
+
+/** Returns one line per arm that attempts a test task less often than the metric `pass@<k>` needs. */
+export function passProblems(metric: string, arms: readonly { name: string; attempts: number }[]): string[] {
+  const k = passedOf(metric) ?? 0;
+  return arms
+    .filter(({ attempts }) => attempts < k)
+    .map(
+      ({ name, attempts }) =>
+        `analysis.metric: found ${metric}, and the arm ${name} with evaluation.attempts ${attempts}, expected at least ${k} attempts at a task; set evaluation.attempts`,
+    );
 }
 
 /** Every cell is a campaign, whose name has at most 63 characters. */

@@ -24,6 +24,7 @@ const evaluation = z.strictObject({
   dev: count.max(5000).describe('Tasks that choices read; environment.heldOutTasks is the sum of dev and test.'),
   test: count.max(5000).describe('Tasks that are scored and that no choice reads.'),
   temperature: z.number().min(0).max(5).optional().describe('Sampling temperature of evaluations.'),
+  attempts: z.int().min(1).max(64).optional().describe('Attempts at each task of dev and test.'),
 });
 
 const match = z.strictObject({
@@ -88,7 +89,10 @@ export const experimentSchema = z.strictObject({
   match: match.prefault({}).describe('Effort that must be equal for both arms of a contrast.'),
   analysis: z
     .strictObject({
-      metric: z.string().default('success').describe('success, reward, success@<feature>=<value> or aulc(<measure>).'),
+      metric: z
+        .string()
+        .default('success')
+        .describe('success, reward, success@<feature>=<value>, pass@<k> or aulc(<measure>).'),
       primary: z
         .strictObject({
           contrast: z.string().describe('Difference of two arms: `<arm> - <arm>`.'),

@@ -7,7 +7,9 @@ import type { Contrast, Experiment } from '../../domain/experiment/experiment';
 import { readText } from '../read-spec-file';
 import { secretOptions } from '../secret-options';
 import { armLayer, baseLayers } from './arm-layers';
-import { analysisProblems, contrastOf, looksOf, shareProblems, sizeProblems } from './check-analysis';
+import type { CampaignSpec } from '../campaign-spec';
+import { evaluationAttempts } from '../evaluation-settings';
+import { analysisProblems, contrastOf, looksOf, passProblems, shareProblems, sizeProblems } from './check-analysis';
 import { experimentSchema, type ExperimentFile } from './experiment-schema';
 import { withChange, type SpecChange, type SpecLayer } from '../spec-layers';
 import { resolveArms, type GivenArms } from './resolve-arms';
@@ -49,7 +51,9 @@ export async function loadExperiment(
     ...(arm === null ? [] : [armLayer(origin, arm, read.arms[arm]!.set)]),
   ];
   const { arms, problems, given } = resolveArms(read, layersOf, file);
-  const all = [...problems, ...analysisProblems(read), ...shareProblems(read, arms), ...sizeProblems(read)];
+  const attempts = arms.map(({ name, spec }) => ({ name, attempts: evaluationAttempts(spec as CampaignSpec) }));
+  const passed = passProblems(read.analysis.metric, attempts);
+  const all = [...problems, ...analysisProblems(read), ...shareProblems(read, arms), ...sizeProblems(read), ...passed];
   if (all.length > 0)
     throw invalid(
       file,

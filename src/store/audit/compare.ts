@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import type { TaskScore } from '../../domain/evaluation/task-scores';
+import { successShare } from '../training/success-share';
 import { trainedTasks } from '../training/trained-tasks';
 import { raw, sql } from '../database/sql';
 
@@ -39,10 +41,10 @@ export async function listEffort(pool: Pool, campaignId: number): Promise<Iterat
 }
 
 /**
- * Mean reward of a campaign's active target policy at a task, whose content is the same in every campaign. `trained`:
- * another campaign trained the policy on it.
+ * Score of a campaign's active target policy at a task, whose content is the same in every campaign. `trained`: another
+ * campaign trained the policy on it.
  */
-export type TaskReward = { contentKey: string; reward: number; trained: boolean };
+export type TaskReward = TaskScore & { contentKey: string; trained: boolean };
 
 export type ActiveRewards = { policyId: string | null; rewards: TaskReward[] };
 
@@ -68,9 +70,9 @@ async function listRewards(
   const { rows } = await pool.query<ActiveRewards>(sql`
     with trained as (${trainedTasks(campaignId)})
     select h.policy_id as "policyId",
-      coalesce((select jsonb_agg(jsonb_build_object('contentKey', r.content_key, 'reward', r.reward, 'trained',
-      r.trained) order by r.content_key collate "C")
-        from (select k.content_key, avg(t.reward)::float8 as reward,
+      coalesce((select jsonb_agg(jsonb_build_object('contentKey', r.content_key, 'reward', r.reward,
+      'success', r.success, 'trained', r.trained) order by r.content_key collate "C")
+        from (select k.content_key, avg(t.reward)::float8 as reward, ${raw(successShare('t.reward'))} as success,
             (h.policy_id, k.environment, k.content_key) in (select * from trained) as trained
           from trajectories t
           join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = ${evaluationSet}

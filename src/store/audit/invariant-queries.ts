@@ -41,14 +41,12 @@ const planned = `planned as (
       from campaigns c where c.id = p.campaign_id) n
   where p.campaign_id = $1::integer and p.purpose = 'train'
   union all
-  select p.iteration, p.purpose, 'target', p.task_id, 0
-  from planned_tasks p
-  where p.campaign_id = $1::integer and p.purpose = 'evaluation' and exists (
+  select p.iteration, p.purpose, 'target', p.task_id, n - 1
+  from planned_tasks p join campaigns c on c.id = p.campaign_id,
+    lateral generate_series(1, coalesce((c.spec #>> '{evaluation,attempts}')::integer, 1)) n
+  where p.campaign_id = $1::integer and (p.purpose = 'test' or p.purpose = 'evaluation' and exists (
     select from training_runs r where r.campaign_id = p.campaign_id and r.iteration = p.iteration
-      and r.role = 'target' and r.policy_id is not null)
-  union all
-  select p.iteration, p.purpose, 'target', p.task_id, 0
-  from planned_tasks p where p.campaign_id = $1::integer and p.purpose = 'test'
+      and r.role = 'target' and r.policy_id is not null))
   union all
   select p.iteration, p.purpose, 'reference', p.task_id, n - 1
   from planned_tasks p join tasks t on t.campaign_id = p.campaign_id and t.id = p.task_id

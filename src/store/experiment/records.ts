@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { ScoreRow } from '../../domain/experiment/record';
 import type { ExperimentRecord, FrozenExperiment, RecordedCell, TakenLook } from '../../domain/experiment/record';
 import { inTransaction } from '../database/pool';
+import { withoutSingle } from './scores';
 import { unknownExperiment } from './unknown-experiment';
 import { sql } from '../database/sql';
 
@@ -97,12 +98,12 @@ async function listCells(client: PoolClient, id: number): Promise<RecordedCell[]
 /** Scores of cells that still run are left out. */
 async function listScores(client: PoolClient, id: number): Promise<ScoreRow[]> {
   const { rows } = await client.query<ScoreRow>(sql`
-    select s.arm, s.seed, s.checkpoint, s.task, s.features, s.reward, s.success
+    select s.arm, s.seed, s.checkpoint, s.task, s.features, s.reward, s.success, s.attempts
       from experiment_scores s
       join experiment_cells c using (experiment_id, arm, seed)
      where s.experiment_id = ${id}::integer and c.status = 'finished'
      order by s.seed, s.arm collate "C", s.checkpoint, s.task collate "C"`);
-  return rows;
+  return rows.map(withoutSingle);
 }
 
 async function insertCell(client: PoolClient, id: number, cell: RecordedCell): Promise<void> {
@@ -119,9 +120,9 @@ async function insertCell(client: PoolClient, id: number, cell: RecordedCell): P
 
 async function insertScores(client: PoolClient, id: number, scores: readonly ScoreRow[]): Promise<void> {
   await client.query(sql`
-    insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success)
-    select ${id}::integer, arm, seed, checkpoint, task, features, reward, success
+    insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success, attempts)
+    select ${id}::integer, arm, seed, checkpoint, task, features, reward, success, coalesce(attempts, 1)
       from jsonb_to_recordset(${JSON.stringify(scores)}::jsonb)
         as row (arm text, seed integer, checkpoint smallint, task text, features jsonb,
-                reward double precision, success double precision)`);
+                reward double precision, success double precision, attempts smallint)`);
 }

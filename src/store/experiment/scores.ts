@@ -8,7 +8,8 @@ type Queryable = Pick<ClientBase | Pool, 'query'>;
 /** Scores of campaign $1 on the set `test`, of the policy that was active after each iteration, attempts averaged. */
 const ofCampaign = `
   select a.checkpoint, k.content_key as task, k.features, avg(t.reward order by t.attempt) as reward,
-    (count(*) filter (where t.reward >= 1))::float8 / count(*) as success -- isSuccess
+    (count(*) filter (where t.reward >= 1))::float8 / count(*) as success, -- isSuccess
+    count(*)::integer as attempts
   from (
     select i.number as checkpoint, (
       select p.candidate_id from promotions p
@@ -31,8 +32,8 @@ export async function insertScores(
   campaignId: number,
 ): Promise<void> {
   await client.query(
-    `insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success)
-     select $2::integer, $3, $4::integer, checkpoint, task, features, reward, success from (${ofCampaign}) s
+    `insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success, attempts)
+     select $2::integer, $3, $4::integer, checkpoint, task, features, reward, success, attempts from (${ofCampaign}) s
      on conflict do nothing`,
     [campaignId, experimentId, arm, seed],
   );
@@ -43,8 +44,12 @@ type CampaignScore = Omit<ScoreRow, keyof CellName>;
 /** Lists the scores of a campaign as they would stand in the long table. */
 export async function listCampaignScores(client: Queryable, campaignId: number): Promise<CampaignScore[]> {
   const { rows } = await client.query<CampaignScore>(ofCampaign, [campaignId]);
-  return rows;
+  return rows.map(withoutSingle);
 }
+
+/** Leaves out a single attempt, so that tables and hashes of rows without the column stay as they are. */
+export const withoutSingle = <Row extends { attempts?: number | undefined }>({ attempts, ...row }: Row) =>
+  (attempts === 1 ? row : { ...row, attempts }) as Row;
 
 /** Returns the scores of a cell in the long table that differ from a campaign's, or that only one of both has. */
 export async function countDifferingScores(
@@ -55,9 +60,10 @@ export async function countDifferingScores(
   const { rows } = await client.query<{ differing: number }>(
     `select count(*)::integer as differing
      from (${ofCampaign}) found full join (
-       select checkpoint, task, reward, success from experiment_scores
+       select checkpoint, task, reward, success, attempts from experiment_scores
        where experiment_id = $2::integer and arm = $3 and seed = $4::integer) stored using (checkpoint, task)
-     where (found.reward, found.success) is distinct from (stored.reward, stored.success)`,
+     where (found.reward, found.success, found.attempts)
+       is distinct from (stored.reward, stored.success, stored.attempts)`,
     [campaignId, experimentId, arm, seed],
   );
   return rows[0]!.differing;
@@ -67,7 +73,7 @@ export async function countDifferingScores(
 export async function scoresHash(client: Queryable, experimentId: number): Promise<string> {
   const { rows } = await client.query<{ hash: string }>(sql`
     select encode(sha256(coalesce(string_agg(digest, ''::bytea order by digest), ''::bytea)), 'hex') as hash
-    from (select sha256(convert_to((to_jsonb(s) - 'experiment_id')::text, 'UTF8')) as digest
+    from (select sha256(convert_to((to_jsonb(s) - 'experiment_id' - case attempts when 1 then 'attempts' else '' end)::text, 'UTF8')) as digest
       from experiment_scores s where experiment_id = ${experimentId}::integer) d`);
   return rows[0]!.hash;
 }

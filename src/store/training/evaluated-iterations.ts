@@ -1,12 +1,11 @@
 import type { Pool } from 'pg';
 import type { EvaluatedIteration } from '../../domain/campaign/progress';
-import { wilsonInterval } from '../../domain/evaluation/statistics';
-import { sql } from '../database/sql';
+import { successInterval, type SuccessCounts } from '../../domain/evaluation/task-scores';
+import { successShare } from './success-share';
+import { raw, sql } from '../database/sql';
 
-type Row = {
+type Row = SuccessCounts & {
   iteration: number;
-  tasks: number;
-  successes: number;
   /** Level of intervals; null in specs without one. */
   confidence: number | null;
   candidate: number | null;
@@ -30,13 +29,13 @@ export async function listEvaluated(pool: Pool, campaignId: number): Promise<Eva
       where e.campaign_id = ${campaignId}::integer and e.phase = 'evaluate'
         and e.finished_at is not null and not e.result ? 'skipped'
     ), rewards as (
-      select a.iteration, avg(t.reward) as reward
+      select a.iteration, ${raw(successShare('t.reward'))} as success
       from acting a left join trajectories t on t.campaign_id = ${campaignId}::integer and t.policy_id = a.policy_id
         and t.iteration <= a.iteration and t.purpose = 'evaluation' and t.outcome = 'scored'
       group by a.iteration, t.task_id
     ), scores as (
-      select iteration, count(reward)::integer as tasks,
-        (count(*) filter (where reward >= 1))::integer as successes -- isSuccess
+      select iteration, count(success)::integer as tasks, coalesce(sum(success), 0)::float8 as successes,
+        stddev_samp(success)::float8 as deviation
       from rewards group by iteration
     )
     select s.*, v.successes::float8 / nullif(v.tasks, 0) as candidate,
@@ -48,10 +47,10 @@ export async function listEvaluated(pool: Pool, campaignId: number): Promise<Eva
     left join evaluations v on v.campaign_id = ${campaignId}::integer and v.iteration = s.iteration
       and v.evaluation_set = 'dev'
     order by s.iteration`);
-  return rows.map(({ iteration, tasks, successes, confidence, candidate, promoted }) => ({
+  return rows.map(({ iteration, confidence, candidate, promoted, ...counts }) => ({
     iteration,
-    score: tasks === 0 ? 0 : successes / tasks,
-    ...wilsonInterval(successes, tasks, confidence ?? 0.95),
+    score: counts.tasks === 0 ? 0 : counts.successes / counts.tasks,
+    ...successInterval(counts, confidence ?? 0.95),
     ...(candidate === null ? {} : { promotion: { candidate, promoted } }),
   }));
 }

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
+import type { TaskScore } from '../../domain/evaluation/task-scores';
 import type { ExcludedAttempts } from '../../domain/evaluation/exclusions';
 import { assertEpoch, type IterationKey } from '../database/epoch';
 import type { EvaluatedIteration } from '../../domain/campaign/progress';
 import { listEvaluated } from './evaluated-iterations';
 import { listScenarioCompletion, type ScenarioCompletion } from './scenarios';
+import { successShare } from './success-share';
 import { listSetScores, type SetScore } from './set-scores';
 import { raw, sql } from '../database/sql';
 
@@ -14,10 +16,12 @@ export type EvaluationRow = {
   evaluationSet: string;
   incumbentId: string | null;
   tasks: number;
+  /** Sum of the shares of solving attempts over the tasks; solved tasks, where each was attempted once. */
   successes: number;
   successLow: number;
   successHigh: number;
   meanReward: number;
+  /** Tasks that the candidate solves more often than the incumbent. */
   wins: number | null;
   losses: number | null;
   mcnemarP: number | null;
@@ -43,7 +47,7 @@ export const evaluationStore = (pool: Pool) => ({
         success_high, mean_reward, wins, losses, mcnemar_p, mean_difference, difference_low, difference_high, epoch,
         evaluation_set)
       select ${key.campaignId}::integer, ${key.iteration}::smallint, ${e.policyId}, ${e.incumbentId},
-        ${e.tasks}::integer, ${e.successes}::integer, ${e.successLow}::float8, ${e.successHigh}::float8,
+        ${e.tasks}::integer, ${e.successes}::float8, ${e.successLow}::float8, ${e.successHigh}::float8,
         ${e.meanReward}::float8, ${e.wins}::integer, ${e.losses}::integer, ${e.mcnemarP}::float8,
         ${e.meanDifference}::float8, ${e.differenceLow}::float8, ${e.differenceHigh}::float8, ${key.epoch}::integer,
         ${e.evaluationSet ?? 'dev'}
@@ -82,14 +86,15 @@ export const evaluationStore = (pool: Pool) => ({
   /** Lists the scores on every set, whole and by the environment's groups. Only reports may read them. */
   listSetScores: (campaignId: number): Promise<SetScore[]> => listSetScores(pool, campaignId),
 
-  /** Returns the mean reward of a policy's scored attempts at each task of dev, by task id. */
-  async listDevRewards(campaignId: number, policyId: string): Promise<Map<string, number>> {
-    const { rows } = await pool.query<{ taskId: string; reward: number }>(sql`
-      select task_id as "taskId", avg(reward order by attempt) as reward from trajectories
+  /** Returns the scores of a policy's attempts at each task of dev, by task id. */
+  async listDevScores(campaignId: number, policyId: string): Promise<Map<string, TaskScore>> {
+    const { rows } = await pool.query<TaskScore & { taskId: string }>(sql`
+      select task_id as "taskId", avg(reward order by attempt) as reward, ${raw(successShare('reward'))} as success
+      from trajectories
       where campaign_id = ${campaignId}::integer and policy_id = ${policyId} and purpose = 'evaluation'
         and outcome = 'scored'
       group by task_id order by task_id`);
-    return new Map(rows.map(({ taskId, reward }) => [taskId, reward]));
+    return new Map(rows.map(({ taskId, ...score }) => [taskId, score]));
   },
 
   /** Counts the finished attempts of a policy at dev, and those of them without a score. */
@@ -101,16 +106,16 @@ export const evaluationStore = (pool: Pool) => ({
     return rows[0]!;
   },
 
-  /** Returns the mean reward of a policy's scored attempts at each task of a reported set. Only reports may read it. */
-  async listReportedRewards(campaignId: number, policyId: string, evaluationSet: string): Promise<number[]> {
-    const { rows } = await pool.query<{ reward: number }>(sql`
-      select avg(t.reward order by t.attempt) as reward
+  /** Returns the scores of a policy's attempts at each task of a reported set. Only reports may read it. */
+  async listReportedScores(campaignId: number, policyId: string, evaluationSet: string): Promise<TaskScore[]> {
+    const { rows } = await pool.query<TaskScore>(sql`
+      select avg(t.reward order by t.attempt) as reward, ${raw(successShare('t.reward'))} as success
       from trajectories t join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
       where t.campaign_id = ${campaignId}::integer and t.policy_id = ${policyId} and t.purpose = 'test'
         and t.outcome = 'scored'
         and k.evaluation_set = ${evaluationSet}
       group by t.task_id order by t.task_id collate "C"`);
-    return rows.map(({ reward }) => reward);
+    return rows;
   },
 });
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { sql } from '../database/sql';
 
-/** Scenario goal completion of a policy (AppWorld, arXiv:2407.18901): scenarios in which it solved every task. */
+/** Scenario goal completion of a policy (AppWorld, arXiv:2407.18901): scenarios in which it solved every task, in every attempt. */
 export type ScenarioCompletion = { policyId: string; evaluationSet: string; scenarios: number; completed: number };
 
 /**

@@ -1,4 +1,6 @@
 import type pg from 'pg';
+import { passRates } from '../../domain/evaluation/task-scores';
+import { successShare } from './success-share';
 import { trainedTasks } from './trained-tasks';
 import { raw, sql } from '../database/sql';
 
@@ -12,7 +14,12 @@ export type SetScore = {
   value: string | null;
   /** Tasks with a scored attempt. */
   tasks: number;
+  /** Sum of the shares of solving attempts over the tasks; solved tasks, where each was attempted once. */
   successes: number;
+  /** Standard deviation of these shares; null for fewer than two tasks. */
+  deviation: number | null;
+  /** pass@1, pass@2, ... up to the fewest scored attempts of a task; empty where no task was scored more than once. */
+  passAt: number[];
   /** Finished attempts, and those of them without a score, which the other numbers leave out. */
   attempts: number;
   excluded: number;
@@ -21,6 +28,9 @@ export type SetScore = {
   /** Standard deviation of the rewards over tasks; null for fewer than two. */
   rewardDeviation: number | null;
 };
+
+/** `counts`: scored and solving attempts by task, where a task has several. */
+type Row = Omit<SetScore, 'passAt'> & { counts: [number, number][] | null };
 
 /** Features with more values than this are no groups of a table. */
 const maxValues = 24;
@@ -35,7 +45,7 @@ export const trainedOn = 'trained on';
  * because it reads the test set.
  */
 export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId: number): Promise<SetScore[]> {
-  const { rows } = await client.query<SetScore>(sql`
+  const { rows } = await client.query<Row>(sql`
     with evaluated as (
       select policy_id, evaluation_set, min(iteration) as iteration from evaluations
         where campaign_id = ${campaignId}::int
@@ -43,6 +53,7 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
     trained as (${trainedTasks(campaignId)}),
     rewards as (
       select e.iteration, e.policy_id, e.evaluation_set, k.features, avg(t.reward) as reward,
+             ${raw(successShare('t.reward'))} as success, count(t.reward)::int as scored,
              count(*) as attempts, count(*) filter (where t.outcome <> 'scored') as excluded,
              (e.policy_id, k.environment, k.content_key) in (select * from trained) as trained
         from evaluated e
@@ -66,7 +77,10 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
       select r.*, '${raw(trainedOn)}', case when trained then 'yes' else 'no' end from rewards r
        where (policy_id, evaluation_set) in (select policy_id, evaluation_set from rewards where trained))
     select iteration, policy_id as "policyId", evaluation_set as "evaluationSet", feature, value,
-           count(reward)::int as tasks, (count(*) filter (where reward >= 1))::int as successes, -- isSuccess
+           count(reward)::int as tasks, coalesce(sum(success), 0)::float8 as successes,
+           stddev_samp(success)::float8 as deviation,
+           case when max(scored) > 1 then jsonb_agg(jsonb_build_array(scored, round(success * scored)))
+             filter (where reward is not null) end as counts,
            sum(attempts)::int as attempts, sum(excluded)::int as excluded,
            coalesce(avg(reward), 0)::float8 as "meanReward", stddev_samp(reward)::float8 as "rewardDeviation"
       from labelled
@@ -74,5 +88,5 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
      group by iteration, policy_id, evaluation_set, feature, value
      order by evaluation_set <> 'dev', evaluation_set <> 'test', evaluation_set collate "C",
               feature collate "C" nulls first, value collate "C", iteration, policy_id collate "C"`);
-  return rows;
+  return rows.map(({ counts, ...score }) => ({ ...score, passAt: passRates(counts ?? []) }));
 }

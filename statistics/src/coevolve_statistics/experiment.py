@@ -15,7 +15,10 @@ CellKey = tuple[str, int]
 class Score:
     features: dict[str, str]
     reward: float
+    #: Share of the attempts that solve the task.
     success: float
+    #: Attempts with a score.
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class Metric:
     effort: str | None = None
     #: Share of the pool, as the cells name it.
     share: str | None = None
+    #: The k of pass@k.
+    passed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +141,18 @@ def read_looks(looks: list[int]) -> list[int]:
 
 
 def _read_metric(text: str) -> Metric:
-    """`success`, `reward`, both with `@<feature>=<value>`, or `aulc(<measure>)`."""
+    """`success`, `reward`, both with `@<feature>=<value>`, `pass@<k>`, or `aulc(<measure>)`."""
     if found := re.fullmatch(r"(success|reward)(?:@([^=]+)=(.+))?", text):
         score, feature, value = found.groups()
         return Metric(score, (feature, value) if feature else None)
     if (found := re.fullmatch(r"aulc\((\w+)\)", text)) and found[1] in MEASURES:
         return Metric("success", effort=found[1])
+    if found := re.fullmatch(r"pass@([1-9]\d*)", text):
+        return Metric("success", passed=int(found[1]))
     return refuse(
-        "metric", text, f"success, reward, success@<feature>=<value> or aulc(<{'|'.join(MEASURES)}>)"
+        "metric",
+        text,
+        f"success, reward, success@<feature>=<value>, pass@<k> or aulc(<{'|'.join(MEASURES)}>)",
     )
 
 
@@ -217,7 +226,7 @@ def _read_scores(
             once = f"each task once for {key[0]}, seed {key[1]}, checkpoint {item['checkpoint']}"
             refuse(f"scores[{index}].task", item["task"], once)
         features = {name: _feature(value) for name, value in item["features"].items()}
-        tasks[item["task"]] = Score(features, item["reward"], item["success"])
+        tasks[item["task"]] = Score(features, item["reward"], item["success"], item.get("attempts", 1))
     return scores
 
 

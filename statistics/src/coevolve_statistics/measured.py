@@ -1,5 +1,6 @@
 """The value of the metric for each cell, and the learning curves behind an area."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from .experiment import CellKey, Experiment, Metric, Score
@@ -21,13 +22,25 @@ def tasks_at(experiment: Experiment, key: CellKey, checkpoint: int | None = None
 
 
 def score_of(metric: Metric, score: Score) -> float:
+    if metric.passed is not None:
+        return pass_at(score.attempts, round(score.success * score.attempts), metric.passed)
     return score.reward if metric.score == "reward" else score.success
 
 
+def pass_at(attempts: int, solved: int, k: int) -> float:
+    """Unbiased pass@k, 1 - C(n - c, k) / C(n, k), of a task: Chen et al. 2021, arXiv:2107.03374, equation 1.
+
+    k is at most the number of attempts.
+    """
+    return 1 - math.comb(attempts - solved, k) / math.comb(attempts, k)
+
+
 def mean_score(experiment: Experiment, key: CellKey, checkpoint: int | None = None) -> float | None:
-    """Mean over the tasks; None without scores."""
-    scores = tasks_at(experiment, key, checkpoint).values()
-    return mean([score_of(experiment.metric, score) for score in scores]) if scores else None
+    """Mean over the tasks; None without scores, or if a task has fewer attempts than the k of pass@k."""
+    scores, metric = tasks_at(experiment, key, checkpoint).values(), experiment.metric
+    if not scores or any(score.attempts < (metric.passed or 0) for score in scores):
+        return None
+    return mean([score_of(metric, score) for score in scores])
 
 
 def values_of(

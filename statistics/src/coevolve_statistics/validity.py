@@ -139,6 +139,8 @@ def _without_values(experiment: Experiment, missing: CellKey, values: dict[CellK
     arm, seed = missing
     if where := experiment.metric.where:
         return f"seed {seed}: no test task has {where[0]}={where[1]}"
+    if k := experiment.metric.passed:
+        return f"cell {arm}-s{seed}: a test task has fewer than {k} scored attempts, which pass@{k} needs"
     return f"cell {arm}-s{seed}: a checkpoint lacks scores or its {experiment.metric.effort}"
 
 

@@ -9,6 +9,8 @@ const score = (changes: Partial<SetScore>): SetScore => ({
   value: null,
   tasks: 40,
   successes: 10,
+  deviation: Math.sqrt((0.25 * 0.75 * 40) / 39),
+  passAt: [],
   attempts: 41,
   excluded: 1,
   meanReward: 0.5,

@@ -23,6 +23,13 @@ beforeAll(async () => {
     ['still-runs', 12, 15, { synthesis: { aims: 'signals' } }],
   ] as const)
     await insertPlayed(name, { seed, solved, spec: { recipe: 'sft', seed, name, ...changes } });
+  for (const [name, seed, solved] of [
+    ['twice-a1', 11, 10],
+    ['twice-a2', 12, 12],
+    ['twice-b1', 11, 14],
+    ['twice-b2', 12, 18],
+  ] as const)
+    await failedOnceMore(await insertPlayed(name, { seed, solved, spec: { recipe: name.slice(0, -1) } }));
   await database.pool.query(
     `update campaigns set status = 'running', finished_at = null where name = 'still-runs';
      update tasks set evaluation_set = 'dev' where id = 'seed/20'
@@ -41,6 +48,16 @@ async function insertPlayed(name: string, { seed, solved, spec }: { seed: number
      update trajectories t set purpose = 'test', outcome = 'scored', fault = null,
        reward = (substr(task_id, 6)::integer < ${20 + solved})::integer
      where campaign_id = ${id} and purpose = 'evaluation'`,
+  );
+  return id;
+}
+
+/** A second attempt at every test task, which solves none. */
+async function failedOnceMore(id: number): Promise<void> {
+  await database.pool.query(
+    `insert into trajectories select copied.* from trajectories t
+     cross join lateral jsonb_populate_record(t, '{"attempt": 1, "reward": 0}'::jsonb || jsonb_build_object('id', t.id || '/1')) copied
+     where t.campaign_id = ${id} and t.purpose = 'test'`,
   );
 }
 
@@ -80,6 +97,20 @@ test('two methods are compared over their campaign seeds by the statistics of ex
   expect(contrast!.low).toBeCloseTo(0.2 - (4.302652729911275 * 0.05) / Math.sqrt(3), 10);
   expect(contrast!.equivalenceP).toBeLessThan(0.05);
   expect(differences).toMatchObject([{ key: 'synthesis' }]);
+});
+
+test('sides with several attempts a task are compared by their mean success and by pass@k', async () => {
+  const sides = { a: ['twice-a1', 'twice-a2'], b: ['twice-b1', 'twice-b2'] };
+  const valuesOf = async (metric: string) =>
+    (await compare({ ...sides, metric })).report.analysis.arms.map(({ values }) => values.map(({ value }) => value));
+  const near = (...values: number[]) => values.map((value) => expect.closeTo(value, 12) as number);
+  expect(await valuesOf('success')).toEqual([near(0.25, 0.3), near(0.35, 0.45)]);
+  expect(await valuesOf('pass@2')).toEqual([near(0.5, 0.6), near(0.7, 0.9)]);
+  const { report } = await compare({ metric: 'pass@2' });
+  expect(report.analysis.contrasts[0]).toMatchObject({
+    verdict: 'invalid',
+    reasons: [expect.stringContaining('fewer than 2 scored attempts') as unknown],
+  });
 });
 
 test.each<[string, Partial<SidesRequest>, RegExp]>([

@@ -3,8 +3,19 @@ import { wilsonInterval } from '../../../src/domain/evaluation/statistics';
 
 const settings = { hardFrom: 0.6, confidence: 0.95 };
 
+/** Single attempts, which succeed with a reward of 1. */
+const scoresOf = (rewards: [task: string, reward: number][]) =>
+  new Map(rewards.map(([task, reward]) => [task, { reward, success: Number(reward === 1) }]));
+
+test('a task is failed unless every attempt at it solves it', () => {
+  const half = { reward: 0.5, success: 0.5 };
+  const once = scoresOf([['a', 1]]);
+  expect(baselineFailures(new Map([['a', half]]), once, settings)).toMatchObject({ tasks: 1, failed: 0 });
+  expect(baselineFailures(new Map([['a', half]]), new Map([['a', half]]), settings)).toMatchObject({ failed: 1 });
+});
+
 test('only tasks count that the baseline failed and the policy has played', () => {
-  const baseline = new Map([
+  const baseline = scoresOf([
     ['solved by both', 1],
     ['solved by the baseline alone', 1],
     ['solved now', 0],
@@ -12,7 +23,7 @@ test('only tasks count that the baseline failed and the policy has played', () =
     ['failed still', 0.5],
     ['not played', 0],
   ]);
-  const rewards = new Map([
+  const rewards = scoresOf([
     ['solved by both', 1],
     ['solved by the baseline alone', 0],
     ['solved now', 1],
@@ -30,7 +41,7 @@ test('only tasks count that the baseline failed and the policy has played', () =
 });
 
 test('a baseline without failures leaves nothing to count', () => {
-  expect(baselineFailures(new Map([['a', 1]]), new Map([['a', 0]]), settings)).toEqual({
+  expect(baselineFailures(scoresOf([['a', 1]]), scoresOf([['a', 0]]), settings)).toEqual({
     tasks: 0,
     failed: 0,
     nearMisses: 0,

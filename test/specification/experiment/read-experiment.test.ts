@@ -116,6 +116,14 @@ test.each([
   [withAnalysis({ primary: { contrast: 'signals-random' } }), 'expected two arms as in'],
   [withAnalysis({ secondary: ['signals - random'] }), 'a second time, expected every contrast once'],
   [withAnalysis({ metric: 'sucess' }), 'analysis.metric: found "sucess", expected success, reward'],
+  [
+    withAnalysis({ metric: 'pass@2' }),
+    'analysis.metric: found pass@2, and the arm random with evaluation.attempts 1, expected at least 2 attempts at a task',
+  ],
+  [
+    { evaluation: { dev: 10, test: 10, attempts: 2 } },
+    'evaluation.attempts: found 2, expected 1, or evaluation.temperature',
+  ],
   [withAnalysis({ metric: 'aulc(trainedToken)' }), 'did you mean trainedTokens?'],
   [withAnalysis({ equivalence: { margin: 1 } }), 'analysis.equivalence.margin: found 1, expected less than 1'],
   [{ seeds: { looks: [4, 8, 16] } }, 'seeds: found'],
@@ -129,6 +137,14 @@ test.each([
   const error = (await read(changes).catch((thrown: unknown) => thrown)) as Error;
   expect(error.message).toContain(message);
   expect(error.message).toContain('coevolve experiment plan');
+});
+
+test('the metric pass@k needs as many attempts at a test task, and attempts are a key of the resolved arms alone if set', async () => {
+  const evaluation = { dev: 10, test: 10, attempts: 4, temperature: 0.8 };
+  const several = await read({ ...withAnalysis({ metric: 'pass@4' }), evaluation });
+  expect(several.arms[0]!.spec['evaluation']).toMatchObject({ attempts: 4, temperature: 0.8 });
+  const single = await read({});
+  expect(single.arms[0]!.spec['evaluation']).not.toHaveProperty('attempts');
 });
 
 test('an arm may set a key of the environment that mayDiffer names', async () => {

@@ -27,8 +27,8 @@ test('the active policy has a mean reward for each task of the set that it has p
   expect(await listActiveRewards(database.pool, campaignId, 'dev')).toEqual({
     policyId: hash('1'),
     rewards: [
-      { contentKey: 'content-1', reward: 0.5, trained: false },
-      { contentKey: 'content-2', reward: 1, trained: false },
+      { contentKey: 'content-1', reward: 0.5, success: 0.5, trained: false },
+      { contentKey: 'content-2', reward: 1, success: 1, trained: false },
     ],
   });
 });

@@ -53,7 +53,7 @@ test('every set has its score, whole and by the features of text that divide it'
       ...none,
     });
 
-  const scored = { iteration: 1, policyId: hash('1'), attempts: 1, excluded: 0 };
+  const scored = { iteration: 1, policyId: hash('1'), attempts: 1, excluded: 0, deviation: null, passAt: [] };
   const whole = { ...scored, feature: null, value: null };
   const byFold = { ...scored, evaluationSet: 'test', feature: 'fold' };
   expect(await store.evaluations.listSetScores(campaignId)).toEqual([
@@ -65,6 +65,7 @@ test('every set has its score, whole and by the features of text that divide it'
       excluded: 1,
       tasks: 3,
       successes: 1,
+      deviation: Math.sqrt(1 / 3),
       meanReward: 0.5,
       rewardDeviation: 0.5,
     },
@@ -76,6 +77,7 @@ test('every set has its score, whole and by the features of text that divide it'
       excluded: 1,
       tasks: 2,
       successes: 0,
+      deviation: 0,
       meanReward: 0.25,
       rewardDeviation: expect.closeTo(Math.SQRT1_2 / 2, 12) as unknown,
     },
