@@ -208,7 +208,8 @@ async function checkTasks(check: SpecCheck, { data }: Environments, spec: Campai
         check.problems.push(invalid(`environment: ${name} rejects the spec: ${reasonOf(error)}`));
         return; // the other draws have nearly the same options
       }
-      check.unchecked.push(`${key}: ${name} has not drawn the tasks within ${drawTimeoutMs / 1000} s`);
+      const drawn = error.progress ? `drawn ${error.progress.ready} of ${count}` : 'not drawn the';
+      check.unchecked.push(`${key}: ${name} has ${drawn} tasks so far; the campaign's own draw waits for all of them`);
       continue;
     }
     const { length } = answer.value;

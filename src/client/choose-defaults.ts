@@ -1,4 +1,5 @@
 import type { Config } from '../config';
+import { deriveSeed } from '../domain/random/seed-tree';
 import { valueAt } from '../input/merge';
 import { createEnvironments } from '../envs/environments';
 import { EnvironmentError } from '../envs/contract/environment-error';
@@ -58,13 +59,19 @@ export async function askEnvironment(
     });
     const leavesOut = (...path: string[]): boolean => valueAt(read.given, path) === undefined;
     const drawn = { train: leavesOut('environment', 'trainTasks'), heldOut: leavesOut('environment', 'heldOutTasks') };
+    // Before the draws: a slow engine searches the paths of all requests one after the other
+    const lengths = trainsPolicies(spec) ? await measureLengths(config, spec) : null;
+    const [availableTrain, availableHeldOut] = await Promise.all([
+      drawn.train ? countTasks(drawing, spec, 'train') : null,
+      drawn.heldOut ? countTasks(drawing, spec, 'held-out') : null,
+    ]);
     return environmentDefaults(read.given, read.spec, {
       ...known,
       maxPositions: declared.max_positions,
       maxTokens: declared.max_tokens,
-      availableTrain: drawn.train ? await countTasks(drawing, spec, 'train') : null,
-      availableHeldOut: drawn.heldOut ? await countTasks(drawing, spec, 'held-out') : null,
-      rows: trainsPolicies(spec) ? ((await measureLengths(config, spec))?.rows ?? null) : null,
+      availableTrain,
+      availableHeldOut,
+      rows: lengths?.rows ?? null,
     });
   } catch (error) {
     if (error instanceof EnvironmentError) return [];
@@ -80,14 +87,18 @@ const declaredFacts = (declared: Capabilities['spec_defaults']) => ({
   settings: declared.settings,
 });
 
-/** Returns the number of tasks of a split, up to the spec's; null if the draw takes too long. */
+/**
+ * Returns the number of tasks of a split, up to the spec's; null if the draw takes too long. Draws the campaign's own tasks, so
+ * that its own draw finds the work of this one done.
+ */
 async function countTasks(
   data: EnvironmentData,
-  { seed, environment }: CampaignSpec,
+  { seed: campaignSeed, environment }: CampaignSpec,
   split: 'train' | 'held-out',
 ): Promise<number | null> {
   const { name, options, form, trainTasks, heldOutTasks } = environment;
   const count = split === 'train' ? trainTasks : heldOutTasks;
+  const seed = deriveSeed(campaignSeed, 'tasks');
   try {
     return (await data.tasks(name, { split, count, seed, options, form })).length;
   } catch (error) {

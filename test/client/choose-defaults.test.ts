@@ -12,7 +12,7 @@ import { startEnvironmentServer, type EnvironmentServer } from '../support/envir
 /** An environment of one file: 21 tasks, a long first message, long actions. */
 const plugin = `
 import hashlib
-from coevolve_environments.protocol import Capabilities, Environment, Observation, TaskRecord
+from coevolve_environments.protocol import Capabilities, Environment, NotReady, Observation, TaskRecord
 
 def create(settings):
     return Levers(settings.name)
@@ -35,6 +35,8 @@ class Levers(Environment):
         return TaskRecord(f"levers-{number}", split, f"room {number}", {"action": action}, {}, key, [action])
 
     def tasks(self, split, count, seed, options):
+        if options.get("slow"):
+            raise NotReady(3, count, "levers")
         return self.published(split)[:count]
 
     def start(self, definition, seed):
@@ -123,6 +125,15 @@ test('four lines on warehouse have its declared start, and nothing that their re
   expect(spec.environment.trainTasks).toBe(2000);
   expect(chosen.every(({ reason }) => reason === 'declared')).toBe(true);
   expect(unreadSettings(spec)).toEqual([]);
+});
+
+test('a dry run does not wait for a draw of minutes, and says how far it is', async () => {
+  const slow = { ...fourLines('levers'), environment: { name: 'levers', options: { slow: true }, trainTasks: 9 } };
+  const { unchecked, problems } = await dryRun(configOf(), resolveSpec(slow, 'slow'));
+  expect(problems).toEqual([]);
+  expect(unchecked[0]).toBe(
+    "environment.trainTasks: levers has drawn 3 of 9 tasks so far; the campaign's own draw waits for all of them",
+  );
 });
 
 test('a new spec holds the values of its environment, and they fit', async () => {

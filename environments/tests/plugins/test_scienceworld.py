@@ -1,5 +1,6 @@
 """scienceworld through the server: gold paths, ETO's scoring, one JVM per session, no JVM left."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from coevolve_environments.plugins.java import find_engine
@@ -238,6 +240,8 @@ def test_a_long_draw_responds_with_its_progress_until_it_is_complete(
         while (response := draw()).status_code == 202:
             seen.append(response.json())
         assert len(response.json()["tasks"]) == 2
+        searching = [flag for pid in jvms_below(os.getpid()) for flag in psutil.Process(pid).cmdline()]
+        assert "-XX:TieredStopAtLevel=4" in searching  # with tier 1 the search takes twice as long
     ready = [progress["ready"] for progress in seen]
     assert ready == sorted(ready)
     assert {(progress["count"], progress["ready"] < 2) for progress in seen} == {(2, True)}

@@ -25,8 +25,8 @@ export type TrainingProbe = { tokensPerS: number; updates: number } | { problem:
 const limitMs = 20_000;
 /** Updates after the first one are timed for this long. */
 const timedMs = 3_000;
-/** Of an update of pretrained weights, so that a CPU makes several within the limit. */
-const maxUpdateTokens = 512;
+/** Of an update, so that a CPU makes several within the limit: of pretrained weights, and of the embedded policy. */
+const maxUpdateTokens = { pretrained: 512, scratch: 4096 };
 /** Of the text of hexadecimal digits that is trained on; a tokenizer has few longer pieces for it. */
 const charactersPerToken = 1.75;
 
@@ -49,9 +49,9 @@ export async function probeTraining(
   const backend = localBackend({ python, projectRoot }, artifacts);
   const job = { dataset: null, reference: null, trainerState: null, seed: spec.seed };
   try {
-    const tokens = policy ? Math.min(rowTokens, maxUpdateTokens) : rowTokens;
-    const { batchSize } = spec.training.sft;
-    const batch = policy ? Math.max(1, Math.min(batchSize, Math.floor(maxUpdateTokens / tokens))) : batchSize;
+    const most = maxUpdateTokens[policy ? 'pretrained' : 'scratch'];
+    const tokens = Math.min(rowTokens, most);
+    const batch = Math.min(spec.training.sft.batchSize, Math.floor(most / tokens));
     const dataset = await artifacts.saveDataset(rowsOf(4 * batch, Math.round(tokens * charactersPerToken)));
     const init = { ...job, jobKey: 'init', method: 'init', base: null, dataset } as const;
     const base = policy ?? (await createPolicy(backend, { ...init, settings: trainerSettings(spec, 'init', 0) }, end));

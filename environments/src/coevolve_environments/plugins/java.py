@@ -33,10 +33,11 @@ class JavaEngine:
     heap_mb: int
     limits: PoolLimits
 
-    def program(self, module: str, factory: str) -> ChildProgram:
-        """Returns a child program whose object is made by `factory(java, jar, heap_mb)`."""
-        arguments = {"java": str(self.java), "jar": str(self.jar), "heap_mb": self.heap_mb}
-        return ChildProgram(module, factory, arguments, readable_paths=[self.java, self.jar], sockets="tcp")
+    def program(self, module: str, factory: str, **arguments: int) -> ChildProgram:
+        """Returns a child program whose object is made by `factory(java, jar, heap_mb, **arguments)`."""
+        engine = {"java": str(self.java), "jar": str(self.jar), "heap_mb": self.heap_mb}
+        readable = [self.java, self.jar]
+        return ChildProgram(module, factory, {**engine, **arguments}, readable_paths=readable, sockets="tcp")
 
 
 def find_engine(

@@ -10,16 +10,20 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from coevolve_environments.processes.wall import PORT_VARIABLE
 
 
-def start_jvm(java: str, jar: str, heap_mb: int) -> Any:
+def start_jvm(java: str, jar: str, heap_mb: int, compiler_tier: int = 1) -> Any:
     """Starts a JVM with the jar and returns its py4j gateway. The JVM ends with the calling process.
 
     Without a limit ScienceWorld's JVM grew to 4.4 GB. One compiler tier and the serial collector keep it on
     one core.
 
+    Args:
+        compiler_tier: highest tier of the JVM's compilers, 1 to 4. Tier 4 computes faster after some seconds
+            of work, in which its compiler needs a core of its own.
+
     Raises:
         RuntimeError: Java did not start; the reason is on stderr.
     """
-    limits = [f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    limits = [f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", f"-XX:TieredStopAtLevel={compiler_tier}"]
     # Exits when the heap is full instead of collecting forever; writes no files to /tmp.
     exit_options = ["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"]
     # One identity hash for all objects: hashed sets keep their order of insertion in every episode. With the

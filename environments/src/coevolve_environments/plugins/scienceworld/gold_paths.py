@@ -16,7 +16,7 @@ from coevolve_environments.protocol import Json, NotReady
 
 log = logging.getLogger(__name__)
 
-_SOLVE_SECONDS = 30.0  # then the data route responds with its progress
+_SOLVE_SECONDS = 10.0  # then the data route responds with its progress, for which a user's command waits
 
 
 class GoldPaths:
@@ -39,7 +39,7 @@ class GoldPaths:
         """Returns the first `count` variations with a path to a score of 1, in their order.
 
         Raises:
-            NotReady: it takes more than 30 s; the next call continues from there.
+            NotReady: it takes more than 10 s; the next call continues from there.
         """
         deadline = time.monotonic() + _SOLVE_SECONDS
         found: list[tuple[Variation, GoldPath]] = []

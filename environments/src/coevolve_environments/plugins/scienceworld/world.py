@@ -21,9 +21,9 @@ class World:
     6 to 18), and its reset generates a gold path (up to a minute), while `load` alone gives the same world.
     """
 
-    def __init__(self, java: str, jar: str, heap_mb: int) -> None:
+    def __init__(self, java: str, jar: str, heap_mb: int, compiler_tier: int = 1) -> None:
         self._task = ("", 0, "")
-        gateway = start_jvm(java, jar, heap_mb)
+        gateway = start_jvm(java, jar, heap_mb, compiler_tier)
         self._server: Any = gateway.jvm.scienceworld.runtime.pythonapi.PythonInterface()
 
     def open(self, type: str, variation: int, simplifications: str) -> Json:
