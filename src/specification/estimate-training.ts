@@ -1,3 +1,4 @@
+import { attemptLengths, type AttemptLengths } from '../domain/training/attempt-lengths';
 import { isReinforcement, recipes, type RecipeJob } from '../domain/campaign/recipe';
 import { gpusOf } from './compute-settings';
 import { trainingOf } from './iteration-plan';
@@ -37,6 +38,8 @@ export type MeasuredLengths = {
   basis: string;
   /** Lengths of each trajectory; null if the tokens are reckoned from characters. */
   rows: readonly RowLength[] | null;
+  /** Most actions of an attempt at the task of each trajectory; null if they are unknown. */
+  turnLimits: readonly number[] | null;
 };
 
 /** Measured on quickstart campaigns: tokens per trajectory, seconds until a job's first update. */
@@ -186,8 +189,24 @@ function pairLimit({ pairs }: CampaignSpec, role: RecipeJob['role']): number {
   return kinds.reduce((sum, { maxPairs }) => sum + (maxPairs ?? Infinity), 0);
 }
 
-const tokensPerRow = ({ training }: CampaignSpec, method: Method, lengths: MeasuredLengths | null): number =>
-  Math.min(lengths?.mean ?? measuredTraining.tokensPerTrajectory, training[method].maxLength ?? Infinity);
+/** Returns the sizes of a spec's attempts; null if the turn limits of its environment's trajectories are unknown. */
+export function attemptsOf(
+  { environment, policy, training }: CampaignSpec,
+  lengths: MeasuredLengths | null,
+): AttemptLengths | null {
+  const { rows = null, turnLimits = null } = lengths ?? {};
+  if (rows === null || turnLimits === null) return null;
+  const limits = turnLimits.map((limit) => Math.min(limit, environment.maxTurns ?? Infinity));
+  return attemptLengths(rows, limits, policy.source === 'scratch' ? training.init.maxPositions : Infinity);
+}
+
+/** Half of the trajectories of pairs and of reinforcement learning are taken as attempts that fail at their last turn. */
+function tokensPerRow(spec: CampaignSpec, method: Method, lengths: MeasuredLengths | null): number {
+  const solved = lengths?.mean ?? measuredTraining.tokensPerTrajectory;
+  const failed = method === 'sft' || method === 'rft' ? null : attemptsOf(spec, lengths)?.failed;
+  const mean = failed ? Math.round((solved + failed.row) / 2) : solved;
+  return Math.min(mean, spec.training[method].maxLength ?? Infinity);
+}
 
 function costOf({ compute }: CampaignSpec, jobs: number, tokens: number, tokensPerS: number | null): TrainingAmounts {
   if (tokensPerS === null) {

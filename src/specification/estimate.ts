@@ -1,18 +1,24 @@
 import { playsAttempts, recipes } from '../domain/campaign/recipe';
 import type { CampaignSpec } from './campaign-spec';
-import { gpusOf } from './compute-settings';
 import { plannedSize } from './iteration-plan';
 import { evaluationAttempts, evaluationSets } from './evaluation-settings';
+import { betweenEnds, type AttemptLengths } from '../domain/training/attempt-lengths';
+import { gpusOf } from './compute-settings';
 import { estimateModels, type CallSpeeds, type ModelEstimate } from './estimate-models';
-import { estimateTraining, jobsOf, measuredTraining, passesOf } from './estimate-training';
+import { attemptsOf, estimateTraining, jobsOf, measuredTraining, passesOf } from './estimate-training';
 import type { JobLength, MeasuredLengths, MeasuredSpeed, MeasuredSpeeds, TrainingEstimate } from './estimate-training';
 
 export type Estimate = {
   attempts: number;
   /** Attempts that agents train on, without evaluations, expert trajectories and checks of candidates. */
   trainingAttempts: number;
-  /** Prompt and completion tokens of the attempts. */
+  /** Prompt and completion tokens of the attempts, and of one attempt of a policy. */
   tokens: number;
+  tokensPerAttempt: number;
+  /** Sizes of attempts that succeed and of those that play until their last turn; null if no limit is known. */
+  lengths: AttemptLengths | null;
+  /** Attempts of policies: all but expert trajectories and checks of candidates. */
+  policyAttempts: number;
   updates: number;
   /** Duration of the campaign; null if a speed is unknown. */
   seconds: number | null;
@@ -37,6 +43,14 @@ const trainedPerAttempt = {
   provider: { tokens: 370, spread: 3 },
 };
 
+/**
+ * Tokens that a job of the embedded policy trains on in the time in which it reads or writes a token of an attempt: 0.9 on SQL
+ * (160 for 180 tokens), 0.48 on textworld-express (11,400 for 23,700, both measured on two busy cores). Between them.
+ */
+const trainedPerToken = 0.66;
+/** Actions of the SQL attempts on which `trainedPerAttempt` was measured. An imported model takes its time per action. */
+const turnsOfSql = 2;
+
 /** Measured on quickstart campaigns: duration of the phases that neither play nor train. */
 const secondsPerIteration = 3;
 
@@ -55,6 +69,51 @@ export function estimate(
   lengths: MeasuredLengths | null = null,
   speeds: Speeds = unmeasured,
 ): Estimate {
+  const { attempts, updates, played, evaluated } = countWork(spec);
+  const training = estimateTraining(spec, played, lengths, speeds);
+  const sizes = attemptsOf(spec, lengths);
+  const speed = attemptSpeed(spec, speeds, sizes);
+  const trainingAttempts = played.reduce((total, count) => total + count, 0);
+  const policyAttempts = trainingAttempts + (spec.iterations + 1) * evaluated;
+  const ofSizes = sizes && betweenEnds(sizes, 'tokens').middle;
+  const tokensPerAttempt = Math.round(ofSizes ?? lengths?.mean ?? measuredTraining.tokensPerTrajectory);
+  const counted = sizes ? policyAttempts : attempts; // reference actions are played without a policy
+  const models = estimateModels(spec, lengths, speeds.calls);
+  const parallelJobs = Math.min(2, recipes[spec.recipe].agents.length); // two cores
+  const parts = speed &&
+    training.seconds !== null && [
+      { seconds: counted / speed.rate, spread: speed.spread },
+      { seconds: training.seconds / parallelJobs, spread: training.spread },
+      { seconds: models?.seconds ?? 0, spread: models?.spread ?? 1 },
+      { seconds: (spec.iterations + 1) * secondsPerIteration, spread: 1 },
+    ];
+  const secondsAt = (sign: -1 | 0 | 1): number | null =>
+    parts ? Math.round(parts.reduce((sum, part) => sum + part.seconds * part.spread ** sign, 0)) : null;
+  const [low, seconds, high] = [secondsAt(-1), secondsAt(0), secondsAt(1)];
+  return {
+    attempts,
+    trainingAttempts,
+    policyAttempts,
+    tokens: counted * tokensPerAttempt,
+    tokensPerAttempt,
+    lengths: sizes,
+    updates: Math.round(updates),
+    seconds,
+    range: low === null || high === null ? null : { low, high },
+    attemptSpeed: speed
+      ? `${Number(speed.rate.toPrecision(2))} attempts/s (${speed.basis})`
+      : `speed unknown (${speeds.unknown})`,
+    training,
+    models,
+  };
+}
+
+/** Attempts of an iteration at all evaluation sets, if its policy is promoted. */
+const attemptsAtSets = (spec: CampaignSpec): number =>
+  evaluationAttempts(spec) * evaluationSets(spec).reduce((total, { tasks }) => total + tasks, 0);
+
+/** Counts attempts, updates, attempts at train tasks by iteration, and the attempts of one evaluation. */
+function countWork(spec: CampaignSpec): { attempts: number; updates: number; played: number[]; evaluated: number } {
   const recipe = recipes[spec.recipe];
   const { trainTasks } = spec.environment;
   const evaluated = attemptsAtSets(spec);
@@ -82,44 +141,23 @@ export function estimate(
           : (stepsPerIteration ?? 0) * ('miniBatches' in settings ? settings.epochs * settings.miniBatches : 1);
     }
   }
-  const training = estimateTraining(spec, played, lengths, speeds);
-  const speed = attemptSpeed(spec, speeds);
-  const models = estimateModels(spec, lengths, speeds.calls);
-  const parallelJobs = Math.min(2, agents); // two cores
-  const parts = speed &&
-    training.seconds !== null && [
-      { seconds: attempts / speed.rate, spread: speed.spread },
-      { seconds: training.seconds / parallelJobs, spread: training.spread },
-      { seconds: models?.seconds ?? 0, spread: models?.spread ?? 1 },
-      { seconds: (spec.iterations + 1) * secondsPerIteration, spread: 1 },
-    ];
-  const secondsAt = (sign: -1 | 0 | 1): number | null =>
-    parts ? Math.round(parts.reduce((sum, part) => sum + part.seconds * part.spread ** sign, 0)) : null;
-  const [low, seconds, high] = [secondsAt(-1), secondsAt(0), secondsAt(1)];
-  return {
-    attempts,
-    trainingAttempts: played.reduce((total, count) => total + count, 0),
-    tokens: Math.round(attempts * (lengths?.mean ?? measuredTraining.tokensPerTrajectory)),
-    updates: Math.round(updates),
-    seconds,
-    range: low === null || high === null ? null : { low, high },
-    attemptSpeed: speed
-      ? `${Number(speed.rate.toPrecision(2))} attempts/s (${speed.basis})`
-      : `speed unknown (${speeds.unknown})`,
-    training,
-    models,
-  };
+  return { attempts, updates, played, evaluated };
 }
 
-/** Attempts of an iteration at all evaluation sets, if its policy is promoted. */
-const attemptsAtSets = (spec: CampaignSpec): number =>
-  evaluationAttempts(spec) * evaluationSets(spec).reduce((total, { tasks }) => total + tasks, 0);
-
-/** Returns the measured speed of attempts, or one that follows from the speed of training on a CPU. */
-function attemptSpeed({ policy, compute }: CampaignSpec, { attempts, training }: MeasuredSpeeds): MeasuredSpeed | null {
+/** Returns the measured speed of attempts, or one that follows from the speed of training on a CPU and from their lengths. */
+export function attemptSpeed(
+  { policy: { source }, compute }: CampaignSpec,
+  { attempts, training }: MeasuredSpeeds,
+  lengths: AttemptLengths | null,
+): MeasuredSpeed | null {
   if (attempts || !training || gpusOf(compute) > 0) return attempts;
-  const { tokens, spread } = trainedPerAttempt[policy.source];
-  return { rate: training.rate / tokens, spread, basis: `the time in which a job trains on ${tokens} tokens` };
+  const { tokens, spread } = trainedPerAttempt[source];
+  const basis = (trained: number): string =>
+    `the time in which a job trains on ${Number(trained.toPrecision(2))} tokens`;
+  if (lengths === null) return { rate: training.rate / tokens, spread, basis: basis(tokens) };
+  const ends = betweenEnds(lengths, source === 'scratch' ? 'tokens' : 'turns');
+  const trained = source === 'scratch' ? ends.middle * trainedPerToken : (ends.middle / turnsOfSql) * tokens;
+  return { rate: training.rate / trained, spread: spread * (ends.high / ends.middle), basis: basis(trained) };
 }
 
 const updatesOf = (rows: number, length: JobLength): number =>

@@ -139,6 +139,7 @@ test('the prompts of language models contain a trajectory, so they are as long a
     spread: 1.1,
     basis: 'at 3.3 characters a token',
     rows: null,
+    turnLimits: null,
   };
   const long = estimate(spec, bfcl).models!;
   expect(long.calls).toBe(short.calls);

@@ -1,3 +1,4 @@
+import { betweenEnds, type AttemptLength } from '../../domain/training/attempt-lengths';
 import type { Estimate } from '../../specification/estimate';
 import type { TrainingAmounts, TrainingEstimate } from '../../specification/estimate-training';
 import { count, dollars, duration, interval } from '../../domain/formats';
@@ -6,10 +7,10 @@ import { terminalTable } from '../../tables/terminal-table';
 
 /** Formats an estimate as comment lines, which a dry run prints below the spec. */
 export function estimateText(expected: Estimate): string {
-  const { attempts, tokens, updates, training, models, attemptSpeed } = expected;
+  const { attempts, updates, training, models, attemptSpeed } = expected;
 
   const lines = [
-    `about ${count(attempts)} attempts, ${count(tokens)} tokens, ${count(updates)} training updates`,
+    `about ${count(attempts)} attempts, ${tokensText(expected)}, ${count(updates)} training updates`,
     timeText(expected),
     ...(models
       ? [
@@ -19,8 +20,26 @@ export function estimateText(expected: Estimate): string {
       : []),
     ...trainingLines(training),
     `assumed: ${attemptSpeed}`,
+    ...lengthLines(expected),
   ];
   return lines.map((line) => `# ${line}`).join('\n');
+}
+
+/** Tokens of the attempts, from all that succeed to all that fail. */
+function tokensText({ tokens, lengths, policyAttempts }: Estimate): string {
+  if (lengths === null) return `${count(tokens)} tokens`;
+  const { low, high } = betweenEnds(lengths, 'tokens');
+  return `${interval(policyAttempts * low, policyAttempts * high, count)} tokens`;
+}
+
+function lengthLines({ lengths }: Estimate): string[] {
+  if (lengths === null) return [];
+  const sizeOf = ({ turns, tokens }: AttemptLength): string =>
+    `${count(Math.round(turns))} turns and ${count(Math.round(tokens))} tokens`;
+  const { solved, failed } = lengths;
+  return [
+    `assumed: an attempt that succeeds has ${sizeOf(solved)}, one that fails until its last turn ${sizeOf(failed)}: how many fail is known after the start`,
+  ];
 }
 
 /** `6 min 2 s (4 min 10 s to 9 min 40 s)` */

@@ -21,8 +21,8 @@ type Policy = { hash: string; path: string };
 /** `updates`: those after the first one, which warms up, unless it is the only one. */
 export type TrainingProbe = { tokensPerS: number; updates: number } | { problem: string };
 
-/** For the whole probe, from the start of its first process. */
-const limitMs = 20_000;
+/** For the whole probe, from the start of its first process: two processes load PyTorch, which takes 7 s each on a busy machine. */
+const limitMs = 40_000;
 /** Updates after the first one are timed for this long. */
 const timedMs = 3_000;
 /** Of an update, so that a CPU makes several within the limit: of pretrained weights, and of the embedded policy. */
@@ -32,7 +32,7 @@ const charactersPerToken = 1.75;
 
 /**
  * Times the first updates of a real job with the settings of a spec, in a folder of its own that is deleted at once. Ends
- * within 20 s.
+ * within 40 s.
  *
  * @param policy    to start from, or null for one from scratch
  * @param rowTokens mean length of a row

@@ -86,7 +86,7 @@ function effortOf(found: Estimate): PlannedEffort {
     environmentAttempts: found.trainingAttempts,
     updates: found.updates,
     trainedTokens: tokens,
-    rolloutTokens: Math.round((found.tokens / found.attempts) * found.trainingAttempts),
+    rolloutTokens: found.tokensPerAttempt * found.trainingAttempts,
     ...(found.models ? { modelTokens: found.models.tokens } : {}),
     ...(usd === null ? {} : { usd: usd + (found.models?.usd ?? 0) }),
     ...(gpuSeconds === null ? {} : { gpuSeconds }),

@@ -3,7 +3,7 @@ import { resolveSpec } from '../../specification/read-spec';
 import { roomyAction, roomyLength } from '../../domain/training/row-lengths';
 import { measureLengths } from './measure-lengths';
 
-export type CheckedLengths = Omit<MeasuredLengths, 'rows' | 'spread' | 'mean'> & {
+export type CheckedLengths = Omit<MeasuredLengths, 'rows' | 'spread' | 'mean' | 'turnLimits'> & {
   /** Lowest values that fit all of them, by key of a spec; empty if the tokens are reckoned from characters. */
   fitting: Record<string, number>;
 };
@@ -20,7 +20,7 @@ export async function checkedLengths(
   const spec = resolveSpec({ name: 'lengths', seed: 1, recipe: 'sft', environment: { name, options } }, 'options');
   const lengths = await measureLengths(config, spec);
   if (!lengths) return null;
-  const { rows, spread: _spread, mean: _mean, ...found } = lengths;
+  const { rows, spread: _spread, mean: _mean, turnLimits: _limits, ...found } = lengths;
   return { ...found, fitting: rows ? fittingValues(roomyLength(rows), roomyAction(rows)) : {} };
 }
 

@@ -30,6 +30,7 @@ const methods = ['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'];
 
 /** Keys that the `settings` of an environment may contain. */
 const declarable: readonly string[] = [
+  'iterations',
   'rollouts.attempts',
   'rollouts.tasksPerIteration',
   'synthesis.candidatesPerSignal',

@@ -115,5 +115,7 @@ function lengthsOf(
   const variance = tokens.reduce((sum, count) => sum + (count - mean) ** 2, 0) / Math.max(1, tokens.length - 1);
   const spread = 1 + (2 * Math.sqrt(variance / tokens.length)) / mean;
   const basis = rows ? "counted with the policy's tokenizer" : `at ${density[source]} characters a token`;
-  return { trajectories: tokens.length, mean: Math.round(mean), min, median, max, spread, basis, rows };
+  const limits = played.flatMap((one) => one.max_turns ?? []);
+  const turnLimits = limits.length === played.length ? limits : null;
+  return { trajectories: tokens.length, mean: Math.round(mean), min, median, max, spread, basis, rows, turnLimits };
 }

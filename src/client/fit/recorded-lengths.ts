@@ -33,5 +33,6 @@ export function recordedLengths({ environment, policy }: CampaignSpec): Measured
     spread,
     basis: 'recorded, because no server played them',
     rows: null,
+    turnLimits: null,
   };
 }

@@ -64,7 +64,7 @@ export function countWins(first: readonly TaskScore[], second: readonly TaskScor
  * Source: Chen et al. 2021, arXiv:2107.03374, equation 1.
  *
  * @param n attempts with a score
- * @param c those of them that solve the task
+ * @param c attempts that solve the task
  * @returns in [0, 1]
  * @throws DomainError `InvalidSampleSize` unless 0 <= c <= n and 1 <= k <= n are integers
  */

@@ -20,7 +20,7 @@ export const defaultBoundarySettings: BoundarySettings = { enabled: true, thresh
  * Source: arXiv:2604.15840, section 3.1. With success probability p the signal is raised with probability
  * 1 - p^K - (1-p)^K, so more attempts raise more signals: at p = 0.05, 0.19 for K = 4 and 0.34 for K = 8.
  *
- * The strength is that of all attempts of an agent at the task in the iteration. Within reinforcement learning a task has a
+ * The strength counts all attempts of an agent at the task in the iteration. Within reinforcement learning a task has a
  * group per step that plays it, and one of several groups is half solved by chance at nearly every task.
  *
  * @param current attempts to mark, in any order

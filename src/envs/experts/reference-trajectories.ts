@@ -23,13 +23,14 @@ const trajectory = z.object({
   conversation: z.array(z.object({ role: z.string(), content: z.string() })),
   reward: z.number(),
   turns: z.number(),
+  max_turns: z.int().nullable().default(null), // an older server sends none
   characters: z.number(),
   function_characters: z.number(),
   functions: z.array(z.object({ before: z.int(), functions: z.array(z.record(z.string(), z.unknown())) })).default([]), // an older server lists none
 });
 
 /**
- * A played episode of reference actions. `reward` is in [0, 1]; `characters` counts all messages, and `function_characters`
+ * A played episode of reference actions. `reward` is in [0, 1]; `max_turns` is the most actions of an attempt; `characters` counts all messages, and `function_characters`
  * the functions that the episode offers.
  */
 export type ReferenceTrajectory = z.infer<typeof trajectory>;

@@ -13,8 +13,8 @@ test('a probe times updates of a real job, ends within its time and leaves nothi
   const before = folders();
   const started = Date.now();
   const found = await probeTraining(config, spec, null, 170);
-  expect(Date.now() - started).toBeLessThan(25_000);
-  if ('problem' in found) expect(found.problem).toBe('no update within 20 s'); // on a machine with much other work
+  expect(Date.now() - started).toBeLessThan(45_000);
+  if ('problem' in found) expect(found.problem).toBe('no update within 40 s'); // on a machine with much other work
   else expect(found.tokensPerS).toBeGreaterThan(100);
   expect(folders()).toEqual(before);
 }, 60_000);

@@ -201,7 +201,7 @@ test('exported conversations can be read again in each format', () => {
         ]),
       ];
       const row = expertRow(
-        { ...drawn, conversation, turns: 0, characters: 0, function_characters: 0, functions: [] },
+        { ...drawn, conversation, turns: 0, max_turns: null, characters: 0, function_characters: 0, functions: [] },
         format,
       );
       const { conversations, refused } = readConversations(row, 'auto');

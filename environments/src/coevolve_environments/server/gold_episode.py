@@ -46,9 +46,10 @@ class GoldEpisode:
         """Plays the actions until the episode is done.
 
         Returns:
-            task_id, pattern, conversation (role and content), reward in [0, 1], number of turns, number of
-            characters of the conversation, and of the functions that the episode offers, as JSON; and these
-            functions, each list with the index of the message before which an observation offers it.
+            task_id, pattern, conversation (role and content), reward in [0, 1], number of turns, most turns
+            of an attempt, number of characters of the conversation, and of the functions that the episode
+            offers, as JSON; and these functions, each list with the index of the message before which an
+            observation offers it.
 
         Raises:
             BadRequest: the task cannot be played.
@@ -88,6 +89,7 @@ class GoldEpisode:
             "conversation": conversation,
             "reward": observation.reward if observation.done else 0.0,
             "turns": turns,
+            "max_turns": self._record.definition.get("max_turns", self._environment.capabilities.max_turns),
             "characters": _characters(conversation),
             "function_characters": sum(len(json.dumps(listed["functions"])) for listed in functions),
             "functions": functions,

@@ -43,8 +43,7 @@ from coevolve_environments.world_state import Fact
 _GOLD_SECONDS = 300.0  # the genetics tasks take a minute on a busy core
 _GOLD_IDLE_SECONDS = 30.0
 _GOLD_COMPILER_TIER = 4
-"""A path is a search of seconds: fourteen paths of seven types took 34 s of processor time instead of 60, the
-second seven of them 12.6 s instead of 30. The actions were the same."""
+"""Thirteen paths, each a search of seconds, took 30 s of processor time instead of 58, of equal lengths."""
 _WORLD = ("coevolve_environments.plugins.scienceworld.world", "World")
 _OTHER_INSTRUCTION = (
     "You are in a small simulated world and carry out one task by short text commands, one per turn."
@@ -74,7 +73,13 @@ class ScienceWorld(Environment):
         max_turns=MAX_STEPS,
         min_actions=2,
     )
-    spec_defaults = SpecDefaults(train_tasks=80, held_out_tasks=40, max_positions=4096)
+    # Most attempts of a young policy play all their 15 to 120 turns, each with all earlier ones in its prompt
+    spec_defaults = SpecDefaults(
+        train_tasks=40,
+        held_out_tasks=20,
+        max_positions=4096,
+        settings={"rollouts.tasksPerIteration": 5, "iterations": 1},
+    )
     composing = Composing(
         looks=("look around", "inventory"),
         wait="wait",
