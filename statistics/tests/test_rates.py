@@ -82,6 +82,28 @@ def test_a_true_difference_of_the_margin_is_called_equivalent_in_at_most_about_f
     assert sum((equivalence(row, 0.05) or 0) < 0.05 for row in rows) / 500 <= 0.07
 
 
+@pytest.mark.parametrize(
+    ("effect", "wrong"),
+    [(0.0, ("better", "worse")), (0.05, ("equivalent",)), (-0.05, ("equivalent",))],
+)
+def test_stopping_at_a_first_look_that_decides_keeps_the_error_of_both_verdicts(
+    effect: float, wrong: tuple[str, ...]
+) -> None:
+    level = look_level(0.05, [8, 16])
+    rows = np.random.default_rng(11).normal(effect, 0.04, (4000, 16)).tolist()
+    assert sum(_stopped_verdict(row, level) in wrong for row in rows) / 4000 <= 0.058
+
+
+def _stopped_verdict(differences: list[float], level: float) -> str:
+    for seeds in (8, 16):
+        found = differences[:seeds]
+        if (paired_t(found) or 0) < level:
+            return "better" if mean(found) > 0 else "worse"
+        if (equivalence(found, 0.05) or 0) < level:
+            return "equivalent"
+    return "inconclusive"
+
+
 def drawn_from_a_list(random: np.random.Generator, seeds: int) -> list[ByTask]:
     """Differences without a true one: every seed draws 50 tasks of a list of 90, which is itself drawn.
 

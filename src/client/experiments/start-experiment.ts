@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors';
 import { memoOf } from '../../domain/campaign/memo';
 import { taskQueues } from '../../domain/campaign/task-queues';
 import { cellCampaign, cellsOf, type Experiment } from '../../domain/experiment/experiment';
-import { experimentWorkflowId, futilityLook, type ExperimentState } from '../../domain/experiment/progress';
+import { endingLook, experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
 import { cellSpec } from '../../specification/experiment/cell-spec';
 import { hashAsStored, nameTaken } from '../../specification/read-spec';
 import type { ExperimentRow } from '../../store/experiment/experiments';
@@ -118,7 +118,7 @@ async function stateOf(
     name,
     seeds: seeds!,
     concurrency: resolved.concurrency,
-    futilityLook: futilityLook(resolved),
+    futilityLook: endingLook(resolved),
     arms: armsOf(resolved, nondeterminism),
     status: status === 'paused' ? 'paused' : 'running',
     stopped,

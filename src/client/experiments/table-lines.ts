@@ -43,7 +43,12 @@ const experiment = z.strictObject({
     breakdown: z.array(feature),
     companion: z.literal('trimmed').optional(),
   }),
-  stopping: z.strictObject({ futility: share.nullable(), usd: amount.nullable(), hours: amount.nullable() }),
+  stopping: z.strictObject({
+    futility: share.nullable(),
+    decided: z.literal(true).optional(),
+    usd: amount.nullable(),
+    hours: amount.nullable(),
+  }),
 });
 
 /** First line of an exported table. */

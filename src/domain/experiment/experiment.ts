@@ -78,8 +78,11 @@ export type Experiment = {
     /** A second verdict, by the trimmed mean, which one collapsed seed cannot decide. */
     companion?: 'trimmed' | undefined;
   };
-  /** Limits after which no further cell starts. futility: conditional power below which the first look ends it. */
-  stopping: { futility: number | null; usd: number | null; hours: number | null };
+  /**
+   * Limits after which no further cell starts. The first of two looks ends the experiment by `futility`, a conditional power
+   * below it, or by `decided`, a primary verdict other than inconclusive.
+   */
+  stopping: { futility: number | null; decided?: true | undefined; usd: number | null; hours: number | null };
 };
 
 /** Name of a cell: an arm with a seed, numbered from 1. */

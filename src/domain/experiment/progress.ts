@@ -16,7 +16,7 @@ export type ExperimentState = {
   })[];
   /** Seeds of each arm that are played: a declared look. */
   seeds: number;
-  /** The look at which futility is tested: no cell beyond it starts before all cells of the look have ended. */
+  /** The look that may end the experiment: no cell beyond it starts before all cells of the look have ended. */
   futilityLook: number | null;
   concurrency: number;
   status: 'running' | 'paused' | 'finished' | 'stopped';
@@ -59,7 +59,7 @@ export function waitingCells(state: Cells): CellName[] {
 }
 
 /**
- * Returns the cell to start now: the campaign that it matches has ended, and so have all before a test of futility. As
+ * Returns the cell to start now: the campaign that it matches has ended, and so have all before a look that may end the experiment. As
  * many seeds are open as cells may run, and of these the one with the fewest running cells is next: the cells of a seed
  * have the same supervised start, which two of them would train at once.
  */
@@ -77,9 +77,9 @@ export function nextCell(state: Cells & Pick<ExperimentState, 'concurrency'>): C
   return open.toSorted((a, b) => runningOf(a) - runningOf(b))[0] ?? startable[0];
 }
 
-/** Returns the look at which futility is tested; null without a test. */
-export const futilityLook = ({ looks, stopping }: Pick<Experiment, 'looks' | 'stopping'>): number | null =>
-  stopping.futility !== null && looks.length === 2 ? looks[0]! : null;
+/** Returns the look that may end the experiment, by futility or by a verdict; null without one. */
+export const endingLook = ({ looks, stopping }: Pick<Experiment, 'looks' | 'stopping'>): number | null =>
+  (stopping.futility !== null || stopping.decided) && looks.length === 2 ? looks[0]! : null;
 
 /** Returns whether every cell of every arm has ended, stopped arms included. */
 export const isComplete = (state: Cells): boolean =>

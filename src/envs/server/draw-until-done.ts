@@ -8,7 +8,7 @@ export type DrawOptions = {
   onProgress?: (progress: Progress) => void;
 };
 
-const pauseMs = 100; // the server itself works for half a minute per request
+const pauseMs = 100; // the server itself works for 10 to 30 s per request
 
 /**
  * Repeats a request for tasks until it is complete. A search for reference paths may take hours and many requests, and each

@@ -42,11 +42,12 @@ export function analysisProblems({ arms, analysis, match, seeds, stopping }: Exp
     ...(looks.length === 2 && looks[0]! >= looks[1]!
       ? [`seeds: found looks ${looks.join(', ')}, expected ascending numbers`]
       : []),
-    ...(stopping.futility !== null && looks.length < 2
-      ? [
-          `stopping.futility: found ${stopping.futility}, expected nothing: with one look there is nothing to end early; write \`seeds: { looks: [8, 16] }\``,
-        ]
-      : []),
+    ...(['futility', 'decided'] as const)
+      .filter((key) => stopping[key] && looks.length < 2)
+      .map(
+        (key) =>
+          `stopping.${key}: found ${stopping[key]}, expected nothing: with one look there is nothing to end early; write \`seeds: { looks: [8, 16] }\``,
+      ),
   ];
 }
 

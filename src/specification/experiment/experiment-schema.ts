@@ -47,6 +47,12 @@ const stopping = z.strictObject({
     .nullable()
     .default(null)
     .describe('Conditional power below which the first of two looks ends the experiment; null: it never does.'),
+  decided: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a verdict of the primary contrast other than inconclusive at the first of two looks ends the experiment.',
+    ),
   usd: z.number().positive().nullable().default(null).describe('Dollars after which no further cell starts.'),
   hours: z.number().positive().nullable().default(null).describe('Hours after which no further cell starts.'),
 });

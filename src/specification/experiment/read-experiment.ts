@@ -105,7 +105,8 @@ function readSections(file: string, parsed: ParsedYaml, profile: string | null):
 const remedy = 'an experiment is stored and printed; write it to a file that a setting of the environment names';
 
 function experimentOf(read: ExperimentFile, arms: Experiment['arms']): Experiment {
-  const { name, seed, question, concurrency, match, analysis, stopping } = read;
+  const { name, seed, question, concurrency, match, analysis } = read;
+  const { decided, ...stopping } = read.stopping;
   return {
     name,
     seed,
@@ -114,7 +115,7 @@ function experimentOf(read: ExperimentFile, arms: Experiment['arms']): Experimen
     looks: looksOf(read.seeds),
     concurrency,
     match,
-    stopping,
+    stopping: decided ? { ...stopping, decided } : stopping,
     analysis: {
       metric: analysis.metric,
       primary: contrastOf(analysis.primary.contrast) as Contrast,

@@ -24,10 +24,17 @@ const here = playedOn(projectRoot);
 const base = { environment: { name: 'intercode-sql' }, recipe: 'combined', iterations: 1 };
 
 /** Activities with a stored experiment; every analysis has this `conditionalPower`. */
-async function experimentWith(name: string, changes: Partial<Experiment> = {}, conditionalPower: number | null = null) {
+type Found = { conditionalPower?: number | null; verdict?: string };
+
+async function experimentWith(
+  name: string,
+  changes: Partial<Experiment> = {},
+  { conditionalPower = null, verdict = 'inconclusive' }: Found = {},
+) {
   const resolved = { ...twoArms({ name, looks: [1, 2], concurrency: 1 }, base, base), ...changes };
   const experimentId = await insertFrozen(database.pool, resolved);
-  const analyze = (): Promise<unknown> => Promise.resolve({ output: { conditionalPower } });
+  const analyze = (): Promise<unknown> =>
+    Promise.resolve({ output: { conditionalPower, contrasts: [{ kind: 'primary', verdict }] } });
   const { openCell, closeCell } = createActivities({
     store,
     analyze,
@@ -139,12 +146,35 @@ test('no cell starts beyond the limits of dollars and hours; one that has begun 
 });
 
 test.each([
+  ['better', { outcome: 'limit', reason: expect.stringContaining('the verdict of long - short is better') }],
+  ['equivalent', { outcome: 'limit', reason: expect.stringContaining('the verdict of long - short is equivalent') }],
+  ['inconclusive', { outcome: 'play' }],
+  ['invalid', { outcome: 'play' }],
+])(
+  'with the verdict %s at a first look that may decide the second look has the outcome %p',
+  async (verdict, expected) => {
+    const stopping = { futility: null, decided: true as const, usd: null, hours: null };
+    const { open, end, close } = await experimentWith(`decided-${verdict}`, { stopping }, { verdict });
+    for (const arm of ['short', 'long']) {
+      await open(arm);
+      await end(arm, 'finished');
+      await close(arm);
+    }
+    expect(await open('short', 2)).toMatchObject(expected);
+  },
+);
+
+test.each([
   [0.05, { outcome: 'limit', reason: expect.stringContaining('conditional power of long - short is 0.050') }],
   [0.3, { outcome: 'play' }],
   [null, { outcome: 'play' }],
 ])('with a conditional power of %p at the first look the second look has the outcome %p', async (power, expected) => {
   const stopping = { futility: 0.1, usd: null, hours: null };
-  const { open, end, close } = await experimentWith(`futile-${String(power).replace('.', '')}`, { stopping }, power);
+  const { open, end, close } = await experimentWith(
+    `futile-${String(power).replace('.', '')}`,
+    { stopping },
+    { conditionalPower: power },
+  );
   for (const arm of ['short', 'long']) {
     expect(await open(arm)).toMatchObject({ outcome: 'play' });
     await end(arm, 'finished');

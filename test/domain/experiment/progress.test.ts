@@ -1,5 +1,5 @@
 import {
-  futilityLook,
+  endingLook,
   isComplete,
   nextCell,
   waitingCells,
@@ -79,9 +79,9 @@ test('no cell beyond a test of futility starts before all cells of that look hav
 
 test('futility is tested at the first of two looks, if the file has a limit', () => {
   const stopping = { futility: 0.1, usd: null, hours: null };
-  expect(futilityLook({ looks: [8, 16], stopping })).toBe(8);
-  expect(futilityLook({ looks: [8], stopping })).toBeNull();
-  expect(futilityLook({ looks: [8, 16], stopping: { ...stopping, futility: null } })).toBeNull();
+  expect(endingLook({ looks: [8, 16], stopping })).toBe(8);
+  expect(endingLook({ looks: [8], stopping })).toBeNull();
+  expect(endingLook({ looks: [8, 16], stopping: { ...stopping, futility: null } })).toBeNull();
 });
 
 const times = { finished: [100, 300], running: [50, 500], waiting: 3, concurrency: 2 };

@@ -1,4 +1,5 @@
 import { environmentData, type TaskRecord } from '../../../src/envs/server/environment-data';
+import { drawUntilDone } from '../../../src/envs/server/draw-until-done';
 import { openEnvClient } from '../../../src/envs/openenv/client';
 import { playEpisode, playJournaledEpisode, type ChooseAction } from '../../../src/envs/episode/play-episode';
 import type { RecordedTurn } from '../../../src/domain/rollout/turn';
@@ -51,7 +52,7 @@ test.each(hosted)('interrupted reference actions of $name are replayed and have 
   const { replay } = await data.capabilities(name);
   expect(replay).not.toBe('none');
   const checks = replay as 'observations' | 'score';
-  const tasks = await data.tasks(name, { split: 'train', count, seed: 3, options });
+  const tasks = await drawUntilDone(() => data.tasks(name, { split: 'train', count, seed: 3, options }));
   const long = tasks.filter(({ reference_actions: { length } }) => length >= 2 && length <= 60).slice(0, 3);
   expect(long).not.toHaveLength(0);
   for (const task of long) {
