@@ -111,6 +111,13 @@ export const contrastColumns = [
     shown: 'everywhere',
   },
   {
+    key: 'changed',
+    label: 'changed',
+    format: 'share',
+    explanation: 'changed: the share of the test tasks that the arms answer differently, the mean over the seeds',
+    shown: 'reports',
+  },
+  {
     key: 'typical',
     label: 'typical',
     format: 'signedPoints',

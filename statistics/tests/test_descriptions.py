@@ -211,6 +211,11 @@ def test_the_two_way_interval_is_wider_where_seeds_share_tasks_and_the_verdict_s
     assert (found["verdict"], found["p"]) == ("better", output(alike)["contrasts"][0]["p"])
 
 
+def test_changed_answers_are_those_that_either_arm_alone_solves_whichever_way() -> None:
+    table = analysis_input({"none": [[1, 0, 1, 0], [1, 1, 1, 1]], "signals": [[0, 1, 1, 0], [1, 1, 1, 0]]})
+    assert analyze(table)["contrasts"][0]["changed"] == pytest.approx((2 / 4 + 1 / 4) / 2)
+
+
 def test_one_seed_or_one_task_has_no_two_way_interval() -> None:
     one = output(analysis_input({"a": constant([0.4]), "b": constant([0.5])}))["contrasts"][0]
     assert [one[key] for key in ("twoWayError", "twoWayLow", "sharedTasks")] == [None, None, None]

@@ -1,7 +1,6 @@
 import { mean } from '../../domain/evaluation/statistics';
 import { type PoolShare, poolShareOf, shareIn } from '../../domain/experiment/pool-shares';
 import { counted, percent, points } from '../../domain/formats';
-import { total } from '../campaign/campaign-data';
 import { armEfforts } from './arm-efforts';
 import { amount, measureNames } from './measures';
 import type { ContrastResult } from '../../statistics/analysis-output';
@@ -24,8 +23,8 @@ export function whyAlwaysEquivalent({ record, analysis }: Analysed, contrast: Co
   const shown = means.map((value) => points(value)).join(' and ');
   if (means.every((value) => value !== null && value < margin)) return `both arms score ${shown}, ${within}`;
   if (means.every((value) => value !== null && value > 1 - margin)) return `both arms score ${shown} of 100, ${within}`;
-  const changed = metric.startsWith('success') && !compared ? shareOfChangedAnswers(analysis, contrast) : null;
-  return changed === null || changed >= margin
+  const { changed } = contrast;
+  return changed === null || changed >= margin || !metric.startsWith('success')
     ? null
     : `the arms answer ${percent(changed)} of the tasks differently, ${within}`;
 }
@@ -38,17 +37,6 @@ function meanShare(
   const own = cells.filter((cell) => cell.arm === arm && cell.seed <= look);
   const shares = own.map((cell) => shareIn(cell, compared)).filter((share) => share !== null);
   return shares.length === 0 ? null : mean(shares);
-}
-
-/** Returns the share of the tasks, over the seeds, that one arm alone solves. */
-function shareOfChangedAnswers(
-  { arms, wonAndLost }: ExperimentReport['analysis'],
-  { contrast, plus, seeds }: ContrastResult,
-): number | null {
-  const tasks = arms.find(({ arm }) => arm === plus)?.tasks ?? 0;
-  const own = wonAndLost.filter((row) => row.contrast === contrast);
-  if (own.length < seeds || tasks === 0) return null;
-  return total(own, ({ won, lost }) => won + lost) / (tasks * own.length);
 }
 
 /** Measures of the data that an arm trains on. A rule of effort may declare that they are equal. */

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .paired import effect_size, equivalence, sign_flip, t_interval, trimmed, typical, wins
 from .power import detectable, seeds_needed
 from .proportions import wilson
-from .sums import deviation, mean
+from .sums import TOLERANCE, deviation, mean
 from .two_way import ByTask, shared_tasks, two_way_error, two_way_interval
 
 
@@ -57,6 +57,12 @@ class Sample:
         return seeds_needed(self.margin, self.sd, self.levels.strictest) if self.sd else None
 
 
+def changed(seeds: list[ByTask]) -> float | None:
+    """Share of the tasks that the two arms answer differently: mean over the seeds, from 0 to 1."""
+    shares = [mean([float(abs(value) > TOLERANCE) for value in tasks.values()]) for tasks in seeds]
+    return mean(shares) if shares else None
+
+
 #: A statistic that the sample does not allow is None.
 STATISTICS: dict[str, Callable[[Sample], float | None]] = {
     "difference": lambda sample: mean(sample.values),
@@ -73,6 +79,7 @@ STATISTICS: dict[str, Callable[[Sample], float | None]] = {
     "adjustedP": lambda sample: sample.adjusted_p,
     "signFlipP": lambda sample: sign_flip(sample.values),
     "equivalenceP": lambda sample: equivalence(sample.values, sample.margin),
+    "changed": lambda sample: changed(sample.by_task),
     "typical": lambda sample: typical(sample.values),
     "trimmed": lambda sample: trimmed(sample.values),
     "trimmedP": lambda sample: sample.trimmed_p,
