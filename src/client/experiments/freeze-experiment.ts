@@ -4,6 +4,7 @@ import { canonicalJson } from '../../domain/canonical-json';
 import { DomainError } from '../../domain/errors';
 import { analysisVersion } from '../../statistics/analysis-input';
 import type { Experiment } from '../../domain/experiment/experiment';
+import { drawUntilDone } from '../../envs/server/draw-until-done';
 import { createEnvironments } from '../../envs/environments';
 import type { CampaignSpec } from '../../specification/campaign-spec';
 import { differencesOf } from '../../input/differences';
@@ -85,12 +86,11 @@ async function environmentsOf({ config }: Connections, specs: readonly CampaignS
   for (const { name, options, form } of different.values()) {
     const capabilities = await data.capabilities(name);
     const keys: string[] = [];
-    for (const split of ['train', 'held-out'] as const)
-      keys.push(
-        ...(await data.tasks(name, { split, count: sampledTasks, seed: 0, options, form })).map(
-          (task) => task.content_key,
-        ),
-      );
+    for (const split of ['train', 'held-out'] as const) {
+      const request = { split, count: sampledTasks, seed: 0, options, form };
+      const drawn = await drawUntilDone(() => data.tasks(name, request));
+      keys.push(...drawn.map((task) => task.content_key));
+    }
     found.push({ name, options, capabilities, taskHash: sha256(canonicalJson(keys)) });
   }
   return found;
