@@ -1,3 +1,4 @@
+import { mean } from '../../domain/evaluation/statistics';
 import { codeOf, type PlayedOn } from '../../domain/experiment/played-on';
 import { groupBy } from '../../domain/group-by';
 import { signedPoints } from '../../domain/formats';
@@ -55,7 +56,7 @@ function blocksOf({ record }: Analysed, contrast: ContrastResult): PlaceBlock[] 
       processor: place.processor ?? 'unknown',
       code: codeOf(place),
       seeds: group.map(({ seed }) => seed),
-      difference: group.reduce((sum, { value }) => sum + value, 0) / group.length,
+      difference: mean(group.map(({ value }) => value)),
     };
   });
 }

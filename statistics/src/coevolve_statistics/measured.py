@@ -51,7 +51,8 @@ def values_of(
     An area is taken over the range of effort that all of these cells share.
     Cells without a value are left out.
     """
-    share, measure = (metric or experiment.metric).share, (metric or experiment.metric).effort
+    chosen = metric or experiment.metric
+    share, measure = chosen.share, chosen.effort
     if measure is None:
         values = {
             key: experiment.cells[key].shares.get(share) if share else mean_score(experiment, key)
