@@ -151,6 +151,11 @@ export const synthesisSettingsSchema = z.strictObject({
 
 /** Admission pipeline of all candidates; each verdict is stored with its reason. */
 export const admissionSettingsSchema = z.strictObject({
+  compare: choice(['goals', 'contents'])
+    .optional()
+    .describe(
+      "How the generator's candidates are told from other tasks: by their goals too, or by content alone, where one goal is played in many worlds. Absent: goals.",
+    ),
   duplicates: z
     .strictObject({
       similarity: unit

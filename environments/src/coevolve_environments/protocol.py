@@ -95,7 +95,8 @@ class SpecDefaults:
     max_tokens: int | None = None
     """Tokens of its longest usual action, likewise."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Other keys of a campaign with a policy from scratch by their path, such as `training.sft.epochs`."""
+    """Other keys by their path, such as `training.sft.epochs`, for a policy from scratch. `admission.compare`
+    is `contents` where one goal is played in many worlds, and holds for any policy."""
 
 
 @dataclass(frozen=True)

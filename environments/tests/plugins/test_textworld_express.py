@@ -179,6 +179,24 @@ def test_relations_draw_other_train_games(client: Client, tasks: list[Task]) -> 
                 assert all(lengths)
 
 
+def test_one_goal_is_played_in_many_worlds_and_the_environment_declares_it(
+    client: Client, tasks: list[Task]
+) -> None:
+    coins = [task for task in tasks if task["definition"]["game"] == "coin"]
+    body = {
+        "parents": [coins[0]["definition"]],
+        "relation": "neighbour",
+        "count": 4,
+        "seed": 2,
+        "options": {},
+    }
+    worlds = [*coins[:1], *client.post(f"/envs/{NAME}/data/variants", **body)["tasks"]]
+    assert len({world["goal"] for world in worlds}) == 1
+    assert len({world["content_key"] for world in worlds}) == 5
+    declared = client.http.get(f"/envs/{NAME}/data/capabilities").json()["spec_defaults"]
+    assert declared["settings"]["admission.compare"] == "contents"
+
+
 def test_no_jvm_outlives_its_server(serve: Serve, tmp_path: Path) -> None:
     client = serve(*hosted_arguments(tmp_path, NAME, pool=2))
     task = draw(client, count=1)[0]

@@ -64,7 +64,7 @@ export const admitTasks =
     await admission.decide(key, decisions);
     requireApproval(name, key, decisions);
     const short = groups && (await recordMatch(deps, key, spec, refill));
-    if (!short?.length) await recordDiversity(deps, key, spec.admission.diversity, vectors);
+    if (!short?.length) await recordDiversity(deps, key, spec.admission, vectors);
     return short;
   };
 
@@ -155,12 +155,13 @@ function requireApproval(name: string, { iteration }: IterationKey, decisions: r
 
 /**
  * Records the similarity of the tasks that an iteration admitted (SR@k) and their distance from the set dev (ED,
- * EDrel): eq. 2 to 4 of arXiv:2604.15840. An event reports a similarity of at least the collapse threshold.
+ * EDrel): eq. 2 to 4 of arXiv:2604.15840. A similarity of at least the collapse threshold is an alarm, except among goals that
+ * are played in many worlds.
  */
 async function recordDiversity(
   { store }: Dependencies,
   key: IterationKey,
-  { neighbours, collapse }: CampaignSpec['admission']['diversity'],
+  { compare, diversity: { neighbours, collapse } }: CampaignSpec['admission'],
   { encoder, vectorOf }: GoalVectors,
 ): Promise<void> {
   const made = { verdict: 'admitted', createdIteration: key.iteration, isSeed: false } as const;
@@ -180,6 +181,6 @@ async function recordDiversity(
     similarity,
     energyDistance: distances?.distance ?? null,
     relativeDistance: distances?.relative ?? null,
-    collapsed: similarity !== null && similarity >= collapse,
+    collapsed: compare !== 'contents' && similarity !== null && similarity >= collapse,
   });
 }

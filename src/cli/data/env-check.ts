@@ -89,8 +89,8 @@ function progress(): (check: string, done: number, all: number) => void {
 }
 
 function reportText(report: CheckReport, lengths: CheckedLengths | null): string {
-  const { environment, tasks, gold, wrong, floor, deterministic, concurrency, leaked, constant, openings, verdict } =
-    report;
+  const { environment, tasks, gold, wrong, floor, deterministic, concurrency, leaked, constant, verdict } = report;
+  const { openings, sharedGoals } = report;
   const rows = [
     ['gold', gold ? share(gold) : 'none', 'reward 1'],
     ['wrong', share(wrong.nonsense), 'nonsense scores below 1'],
@@ -113,6 +113,12 @@ function reportText(report: CheckReport, lengths: CheckedLengths | null): string
             'a policy gets this for doing nothing (docs/new-environment.md)',
         ]
       : [];
+  const refused = sharedGoals.isRefused
+    ? [
+        `warning: ${sharedGoals.tasks} of ${tasks} tasks share their goal with a task of another content, so variants of them are ` +
+          'refused as duplicates; declare `"admission.compare": "contents"` if their worlds differ (docs/new-environment.md)',
+      ]
+    : [];
   const failures = [gold, wrong.nonsense, deterministic, concurrency].flatMap((each) => each?.examples ?? []);
   return [
     `${environment}: ${tasks} tasks`,
@@ -126,6 +132,7 @@ function reportText(report: CheckReport, lengths: CheckedLengths | null): string
     ...(lengths ? ['', ...lengthLines(lengths)] : []),
     '',
     ...paid,
+    ...refused,
     verdictTexts[verdict],
   ].join('\n');
 }

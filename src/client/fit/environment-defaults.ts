@@ -15,7 +15,7 @@ export type EnvironmentFacts = {
   /** Tokens of its trajectories and of its actions for the embedded policy, as it declares them. */
   maxPositions: number | null;
   maxTokens: number | null;
-  /** Other keys of a campaign with a policy from scratch, by path, as it declares them. */
+  /** Other keys by path, as it declares them. Except `ofTasks`, they hold for a policy from scratch. */
   settings: Readonly<Record<string, unknown>>;
   /** Number of existing tasks, at most the requested number. */
   availableTrain: number | null;
@@ -28,8 +28,12 @@ export type ChosenDefault = SpecChange & { reason: string };
 
 const methods = ['sft', 'rft', 'dpo', 'target', 'grpo', 'ppo'];
 
+/** Keys of an environment's `settings` that hold for any policy. */
+const ofTasks: readonly string[] = ['admission.compare'];
+
 /** Keys that the `settings` of an environment may contain. */
 const declarable: readonly string[] = [
+  ...ofTasks,
   'iterations',
   'rollouts.attempts',
   'rollouts.tasksPerIteration',
@@ -99,8 +103,8 @@ function declaredSettings(given: unknown, spec: CampaignSpec, { settings }: Envi
       `spec_defaults of ${name}: found settings["${strange}"], expected one of ${declarable.join(', ')}` +
         `${didYouMean(strange, declarable)}; correct the file of the environment, then run \`coevolve up\``,
     );
-  if (spec.policy.source !== 'scratch') return [];
   return Object.entries(settings)
+    .filter(([key]) => spec.policy.source === 'scratch' || ofTasks.includes(key))
     .map(([key, value]): Chosen => [key.split('.'), value, 'declared'])
     .filter(([path]) => hasEffect(spec, path) && !hasOtherLength(given, path));
 }

@@ -47,6 +47,11 @@ export type CheckReport = {
   constant: ConstantAnswer | null;
   /** Held-out tasks that begin as a train task does. */
   openings: EqualOpenings;
+  /**
+   * Tasks with the goal of a task of another content. Their variants are refused as duplicates (`isRefused`), if the environment
+   * draws some and does not declare that contents alone are compared.
+   */
+  sharedGoals: { tasks: number; isRefused: boolean };
   /** `unverified`: no check failed, but no episode was won, so the rewards are unknown. */
   verdict: Verdict;
 };
@@ -69,7 +74,8 @@ export async function checkEnvironment(
   onProgress: OnProgress,
 ): Promise<CheckReport> {
   const { environment, seed } = settings;
-  const { gold: hasReferences, replay, constant_answers: given } = await data.capabilities(environment);
+  const declared = await data.capabilities(environment);
+  const { gold: hasReferences, replay, constant_answers: given } = declared;
   const { tasks, splits } = await drawTasks(data, settings, onProgress);
   const maxSessions = Math.min(settings.sessions, (await data.capacity(environment)) ?? settings.sessions);
   const play = (pass: string, plans: readonly PlannedEpisode[], sessions: number): Promise<PlayedEpisode[]> => {
@@ -102,6 +108,7 @@ export async function checkEnvironment(
     concurrency: { sessions: maxSessions, ...countGood(concurrent, isEqualTo(sequential, replay)) },
     constant: bestConstant(constants.answers, constant),
     openings: equalOpenings(sequential.map((played, index) => ({ ...played, split: splits[index]! }))),
+    sharedGoals: sharedGoals(tasks, declared),
     leaked: await measureLeak(open, disconnected, { environment, seed, sessions: maxSessions }, countSessions),
   });
 }
@@ -123,6 +130,17 @@ async function drawTasks(
   }
   if (tasks.length === 0) throw new DomainError('NoTasks', `${environment} has no tasks for these options`);
   return { tasks, splits };
+}
+
+function sharedGoals(
+  tasks: readonly TaskRecord[],
+  { variants, spec_defaults: { settings } }: Capabilities,
+): CheckReport['sharedGoals'] {
+  const contents = new Map<string, Set<string>>();
+  for (const { goal, content_key: content } of tasks)
+    contents.set(goal, (contents.get(goal) ?? new Set()).add(content));
+  const shared = tasks.filter(({ goal }) => contents.get(goal)!.size > 1).length;
+  return { tasks: shared, isRefused: shared > 0 && variants && settings['admission.compare'] !== 'contents' };
 }
 
 type Criterion = (played: PlayedEpisode, index: number) => boolean;

@@ -106,6 +106,18 @@ test('a declared key that no environment may choose is named, with the one that 
     expect(() => chosenFor(required, { settings: { [key]: 1 } })).toThrow('spec_defaults of any: found settings');
 });
 
+test('what a declared setting says of the tasks holds for any policy, where tasks are synthesized', () => {
+  const declared = { 'admission.compare': 'contents', 'training.sft.epochs': 3 };
+  const imported = { ...required, recipe: 'combined', policy: { source: 'imported', model: 'm'.repeat(64) } };
+  expect(chosenFor(imported, { settings: declared })).toEqual({ 'admission.compare': 'contents' });
+  const scratch = { ...required, recipe: 'combined' };
+  expect(chosenFor(scratch, { settings: declared })).toEqual({
+    'admission.compare': 'contents',
+    'training.sft.epochs': 3,
+  });
+  expect(chosenFor(required, { settings: declared })).toEqual({ 'training.sft.epochs': 3 });
+});
+
 test('a second start of four lines has the stored values, also of a release that chose no default', () => {
   const stored = resolveSpec(
     {

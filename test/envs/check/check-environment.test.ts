@@ -93,6 +93,34 @@ test('an environment without a win is not verified, and two splits with one worl
   expect(openings.pairs[0]).toEqual({ heldOut: 'flawed/held-out/0', train: 'flawed/train/0' });
 });
 
+test('goals of several contents are counted, and a generator must declare that contents are compared', async () => {
+  const declaring = (settings: Record<string, unknown>) => ({
+    ...environments.data,
+    capabilities: async (name: string) => {
+      const { spec_defaults: defaults, ...declared } = await environments.data.capabilities(name);
+      return { ...declared, variants: true, spec_defaults: { ...defaults, settings } };
+    },
+  });
+  const checkGoals = async (environment: string, settings: Record<string, unknown>) => {
+    const quick: CheckSettings = {
+      environment,
+      tasks: 4,
+      splits: ['train'],
+      sessions: 2,
+      kills: 0,
+      seed: 3,
+      options: {},
+    };
+    return checkEnvironment({ ...environments, data: declaring(settings) }, quick, () => undefined);
+  };
+  const { sharedGoals: silent } = await checkGoals('flawed', {});
+  expect(silent).toEqual({ tasks: 4, isRefused: true });
+  const { sharedGoals: declared } = await checkGoals('flawed', { 'admission.compare': 'contents' });
+  expect(declared).toEqual({ tasks: 4, isRefused: false });
+  const { sharedGoals: distinct } = await checkGoals('warehouse', {});
+  expect(distinct).toEqual({ tasks: 0, isRefused: false });
+});
+
 const sound = { gold: 20, nonsense: 20, deterministic: 20, concurrency: 20 };
 
 test.each([

@@ -39,6 +39,8 @@ export type AdmissionRules = {
   rule: AcceptanceRule;
   /** Max actions per attempt. */
   maxActions: number;
+  /** `contents`: one goal is played in many worlds, so a generator's candidate differs from every task of another content. */
+  compare?: 'goals' | 'contents' | undefined;
   duplicates: { similarity: number; cosine: number };
   decontamination: { ngram: number | null; share: number; cosine: number };
   diversity: { floor: number; neighbours: number };

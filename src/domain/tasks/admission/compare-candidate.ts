@@ -23,9 +23,11 @@ export function createComparisons(pool: readonly KnownTask[], heldOut: readonly 
 }
 
 /** Rejects a candidate with the content or text of a pool task, or with nearly the same words or meaning. */
-function unique(candidate: Candidate, known: KnownTasks, { duplicates, embedded }: AdmissionRules): Finding {
+function unique(candidate: Candidate, known: KnownTasks, rules: AdmissionRules): Finding {
+  const { duplicates, embedded } = rules;
   const sameContent = known.byContent.get(candidate.contentKey);
   if (sameContent) return fail('duplicate', { with: sameContent, by: 'content' });
+  if (isContentEnough(candidate, rules)) return pass('no task with its content');
   const sameText = known.byText.get(textKey(candidate.goal));
   if (sameText) return fail('duplicate', { with: sameText, by: 'text' });
 
@@ -42,6 +44,7 @@ function decontaminated(candidate: Candidate, heldOutTasks: KnownTasks, rules: A
   const { share, cosine } = rules.decontamination;
   const sameContent = heldOutTasks.byContent.get(candidate.contentKey);
   if (sameContent) return fail('held-out', { with: sameContent, by: 'content' });
+  if (isContentEnough(candidate, rules)) return pass('no held-out task with its content');
 
   const similar = heldOutTasks.grams?.closest(tokenize(candidate.goal), containment);
   if (similar && similar.value >= share) return fail('held-out', { ...matchDetail(similar), by: 'n-grams' });
@@ -52,6 +55,10 @@ function decontaminated(candidate: Candidate, heldOutTasks: KnownTasks, rules: A
     ...(near && { cosine: near.value }),
   });
 }
+
+/** A query of a model is always compared: its world may be the one of a task that asks for the same. */
+const isContentEnough = ({ author }: Candidate, { compare }: AdmissionRules): boolean =>
+  compare === 'contents' && author === 'generator';
 
 /** Requires a minimum distance 1 - SR@k from the nearest neighbours in the pool; the candidate is the only i of eq. 2. */
 function diverse({ vector }: Candidate, known: KnownTasks, { diversity }: AdmissionRules): Finding {

@@ -80,3 +80,17 @@ test('a candidate at the floor of the distance is diverse', () => {
   expect(diverse(0.6, [])).toMatchObject({ passed: true, reason: 'empty pool' });
   expect(diverse(0)).toMatchObject({ passed: true, reason: 'no floor' });
 });
+
+test('where one goal is played in many worlds, the content of a generated candidate decides, and the goal of a written one', () => {
+  const goal = 'Find the coin, then take it, as quickly as you can today';
+  const coin = known('seed', { goal, contentKey: 'world 1', vector: [1, 0] });
+  const byContents = rules({ compare: 'contents', embedded: true });
+  const { unique } = createComparisons([coin], [], byContents);
+  const { decontaminated } = createComparisons([], [coin], byContents);
+  const next = candidate('c', { goal, contentKey: 'world 2', vector: [1, 0] });
+  for (const stage of [unique, decontaminated]) {
+    expect(stage(next)).toMatchObject({ passed: true });
+    expect(stage({ ...next, contentKey: 'world 1' })).toMatchObject({ passed: false, detail: { by: 'content' } });
+    expect(stage({ ...next, author: 'model' })).toMatchObject({ passed: false });
+  }
+});

@@ -78,7 +78,7 @@ class ScienceWorld(Environment):
         train_tasks=40,
         held_out_tasks=20,
         max_positions=4096,
-        settings={"rollouts.tasksPerIteration": 5, "iterations": 1},
+        settings={"rollouts.tasksPerIteration": 5, "iterations": 1, "admission.compare": "contents"},
     )
     composing = Composing(
         looks=("look around", "inventory"),

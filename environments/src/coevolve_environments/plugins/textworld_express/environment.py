@@ -66,7 +66,9 @@ class TextWorldExpress(Environment):
     )
     # Most attempts of a young policy play all 30 turns: an iteration over 150 tasks would take an hour
     spec_defaults = SpecDefaults(
-        train_tasks=150, held_out_tasks=60, settings={"rollouts.tasksPerIteration": 20, "iterations": 1}
+        train_tasks=150,
+        held_out_tasks=60,
+        settings={"rollouts.tasksPerIteration": 20, "iterations": 1, "admission.compare": "contents"},
     )
     call_seconds = 60.0  # the first reset of a child includes the start of its JVM
 
