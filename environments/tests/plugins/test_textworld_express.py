@@ -197,6 +197,17 @@ def test_one_goal_is_played_in_many_worlds_and_the_environment_declares_it(
     assert declared["settings"]["admission.compare"] == "contents"
 
 
+def test_tasks_have_the_same_reference_actions_in_another_process(
+    client: Client, serve: Serve, tmp_path: Path
+) -> None:
+    large: dict[str, Any] = {"games": ["coin"], "parameters": {"coin": {"numLocations": 11, "includeDoors": 1}}}
+    other = serve(*hosted_arguments(tmp_path, NAME, pool=1))
+    for options in (dict[str, Any](), large):
+        first = draw(client, count=16, seed=5, **options)
+        assert len(first) == 16
+        assert first == draw(other, count=16, seed=5, **options)
+
+
 def test_no_jvm_outlives_its_server(serve: Serve, tmp_path: Path) -> None:
     client = serve(*hosted_arguments(tmp_path, NAME, pool=2))
     task = draw(client, count=1)[0]

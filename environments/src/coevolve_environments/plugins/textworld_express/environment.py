@@ -78,7 +78,7 @@ class TextWorldExpress(Environment):
         program = engine.program("coevolve_environments.plugins.textworld_express.world", "World")
         self._pool = ChildPool(name, program, engine.limits)
         self._solved: dict[GeneratedGame, Json] = {}
-        """Solutions by game: the package's search for coins is random, and a task must keep its path."""
+        """Solutions by game: to find one takes two plays."""
 
     def published(self, split: Split) -> Sequence[TaskRecord]:
         """Lists all games with the default parameters, without gold paths."""

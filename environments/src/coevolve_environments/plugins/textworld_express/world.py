@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from coevolve_environments.plugins.jvm import start_jvm
+from coevolve_environments.plugins.textworld_express.coin import find_coin
 from coevolve_environments.plugins.textworld_express.room_facts import facts_of_rooms
 from coevolve_environments.protocol import BadRequest, Json
 from coevolve_environments.world_state import Fact
@@ -41,9 +42,13 @@ class World:
         )
 
     def solve(self, game: str, parameters: str, seed: int, fold: str) -> Json:
-        """Returns the package's gold path up to the end of the game, and its score when played."""
-        self._generate(game, parameters, seed, fold, gold=True)
-        path = [str(action) for action in self._server.getGoldActionSequence()]
+        """Returns a gold path up to the end of the game, and its score when played."""
+        if game == "coin":
+            self.open(game, parameters, seed, fold)
+            path = find_coin(self.step)
+        else:
+            self._generate(game, parameters, seed, fold, gold=True)
+            path = [str(action) for action in self._server.getGoldActionSequence()]
         state = self.open(game, parameters, seed, fold)
         description, actions = state["description"], list[str]()
         while not state["done"] and len(actions) < len(path):
