@@ -740,6 +740,7 @@ CREATE INDEX training_runs_by_campaign ON training_runs USING btree (campaign_id
 CREATE INDEX training_runs_by_content ON training_runs USING btree (content_key) WHERE status = 'succeeded'::text;
 CREATE INDEX trajectories_by_policy ON trajectories USING btree (campaign_id, policy_id, purpose);
 CREATE INDEX trajectories_by_task ON trajectories USING btree (campaign_id, task_id, iteration);
+CREATE INDEX trajectories_by_time ON trajectories USING btree (campaign_id, recorded_at);
 
 alter table abstractions add constraint abstractions_campaign_id_context_id_fkey FOREIGN KEY (campaign_id, context_id) REFERENCES exploration_contexts(campaign_id, id);
 alter table abstractions add constraint abstractions_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
@@ -821,3 +822,404 @@ alter table trajectories add constraint trajectories_campaign_id_task_id_fkey FO
 alter table trajectory_turns add constraint trajectory_turns_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
 alter table trajectory_turns add constraint trajectory_turns_campaign_id_trajectory_id_fkey FOREIGN KEY (campaign_id, trajectory_id) REFERENCES trajectories(campaign_id, id);
 alter table turn_journal add constraint turn_journal_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;
+
+create schema if not exists reporting;
+
+create view reporting.analyses as
+ SELECT experiment_id,
+    input_hash,
+    look,
+    exploratory,
+    output,
+    recorded_at
+   FROM experiment_analyses;
+create view reporting.attempts as
+ SELECT t.campaign_id,
+    t.id,
+    t.iteration,
+    t.purpose,
+    t.task_id,
+    k.split,
+    k.evaluation_set,
+    p.role,
+    t.policy_id,
+    t.attempt,
+    t.seed,
+    t.outcome,
+    t.reward,
+    t.raw_score,
+    t.stop_reason,
+    t.fault,
+    ( SELECT (count(*))::integer AS count
+           FROM attempt_faults f
+          WHERE ((f.campaign_id = t.campaign_id) AND (f.trajectory_id = t.id))) AS faults,
+    t.turn_count AS turns,
+    t.prompt_tokens,
+    t.completion_tokens,
+    t.seconds,
+    ARRAY( SELECT f.kind
+           FROM feedback_signals f
+          WHERE ((f.campaign_id = t.campaign_id) AND (f.trajectory_id = t.id))
+          ORDER BY f.kind) AS signals,
+    t.recorded_at,
+    t.opening
+   FROM ((trajectories t
+     JOIN tasks k ON (((k.campaign_id = t.campaign_id) AND (k.id = t.task_id))))
+     LEFT JOIN policies p ON (((p.campaign_id = t.campaign_id) AND (p.id = t.policy_id))));
+create view reporting.campaigns as
+ SELECT c.id,
+    c.name,
+    c.recipe,
+    c.environment,
+    c.seed,
+    c.status,
+    ((c.spec ->> 'iterations'::text))::integer AS iterations,
+    current.number AS iteration,
+    begun.phase,
+    begun.started_at AS phase_started_at,
+    scored.success,
+    scored.success_low,
+    scored.success_high,
+    GREATEST(c.created_at, begun.at, ( SELECT max(e.recorded_at) AS max
+           FROM events e
+          WHERE (e.campaign_id = c.id)), ( SELECT max(t.recorded_at) AS max
+           FROM trajectories t
+          WHERE ((c.finished_at IS NULL) AND (t.campaign_id = c.id))), ( SELECT max(p.recorded_at) AS max
+           FROM (training_progress p
+             JOIN training_runs r ON ((r.job_key = p.job_key)))
+          WHERE ((c.finished_at IS NULL) AND (r.campaign_id = c.id) AND (r.iteration = current.number)))) AS progress_at,
+    ( SELECT COALESCE(sum(l.amount), (0)::double precision) AS "coalesce"
+           FROM ledger l
+          WHERE ((l.campaign_id = c.id) AND (l.unit = 'usd'::text) AND (l.entry = 'settle'::text))) AS usd,
+    ( SELECT COALESCE(sum(l.amount), (0)::double precision) AS "coalesce"
+           FROM ledger l
+          WHERE ((l.campaign_id = c.id) AND (l.unit = 'llm-tokens'::text) AND (l.entry = 'settle'::text))) AS llm_tokens,
+    ( SELECT COALESCE(sum(l.amount), (0)::double precision) AS "coalesce"
+           FROM ledger l
+          WHERE ((l.campaign_id = c.id) AND (l.unit = 'gpu-seconds'::text) AND (l.entry = 'settle'::text))) AS gpu_seconds,
+    wait.waits_for,
+    wait.waits_code,
+    wait.waits_since,
+    wait.awaits,
+    c.created_at,
+    c.finished_at,
+    ( SELECT source.name
+           FROM campaigns source
+          WHERE (source.id = c.forked_from)) AS forked_from,
+    c.fork_iteration,
+    c.nondeterminism,
+    c.spec_hash,
+    c.spec
+   FROM ((((campaigns c
+     LEFT JOIN LATERAL ( SELECT
+                CASE c.status
+                    WHEN 'parked'::text THEN (e.detail ->> 'reason'::text)
+                    ELSE (('paused by '::text || e.actor) || COALESCE((': '::text || (e.detail ->> 'reason'::text)), ''::text))
+                END AS waits_for,
+                CASE c.status
+                    WHEN 'parked'::text THEN (e.detail ->> 'code'::text)
+                    ELSE NULL::text
+                END AS waits_code,
+            e.recorded_at AS waits_since,
+                CASE c.status
+                    WHEN 'parked'::text THEN (e.detail ->> 'awaits'::text)
+                    ELSE NULL::text
+                END AS awaits
+           FROM events e
+          WHERE ((e.campaign_id = c.id) AND (e.kind = c.status) AND (c.status = ANY (ARRAY['parked'::text, 'paused'::text])))
+          ORDER BY e.id DESC
+         LIMIT 1) wait ON (true))
+     LEFT JOIN LATERAL ( SELECT i.number
+           FROM iterations i
+          WHERE (i.campaign_id = c.id)
+          ORDER BY i.number DESC
+         LIMIT 1) current ON (true))
+     LEFT JOIN LATERAL ( SELECT p.phase,
+            p.started_at,
+            GREATEST(p.started_at, p.finished_at) AS at
+           FROM phases p
+          WHERE ((p.campaign_id = c.id) AND (p.iteration = current.number))
+          ORDER BY p.started_at DESC
+         LIMIT 1) begun ON (true))
+     LEFT JOIN LATERAL ( SELECT (e.successes / (NULLIF(e.tasks, 0))::double precision) AS success,
+            e.success_low,
+            e.success_high
+           FROM (active_policies a
+             JOIN evaluations e ON (((e.campaign_id = a.campaign_id) AND (e.policy_id = a.policy_id))))
+          WHERE ((a.campaign_id = c.id) AND (a.role = 'target'::text) AND (e.evaluation_set = 'dev'::text))
+          ORDER BY e.iteration DESC
+         LIMIT 1) scored ON (true));
+create view reporting.cells as
+ SELECT experiment_id,
+    arm,
+    seed,
+    campaign,
+    version,
+    exploratory,
+    imported,
+    status,
+    reason,
+    leaked_tasks,
+    content_hash,
+    test_hash,
+    checkpoints,
+    started_at,
+    finished_at
+   FROM experiment_cells;
+create view reporting.evaluations as
+ SELECT e.campaign_id,
+    e.iteration,
+    e.policy_id,
+    p.role,
+    e.evaluation_set,
+    e.tasks,
+    e.successes,
+    (e.successes / (NULLIF(e.tasks, 0))::double precision) AS success,
+    e.success_low,
+    e.success_high,
+    e.mean_reward,
+    e.incumbent_id,
+    e.wins,
+    e.losses,
+    e.mcnemar_p,
+    e.mean_difference,
+    e.difference_low,
+    e.difference_high,
+    e.recorded_at
+   FROM (evaluations e
+     JOIN policies p ON (((p.campaign_id = e.campaign_id) AND (p.id = e.policy_id))));
+create view reporting.events as
+ SELECT id,
+    campaign_id,
+    iteration,
+    kind,
+    actor,
+    detail,
+    recorded_at
+   FROM events;
+create view reporting.experiments as
+ SELECT id,
+    name,
+    version,
+    status,
+    seeds,
+    stopped AS stopped_arms,
+    reason,
+    ( SELECT (count(*))::integer AS count
+           FROM experiment_cells c
+          WHERE (c.experiment_id = e.id)) AS cells,
+    ( SELECT (count(*))::integer AS count
+           FROM experiment_cells c
+          WHERE ((c.experiment_id = e.id) AND (c.status = 'finished'::text))) AS finished_cells,
+    created_at,
+    finished_at
+   FROM experiments e;
+create view reporting.faults as
+ SELECT id,
+    campaign_id,
+    trajectory_id AS attempt_id,
+    outcome,
+    fault,
+    recorded_at
+   FROM attempt_faults;
+create view reporting.function_lists as
+ SELECT campaign_id,
+    sha256,
+    functions
+   FROM function_lists;
+create view reporting.iterations as
+ SELECT campaign_id,
+    number AS iteration,
+    epoch,
+    started_at,
+    finished_at,
+    (EXTRACT(epoch FROM (finished_at - started_at)))::double precision AS seconds
+   FROM iterations;
+create view reporting.pairs as
+ SELECT campaign_id,
+    id,
+    iteration,
+    for_role,
+    kind,
+    task_id,
+    chosen_id,
+    rejected_id,
+    chosen_reward,
+    rejected_reward,
+    lambda_dpo,
+    lambda_sft,
+    hard_negative,
+    recorded_at
+   FROM preference_pairs;
+create view reporting.phases as
+ SELECT campaign_id,
+    iteration,
+    phase,
+    started_at,
+    finished_at,
+    (EXTRACT(epoch FROM (finished_at - started_at)))::double precision AS seconds,
+    (EXISTS ( SELECT
+           FROM events e
+          WHERE ((e.campaign_id = p.campaign_id) AND (e.kind = ANY (ARRAY['paused'::text, 'parked'::text])) AND ((e.recorded_at >= p.started_at) AND (e.recorded_at <= p.finished_at))))) AS interrupted,
+    result,
+    completed_work
+   FROM phases p;
+create view reporting.policies as
+ SELECT p.campaign_id,
+    p.id,
+    p.role,
+    p.parent_id,
+    p.iteration,
+    p.training_run,
+    p.step,
+    (EXISTS ( SELECT
+           FROM active_policies a
+          WHERE ((a.campaign_id = p.campaign_id) AND (a.policy_id = p.id)))) AS active,
+    decided.decision,
+    decided.reason AS decision_reason,
+    decided.incumbent_id,
+    p.recorded_at
+   FROM (policies p
+     LEFT JOIN LATERAL ( SELECT m.decision,
+            m.reason,
+            m.incumbent_id
+           FROM promotions m
+          WHERE ((m.campaign_id = p.campaign_id) AND (m.candidate_id = p.id))
+          ORDER BY m.iteration DESC
+         LIMIT 1) decided ON (true));
+create view reporting.scores as
+ SELECT experiment_id,
+    arm,
+    seed,
+    checkpoint,
+    task,
+    features,
+    reward,
+    success,
+    attempts
+   FROM experiment_scores;
+create view reporting.signals as
+ SELECT campaign_id,
+    id,
+    iteration,
+    kind,
+    task_id,
+    trajectory_id AS attempt_id,
+    strength,
+    detail,
+    recorded_at
+   FROM feedback_signals;
+create view reporting.spending as
+ SELECT campaign_id,
+    key,
+    entry,
+    unit,
+    amount,
+    recorded_at
+   FROM ledger;
+create view reporting.tasks as
+ SELECT campaign_id,
+    id,
+    environment,
+    split,
+    evaluation_set,
+    origin,
+    goal,
+    features,
+    created_iteration,
+    parent_task_id,
+    parent_signal_id,
+    ( SELECT f.kind
+           FROM feedback_signals f
+          WHERE ((f.campaign_id = k.campaign_id) AND (f.id = k.parent_signal_id))) AS parent_signal,
+    context_id,
+    relation,
+    refill,
+    verdict,
+    reason,
+    description,
+    confidence,
+    completion_criterion,
+    grader,
+    ( SELECT r.iteration
+           FROM task_retirements r
+          WHERE ((r.campaign_id = k.campaign_id) AND (r.task_id = k.id))) AS retired_iteration,
+    content_key,
+    recorded_at,
+    reference_actions,
+    definition
+   FROM tasks k;
+create view reporting.training_curves as
+ SELECT r.campaign_id,
+    r.iteration,
+    r.role,
+    r.method,
+    p.job_key AS training_run,
+    p.step AS update,
+    ((p.facts ->> 'loss'::text))::double precision AS loss,
+    ((p.facts ->> 'grad_norm'::text))::double precision AS grad_norm,
+    ((p.facts ->> 'learning_rate'::text))::double precision AS learning_rate,
+    ((p.facts ->> 'tokens'::text))::double precision AS tokens,
+    ((p.facts ->> 'tokens_per_s'::text))::double precision AS tokens_per_second,
+    ((p.facts ->> 'accuracy'::text))::double precision AS accuracy,
+    ((p.facts ->> 'margin'::text))::double precision AS margin,
+    ((p.facts ->> 'reward'::text))::double precision AS reward,
+    p.facts,
+    p.recorded_at
+   FROM (training_progress p
+     JOIN training_runs r ON ((r.job_key = p.job_key)));
+create view reporting.training_examples as
+ SELECT campaign_id,
+    job_key AS training_run,
+    ordinal,
+    trajectory_id AS attempt_id,
+    pair_id,
+    step
+   FROM training_examples;
+create view reporting.training_runs as
+ SELECT campaign_id,
+    job_key AS id,
+    iteration,
+    role,
+    method,
+    base_policy,
+    reference_policy,
+    dataset_sha256,
+    dataset_rows,
+    seed,
+    backend,
+    gpus,
+    steps,
+    status,
+    failure,
+    policy_id,
+    tokens,
+    seconds,
+    updates,
+    truncation,
+    found_from,
+    submitted_at,
+    finished_at,
+    settings
+   FROM training_runs;
+create view reporting.turns as
+ SELECT campaign_id,
+    trajectory_id AS attempt_id,
+    ordinal,
+    action,
+    bare_action,
+    observation,
+    prompt_token_ids,
+    token_ids,
+    logprobs
+   FROM trajectory_turns;
+create view reporting.verdicts as
+ SELECT campaign_id,
+    task_id,
+    ordinal,
+    stage,
+    passed,
+    reason,
+    detail,
+    recorded_at
+   FROM admission_verdicts;

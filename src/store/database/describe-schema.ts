@@ -2,14 +2,16 @@ import type { ClientBase, Pool } from 'pg';
 
 /**
  * Returns the schema as SQL, the same text for equal schemas: tables by name with columns in order, then indexes, then
- * foreign keys. Partitions and the table of applied migrations are left out.
+ * foreign keys, then the views of the read model. Partitions and the table of applied migrations are left out.
  */
 export async function describeSchema(database: Pool | ClientBase): Promise<string> {
   const { rows: tables } = await database.query<{ sql: string }>(tablesAndColumns);
   const { rows: indexes } = await database.query<{ sql: string }>(indexesBesideConstraints);
   const { rows: references } = await database.query<{ sql: string }>(foreignKeys);
+  const { rows: views } = await database.query<{ sql: string }>(reportingViews);
   const textOf = (rows: { sql: string }[]): string => rows.map(({ sql }) => sql).join('\n');
-  return `${[tables, indexes, references].map(textOf).join('\n\n')}\n`;
+  const schema = [{ sql: 'create schema if not exists reporting;' }];
+  return `${[tables, indexes, references, schema, views].map(textOf).join('\n\n')}\n`;
 }
 
 const ownTables = `
@@ -55,3 +57,7 @@ const foreignKeys = `
   from pg_constraint k join own on own.oid = k.conrelid
   where k.contype = 'f' and k.conparentid = 0
   order by own.relname collate "C", k.conname collate "C"`;
+
+const reportingViews = `
+  select format(E'create view reporting.%I as\\n%s', viewname, definition) as sql
+  from pg_views where schemaname = 'reporting' order by viewname collate "C"`;

@@ -3,10 +3,17 @@ import { connectionOptions } from './database-tls';
 
 const bigintOid = 20;
 
-/** Creates a pool of at most `max` connections. Counts and seeds are below 2^53, so bigint is read as a number. */
-export function createPool(databaseUrl: string, max = 10): Pool {
+/**
+ * Creates a pool of at most `max` connections. Counts and seeds are below 2^53, so bigint is read as a number.
+ *
+ * @param settings of each session, by the names of Postgres
+ */
+export function createPool(databaseUrl: string, max = 10, settings: Readonly<Record<string, string>> = {}): Pool {
   types.setTypeParser(bigintOid, Number);
-  const pool = new Pool({ ...connectionOptions(databaseUrl), max, application_name: 'coevolve' });
+  const options = Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
+  const pool = new Pool({ ...connectionOptions(databaseUrl), max, application_name: 'coevolve', options });
   // Without a listener a server restart would end the process; the next query fails and reports the lost connection.
   pool.on('error', () => undefined);
   return pool;

@@ -29,8 +29,8 @@ export const attemptOrders = {
   time: 'recorded_at',
   duration: 'seconds',
   reward: 'reward',
-  tokens: 'prompt_tokens + t.completion_tokens',
-  turns: 'turn_count',
+  tokens: 'prompt_tokens + completion_tokens',
+  turns: 'turns',
 } as const;
 
 export type AttemptOrder = { by: keyof typeof attemptOrders; ascending?: boolean };
@@ -66,19 +66,13 @@ export async function listAttempts(
   { by, ascending = false, limit }: AttemptOrder & { limit: number | null },
 ): Promise<Page<ListedAttempt>> {
   const { rows } = await pool.query<ListedAttempt & { total: number }>(sql`
-    select t.id, t.iteration, t.purpose, t.task_id as "taskId", k.split, p.role, t.policy_id as "policyId", t.outcome,
-      t.reward, t.stop_reason as "stopReason", t.fault, t.turn_count as turns, t.prompt_tokens as "promptTokens",
-      t.completion_tokens as "completionTokens", t.seconds, t.recorded_at as "recordedAt",
-      (select count(*)::integer from attempt_faults f
-        where f.campaign_id = t.campaign_id and f.trajectory_id = t.id) as faults,
-      array(select f.kind from feedback_signals f
-        where f.campaign_id = t.campaign_id and f.trajectory_id = t.id order by f.kind) as signals,
+    select id, iteration, purpose, task_id as "taskId", split, role, policy_id as "policyId", outcome, reward,
+      stop_reason as "stopReason", fault, turns, prompt_tokens as "promptTokens",
+      completion_tokens as "completionTokens", seconds, recorded_at as "recordedAt", faults, signals,
       (count(*) over ())::integer as total
-    from trajectories t
-    join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
-    left join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
-    where t.campaign_id = ${campaignId}::integer and ${conditionOf(filter)}
-    order by t.${raw(attemptOrders[by])} ${raw(ascending ? 'asc' : 'desc')} nulls last, t.id
+    from reporting.attempts t
+    where campaign_id = ${campaignId}::integer and ${conditionOf(filter)}
+    order by ${raw(attemptOrders[by])} ${raw(ascending ? 'asc' : 'desc')} nulls last, id
     limit ${limit}::integer`);
   return pageOf(rows);
 }
@@ -88,18 +82,17 @@ function conditionOf(filter: AttemptFilter) {
     filter;
   const faultText = fault === undefined ? null : `%${fault.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
   return sql`
-    (${iteration ?? null}::smallint is null or t.iteration = ${iteration ?? null}::smallint)
-    and (${purposes ?? null}::text[] is null or t.purpose = any (${purposes ?? null}::text[]))
-    and (${task ?? null}::text is null or t.task_id = ${task ?? null}::text)
-    and (${split ?? null}::text is null or k.split = ${split ?? null}::text)
-    and (${role ?? null}::text is null or p.role = ${role ?? null}::text)
-    and (${policy ?? null}::text is null or starts_with(t.policy_id, ${policy ?? null}::text))
-    and (${outcome ?? null}::text is null or t.outcome = ${outcome ?? null}::text)
-    and (${stopReason ?? null}::text is null or t.stop_reason = ${stopReason ?? null}::text)
-    and (${minReward ?? null}::float8 is null or t.reward >= ${minReward ?? null}::float8)
-    and (${maxReward ?? null}::float8 is null or t.reward <= ${maxReward ?? null}::float8)
-    and (${faultText}::text is null or t.fault ilike ${faultText}::text or exists (select from attempt_faults f
-      where f.campaign_id = t.campaign_id and f.trajectory_id = t.id and f.fault ilike ${faultText}::text))
-    and (${signal ?? null}::text is null or exists (select from feedback_signals f
-      where f.campaign_id = t.campaign_id and f.trajectory_id = t.id and f.kind = ${signal ?? null}::text))`;
+    (${iteration ?? null}::smallint is null or iteration = ${iteration ?? null}::smallint)
+    and (${purposes ?? null}::text[] is null or purpose = any (${purposes ?? null}::text[]))
+    and (${task ?? null}::text is null or task_id = ${task ?? null}::text)
+    and (${split ?? null}::text is null or split = ${split ?? null}::text)
+    and (${role ?? null}::text is null or role = ${role ?? null}::text)
+    and (${policy ?? null}::text is null or starts_with(policy_id, ${policy ?? null}::text))
+    and (${outcome ?? null}::text is null or outcome = ${outcome ?? null}::text)
+    and (${stopReason ?? null}::text is null or stop_reason = ${stopReason ?? null}::text)
+    and (${minReward ?? null}::float8 is null or reward >= ${minReward ?? null}::float8)
+    and (${maxReward ?? null}::float8 is null or reward <= ${maxReward ?? null}::float8)
+    and (${faultText}::text is null or fault ilike ${faultText}::text or exists (select from reporting.faults f
+      where f.campaign_id = t.campaign_id and f.attempt_id = t.id and f.fault ilike ${faultText}::text))
+    and (${signal ?? null}::text is null or ${signal ?? null}::text = any (signals))`;
 }

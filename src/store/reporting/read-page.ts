@@ -1,0 +1,78 @@
+import type { Pool } from 'pg';
+import { codeOf } from '../../errors/errors';
+import { DomainError } from '../../domain/errors';
+import { raw, sql, type Statement } from '../database/sql';
+
+export type PageQuery = {
+  /** Name of a view of the schema `reporting`. */
+  view: string;
+  columns: readonly string[];
+  /** Columns that identify a row and order the rows. None is null. */
+  key: readonly string[];
+  /** All of them hold for each row; the view is called `t`. */
+  conditions: readonly Statement[];
+  descending: boolean;
+  /** Max count of rows. */
+  limit: number;
+  /** Of the page before; undefined for the first page. */
+  cursor?: string | undefined;
+};
+
+/** `next`: the cursor of the next page; null after the last row. */
+export type KeyedPage = { rows: Record<string, unknown>[]; next: string | null };
+
+/**
+ * Reads the rows after a cursor in the order of their keys. A row that exists while all pages are read is read once, whatever
+ * is inserted meanwhile. Every page costs the same.
+ *
+ * @throws DomainError `InvalidCursor`
+ */
+export async function readPage(pool: Pool, query: PageQuery): Promise<KeyedPage> {
+  const { view, columns, key, conditions, descending, limit, cursor } = query;
+  const names = key.map((column) => `t.${column}`).join(', ');
+  const order = key.map((column) => `t.${column} ${descending ? 'desc' : 'asc'}`).join(', ');
+  const after = cursor === undefined ? [] : [afterCursor(query, cursor)];
+  const where = [...conditions, ...after].reduce((all, one) => sql`${all} and ${one}`, sql`true`);
+  const statement = sql`
+    select ${raw(columns.map((column) => `t.${column}`).join(', '))}, jsonb_build_array(${raw(names)})::text as next_key
+    from reporting.${raw(view)} t
+    where ${where}
+    order by ${raw(order)}
+    limit ${limit + 1}::integer`;
+  const { rows } = await pool.query<{ next_key: string }>(statement).catch((error: unknown) => {
+    if (cursor !== undefined && invalidValues.has(codeOf(error) ?? '')) throw invalidCursor();
+    throw error;
+  });
+  const page = rows.slice(0, limit);
+  const last = rows.length > limit ? page.at(-1) : undefined;
+  return {
+    rows: page.map(({ next_key: _key, ...row }) => row),
+    next: last ? Buffer.from(last.next_key).toString('base64url') : null,
+  };
+}
+
+/** SQLSTATE of a text that is not of the type of its column. */
+const invalidValues = new Set(['22P02', '22003', '22007', '22008']);
+
+function afterCursor({ key, descending }: PageQuery, cursor: string): Statement {
+  const values = valuesOf(cursor);
+  if (values?.length !== key.length) throw invalidCursor();
+  const names = raw(key.map((column) => `t.${column}`).join(', '));
+  const bounds = values.map((value) => sql`${value}`).reduce((all, one) => sql`${all}, ${one}`);
+  // Each value has the type of the column that it is compared with.
+  return sql`(${names}) ${raw(descending ? '<' : '>')} (${bounds})`;
+}
+
+function valuesOf(cursor: string): string[] | null {
+  try {
+    const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Array.isArray(values) && values.every((value) => typeof value === 'string' || typeof value === 'number')
+      ? values.map(String)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+const invalidCursor = (): DomainError =>
+  new DomainError('InvalidCursor', 'cursor: found another text, expected `next` of the page before');
