@@ -48,6 +48,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   model: async () => (await import('./data/model.js')).addModel,
   env: async () => (await import('./data/env.js')).addEnv,
   worker: async () => (await import('./stack/worker.js')).addWorker,
+  serve: async () => (await import('./stack/serve.js')).addServe,
   codec: async () => (await import('./admin/codec.js')).addCodec,
   completion: async () => (await import('./stack/completion.js')).addCompletion,
   supervise: async () => (await import('./stack/supervise.js')).addSupervise,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { addCommands } from './commands';
-import { explain } from './explain';
+import { explain } from '../errors/explain';
 import { calledName } from './output/called-name';
 import { exitCodes, failureOf } from './failure';
 import { print, printMessage } from './output/output';

@@ -17,7 +17,12 @@ export function createHome({ home, artifacts }: { home: string; artifacts: strin
 
 export const secretFile = (home: string, name: SecretName): string => path.join(home, 'secrets', name);
 
-export type SecretName = 'postgres-password' | 'environment-token' | 'policy-token';
+export type SecretName =
+  | 'postgres-password'
+  | 'environment-token'
+  | 'policy-token'
+  | 'api-read-token'
+  | 'api-operate-token';
 
 /** Returns the secret of that name; generates it (mode 0600) when it does not exist yet. */
 export function ensureSecret(home: string, name: SecretName): string {

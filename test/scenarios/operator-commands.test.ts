@@ -1,4 +1,4 @@
-import type { Failure } from '../../src/cli/failure';
+import type { Failure } from '../../src/errors/failure';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

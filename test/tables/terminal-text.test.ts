@@ -6,7 +6,7 @@ import { properties } from '../../src/tables/table';
 import { terminalTable } from '../../src/tables/terminal-table';
 import { forTerminal, paint, visible, widthOf } from '../../src/tables/terminal-text';
 import { transcript } from '../../src/cli/inspect/trajectory';
-import { explain } from '../../src/cli/explain';
+import { explain } from '../../src/errors/explain';
 import { UsageError } from '../../src/errors/errors';
 import { EnvironmentError } from '../../src/envs/contract/environment-error';
 

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../../src/errors/errors';
 import { printMessage, printResult } from '../../src/cli/output/output';
 import { duration, percent } from '../../src/domain/formats';
-import { explain } from '../../src/cli/explain';
+import { explain } from '../../src/errors/explain';
 import { readConfig } from '../../src/config';
 import { recoveryProfiles, type RecoveryProfile } from '../../src/domain/campaign/memo';
 import { loadExperiment } from '../../src/specification/experiment/read-experiment';

@@ -71,13 +71,14 @@ export async function listAttempts(
       completion_tokens as "completionTokens", seconds, recorded_at as "recordedAt", faults, signals,
       (count(*) over ())::integer as total
     from reporting.attempts t
-    where campaign_id = ${campaignId}::integer and ${conditionOf(filter)}
+    where campaign_id = ${campaignId}::integer and ${attemptCondition(filter)}
     order by ${raw(attemptOrders[by])} ${raw(ascending ? 'asc' : 'desc')} nulls last, id
     limit ${limit}::integer`);
   return pageOf(rows);
 }
 
-function conditionOf(filter: AttemptFilter) {
+/** Returns the condition of a filter on the view `t` of attempts. */
+export function attemptCondition(filter: AttemptFilter) {
   const { iteration, purposes, task, split, role, policy, outcome, stopReason, minReward, maxReward, fault, signal } =
     filter;
   const faultText = fault === undefined ? null : `%${fault.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;

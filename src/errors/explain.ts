@@ -1,4 +1,4 @@
-import { codeOf } from '../errors/errors';
+import { codeOf } from './errors';
 import { CoevolveError } from '../domain/errors';
 import { isGrpcDeadlineError, WorkflowNotFoundError } from '@temporalio/client';
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '@temporalio/client';
-import { explain } from '../../src/cli/explain';
+import { explain } from '../../src/errors/explain';
 import { DomainError } from '../../src/domain/errors';
 
 const coded = (message: string, code: string): Error => Object.assign(new Error(message), { code });

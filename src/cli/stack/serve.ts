@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { Option, type Command } from 'commander';
+import { readToken } from '../../input/read-variable';
+import { UsageError, required } from '../../errors/errors';
+import { ensureSecret, type SecretName } from '../../process/home';
+import { createHome } from '../../process/home';
+import { currentConfig } from '../../client/connections';
+import { isLoopback, startServer } from '../../server/start-server';
+import type { Config } from '../../config';
+import { printMessage, printResult } from '../output/output';
+
+type Options = {
+  host: string;
+  port: number;
+  readTokenFile?: string;
+  operateTokenFile?: string;
+  tlsCertificate?: string;
+  tlsKey?: string;
+  behindProxy?: boolean;
+  allowHost: string[];
+  json?: boolean;
+};
+
+/** `coevolve serve`: serves the HTTP API until interrupted; `up` starts one on this machine. */
+export function addServe(program: Command): void {
+  program
+    .command('serve')
+    .description('serve the HTTP API until interrupted; prints its address')
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .addOption(new Option('--port <port>', 'port (default: any free port)').argParser(Number).default(0))
+    .option('--read-token-file <file>', 'token of readers (default: made in the home)')
+    .option('--operate-token-file <file>', 'token of operators (default: made in the home)')
+    .option('--tls-certificate <file>', 'PEM file of the certificate')
+    .option('--tls-key <file>', 'PEM file of its key')
+    .option('--behind-proxy', 'another address without TLS: a proxy adds it')
+    .option('--allow-host <host...>', 'further names of the server in requests, such as api.example.org', [])
+    .option('--json', 'print the address as JSON')
+    .action(serve);
+}
+
+async function serve(options: Options): Promise<void> {
+  const { host, port, allowHost, json } = options;
+  const tls = tlsOf(options);
+  requireSafe(options);
+  const config = currentConfig();
+  const server = await startServer({
+    databaseUrl: required(config.databaseUrl, 'database', 'DATABASE_URL'),
+    host,
+    port,
+    tls,
+    allowedHosts: allowHost,
+    tokens: {
+      read: tokenOf(config, '--read-token-file', options.readTokenFile, 'api-read-token'),
+      operate: tokenOf(config, '--operate-token-file', options.operateTokenFile, 'api-operate-token'),
+    },
+    log: printMessage,
+  });
+  printMessage('serving until interrupted');
+  printResult(json, { url: server.url }, () => server.url);
+  await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)));
+  await server.close();
+}
+
+function tlsOf({
+  tlsCertificate: certificate,
+  tlsKey: key,
+}: Options): { certificate: string; key: string } | undefined {
+  if (!certificate && !key) return undefined;
+  for (const [name, file] of [
+    ['--tls-certificate', certificate],
+    ['--tls-key', key],
+  ] as const)
+    if (!file || !existsSync(file)) throw new UsageError(`${name}: found ${file ?? 'nothing'}, expected a PEM file`);
+  return { certificate: certificate!, key: key! };
+}
+
+/** @throws UsageError for an address of the network without tokens of its own, or without TLS */
+function requireSafe({ host, behindProxy = false, ...options }: Options): void {
+  if (isLoopback(host)) return;
+  for (const [name, file] of [
+    ['--read-token-file', options.readTokenFile],
+    ['--operate-token-file', options.operateTokenFile],
+  ] as const)
+    if (!file) throw new UsageError(`${name}: found nothing, expected a file: ${host} is an address of the network`);
+  if (!options.tlsKey && !behindProxy)
+    throw new UsageError(
+      `--host: found ${host} without TLS, expected --tls-certificate and --tls-key, or --behind-proxy where a proxy adds TLS`,
+    );
+}
+
+function tokenOf(config: Config, option: string, file: string | undefined, secret: SecretName): string {
+  if (!file) {
+    createHome(config);
+    return ensureSecret(config.home, secret);
+  }
+  const token = readToken(option, file);
+  if (token.length < minTokenLength)
+    throw new UsageError(`${option}: found ${token.length} characters, expected at least ${minTokenLength}`);
+  return token;
+}
+
+const minTokenLength = 32;

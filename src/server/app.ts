@@ -1,0 +1,63 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { bodyLimit } from 'hono/body-limit';
+import type { DescribedView } from '../store/reporting/describe-views';
+import type { Api, ServerContext } from './context';
+import { hostGuard, orderGuard, securityHeaders, tokenGuard, type GuardOptions } from './guard';
+import { addList } from './list-routes';
+import { documentOf } from './openapi';
+import { problemOf, RequestError, sendProblem } from './problem';
+import { campaignResources } from './resources/campaign-resources';
+import { experimentResources } from './resources/experiment-resources';
+import { refuseInvalid } from './validation';
+
+/** All lists of rows. */
+export const resources = [...campaignResources, ...experimentResources];
+
+export type AppOptions = ServerContext &
+  GuardOptions & {
+    /** Descriptions for the OpenAPI document. */
+    views: readonly DescribedView[];
+  };
+
+/** A spec has at most 256 KiB (docs/security.md); as JSON text it is longer. */
+const maxBodyBytes = 1024 * 1024;
+
+/**
+ * Creates the application: the API below `/api/v1`, `/health`, and no page. Routes that are added to it later, such as static
+ * files, have the check of the host and the headers, and no check of a token.
+ */
+export function createApp(options: AppOptions): Api {
+  const app: Api = new OpenAPIHono({ defaultHook: (result) => refuseInvalid(result) });
+  app.onError((error, context) =>
+    sendProblem(
+      context,
+      problemOf(error, (unexpected) => options.log(String((unexpected as Error).stack))),
+    ),
+  );
+  app.notFound((context) => sendProblem(context, unknownRoute(context.req.path)));
+  app.use(securityHeaders, hostGuard(options));
+  app.get('/health', (context) => context.json({ status: 'ok' }));
+  app.get('/api/v1/openapi.json', (context) => context.json(documentOf(app, resources, options.views)));
+  app.use('/api/*', tokenGuard(options));
+  app.on('POST', '/api/*', orderGuard(options), bodyLimit({ maxSize: maxBodyBytes, onError: refuseLargeBody }));
+  app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
+  for (const resource of resources) addList(app, options, resource);
+  return app;
+}
+
+const unknownRoute = (path: string): RequestError =>
+  new RequestError(404, {
+    code: 'UnknownRoute',
+    error: `no route ${path.slice(0, 80)}`,
+    found: path.slice(0, 80),
+    next: 'GET /api/v1/openapi.json',
+  });
+
+function refuseLargeBody(): never {
+  throw new RequestError(413, {
+    code: 'BodyTooLarge',
+    error: `body: found more than ${maxBodyBytes} bytes, expected fewer`,
+    field: 'body',
+    expected: `at most ${maxBodyBytes} bytes`,
+  });
+}

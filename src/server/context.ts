@@ -1,0 +1,19 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Pool } from 'pg';
+
+/** Rights of a token: `operate` may also send orders. */
+export type Role = 'read' | 'operate';
+
+/** Variables of a request. */
+export type Variables = { role: Role };
+
+export type Api = OpenAPIHono<{ Bindings: HttpBindings; Variables: Variables }>;
+
+/** What the routes use. */
+export type ServerContext = {
+  /** Its connections have the reader's role and a time limit. */
+  reader: Pool;
+  /** Writes one line to the server's log. */
+  log: (line: string) => void;
+};

@@ -1,0 +1,43 @@
+import type { DescribedView } from '../store/reporting/describe-views';
+import type { Api } from './context';
+import { Problem, problemStatuses, type ProblemStatus } from './problem';
+import type { Resource } from './resources/resource';
+
+/** Returns the responses of a route that refuses requests; every route may answer 401, 403, 429, 500 and 503. */
+export const problemResponses = (...statuses: readonly ProblemStatus[]): Record<number, ProblemResponse> =>
+  Object.fromEntries(
+    [...statuses, 401 as const, 403 as const, 429 as const, 500 as const, 503 as const].map((status) => [
+      status,
+      { description: problemStatuses[status], content: { 'application/json': { schema: Problem } } },
+    ]),
+  );
+
+type ProblemResponse = { description: string; content: { 'application/json': { schema: typeof Problem } } };
+
+type Document = ReturnType<Api['getOpenAPI31Document']>;
+
+/** Returns the OpenAPI document; the descriptions of rows and columns are the comments in the database. */
+export function documentOf(api: Api, resources: readonly Resource[], views: readonly DescribedView[]): Document {
+  const document = api.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'coevolve',
+      version: '1',
+      description: 'Campaigns that evolve an LLM agent and its training data. docs/api.md has an introduction.',
+    },
+    security: [{ token: [] }],
+  });
+  for (const { name, view } of resources) {
+    const described = views.find((one) => one.name === view);
+    const schema = document.components?.schemas?.[name] as RowSchema | undefined;
+    if (!described || !schema) continue;
+    schema.description = described.comment;
+    for (const column of described.columns) {
+      const property = schema.properties?.[column.name];
+      if (property) property.description = column.comment;
+    }
+  }
+  return document;
+}
+
+type RowSchema = { description?: string; properties?: Record<string, { description?: string }> };

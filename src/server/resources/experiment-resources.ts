@@ -1,0 +1,48 @@
+import { z } from '@hono/zod-openapi';
+import { Analysis, Cell, Experiment, Score } from '../rows/training-rows';
+import type { Resource } from './resource';
+
+const number = z.coerce.number().int();
+const word = z.string().min(1);
+const ofExperiment = '/experiments/{experiment}';
+
+/** Lists below `/experiments`. */
+export const experimentResources: readonly Resource[] = [
+  {
+    path: '/experiments',
+    name: 'Experiment',
+    summary: 'experiments',
+    view: 'experiments',
+    row: Experiment,
+    key: ['id'],
+    newestFirst: true,
+    filters: { status: Experiment.shape.status },
+    item: 'experiment',
+  },
+  {
+    path: `${ofExperiment}/cells`,
+    name: 'Cell',
+    summary: 'arms of an experiment by seed',
+    view: 'cells',
+    row: Cell,
+    key: ['arm', 'seed'],
+    filters: { arm: word, status: Cell.shape.status },
+  },
+  {
+    path: `${ofExperiment}/scores`,
+    name: 'Score',
+    summary: 'scores by task, cell and checkpoint',
+    view: 'scores',
+    row: Score,
+    key: ['arm', 'seed', 'checkpoint', 'task'],
+    filters: { arm: word, seed: number, checkpoint: number },
+  },
+  {
+    path: `${ofExperiment}/analyses`,
+    name: 'Analysis',
+    summary: 'stored analyses with the verdicts of the contrasts',
+    view: 'analyses',
+    row: Analysis,
+    key: ['recorded_at', 'input_hash'],
+  },
+];

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { createServer as createPlainServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { describeViews } from '../store/reporting/describe-views';
+import { createReaderPool } from '../store/reporting/reader-pool';
+import { createApp, type AppOptions } from './app';
+
+export type ServerOptions = Pick<AppOptions, 'tokens' | 'log'> & {
+  databaseUrl: string;
+  host: string;
+  /** 0 selects a free port. */
+  port: number;
+  /** PEM files. */
+  tls?: { certificate: string; key: string } | undefined;
+  /** Further names by which clients reach the server, each with its port unless that is the default of its scheme. */
+  allowedHosts: readonly string[];
+  limits?: AppOptions['limits'];
+};
+
+export type RunningServer = { url: string; close(): Promise<void> };
+
+/** Time limit of a statement of the API. */
+const statementTimeoutMs = 5_000;
+/** Connections of the API to Postgres. */
+const maxConnections = 8;
+const defaultLimits = { requests: { burst: 200, perSecond: 50 }, orders: { burst: 20, perSecond: 1 } };
+
+/** Starts the server and returns when it accepts requests. */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { databaseUrl, host, port, tls, allowedHosts, limits = defaultLimits } = options;
+  const reader = await createReaderPool(databaseUrl, { max: maxConnections, timeoutMs: statementTimeoutMs });
+  const hosts: string[] = [];
+  const app = createApp({ ...options, reader, limits, hosts, views: await describeViews(reader) });
+  const listener = getRequestListener(app.fetch);
+  const onRequest = (...request: Parameters<typeof listener>): void => void listener(...request);
+  const server = tls ? createTlsServer(readTls(tls), onRequest) : createPlainServer(onRequest);
+  await listen(server, host, port).catch(async (error: unknown) => {
+    await reader.end();
+    throw error;
+  });
+  const { port: chosen } = server.address() as AddressInfo;
+  hosts.push(...namesOf(host).map((name) => `${name}:${chosen}`), ...allowedHosts.map((name) => name.toLowerCase()));
+  return {
+    url: `${tls ? 'https' : 'http'}://${namesOf(host)[0]!}:${chosen}`,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await reader.end();
+    },
+  };
+}
+
+export const isLoopback = (host: string): boolean => ['127.0.0.1', '::1', 'localhost'].includes(host);
+
+const namesOf = (host: string): string[] =>
+  isLoopback(host) ? ['127.0.0.1', 'localhost', '[::1]'] : [host.includes(':') ? `[${host}]` : host];
+
+const readTls = ({ certificate, key }: { certificate: string; key: string }) => ({
+  cert: readFileSync(certificate),
+  key: readFileSync(key),
+  minVersion: 'TLSv1.2' as const,
+});
+
+const listen = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, exclusive: true }, resolve);
+  });

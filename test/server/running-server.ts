@@ -1,0 +1,39 @@
+import { startServer, type RunningServer, type ServerOptions } from '../../src/server/start-server';
+
+export const tokens = { read: 'r'.repeat(48), operate: 'o'.repeat(48) };
+
+export type TestServer = RunningServer & {
+  log: string[];
+  /** Requests with the token of readers unless `headers` has another. */
+  request(path: string, init?: RequestInit): Promise<Response>;
+  /** Returns the JSON of a request that is answered with 200. */
+  get<T = Record<string, unknown>>(path: string): Promise<T>;
+};
+
+/** Starts the server on a free port of loopback. */
+export async function runServer(databaseUrl: string, options: Partial<ServerOptions> = {}): Promise<TestServer> {
+  const log: string[] = [];
+  const server = await startServer({
+    databaseUrl,
+    host: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    tokens,
+    log: (line) => log.push(line),
+    ...options,
+  });
+  const request: TestServer['request'] = (path, init = {}) => {
+    const headers = { authorization: `Bearer ${tokens.read}`, ...(init.headers as Record<string, string> | undefined) };
+    return fetch(`${server.url}${path}`, { ...init, headers });
+  };
+  return {
+    ...server,
+    log,
+    request,
+    async get<T>(path: string) {
+      const response = await request(path);
+      if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+      return (await response.json()) as T;
+    },
+  };
+}
