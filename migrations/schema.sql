@@ -866,6 +866,13 @@ create view reporting.attempts as
    FROM ((trajectories t
      JOIN tasks k ON (((k.campaign_id = t.campaign_id) AND (k.id = t.task_id))))
      LEFT JOIN policies p ON (((p.campaign_id = t.campaign_id) AND (p.id = t.policy_id))));
+create view reporting.budgets as
+ SELECT b.campaign_id,
+    spent.unit,
+    spent.committed,
+    spent."limit"
+   FROM (budgets b
+     CROSS JOIN LATERAL ( VALUES ('llm-tokens'::text,b.llm_tokens,b.llm_tokens_limit), ('usd'::text,b.usd,b.usd_limit)) spent(unit, committed, "limit"));
 create view reporting.campaigns as
  SELECT c.id,
     c.name,
@@ -1087,6 +1094,18 @@ create view reporting.policies as
           WHERE ((m.campaign_id = p.campaign_id) AND (m.candidate_id = p.id))
           ORDER BY m.iteration DESC
          LIMIT 1) decided ON (true));
+create view reporting.rl_steps as
+ SELECT r.campaign_id,
+    s.job_key AS training_run,
+    s.step,
+    s.dataset_sha256,
+    s.dataset_rows,
+    s.policy_id,
+    s.metrics,
+    s.submitted_at,
+    s.finished_at
+   FROM (rl_steps s
+     JOIN training_runs r ON ((r.job_key = s.job_key)));
 create view reporting.scores as
  SELECT experiment_id,
     arm,

@@ -1,15 +1,11 @@
 import { hostname } from 'node:os';
-import type { Connection } from '@temporalio/client';
-import { tsToMs } from '@temporalio/common/lib/time';
 import type { Config } from '../config';
-import { offlineProvider, taskQueues } from '../domain/campaign/task-queues';
-import { createEnvironments } from '../envs/environments';
-import { readProviders } from '../llm/providers';
 import { findProcess, startTimeOf } from '../process/processes';
 import { readReadyFile } from '../process/ready-file';
 import type { WorkerRole } from '../stack/service-definition';
-import { withTemporal } from '../temporal/with-temporal';
+import { describeQueues } from '../temporal/task-queues';
 import { CheckFailed } from './check';
+import { queuesOfRole } from './queues-of-role';
 
 /**
  * Returns a description of the workers of a role: of this home's worker if it runs, otherwise of the external workers
@@ -32,7 +28,7 @@ export async function checkWorker(config: Config, role: WorkerRole): Promise<str
 }
 
 async function checkExternalWorkers(config: Config, role: WorkerRole): Promise<string> {
-  const polled = await queuesOf(config, role)
+  const polled = await queuesOfRole(config, role)
     .then((queues) => pollersOf(config, queues))
     .catch(() => new Map<string, string[]>());
   const identities = new Set([...polled.values()].flat());
@@ -44,45 +40,12 @@ async function checkExternalWorkers(config: Config, role: WorkerRole): Promise<s
   return `polls ${[...polled.keys()].join(', ')} on other machines (${list})`;
 }
 
-/** Returns the task queues of a worker of that role without further options. */
-async function queuesOf(config: Config, role: WorkerRole): Promise<string[]> {
-  switch (role) {
-    case 'workflow':
-    case 'store':
-    case 'train':
-      return [taskQueues[role]];
-    case 'rollout':
-      return (await createEnvironments(config).data.names()).map(taskQueues.rollout);
-    case 'llm':
-      return [offlineProvider, ...readProviders(config).keys()].map(taskQueues.llm);
-  }
-}
-
-/** Returns the identities of the current pollers of each queue. */
-function pollersOf({ temporal }: Config, queues: readonly string[]): Promise<Map<string, string[]>> {
-  return withTemporal(temporal, async (connection) => {
-    const found = queues.map(
-      async (queue) => [queue, await pollersOfQueue(connection, temporal.namespace, queue)] as const,
-    );
-    return new Map(await Promise.all(found));
-  });
-}
-
-const taskQueueTypes = [1, 2]; // workflow, activity: temporal.api.enums.v1.TaskQueueType
-
-/** A poll lasts 60 s, but the server lists a poller for 5 min. Exited workers of this machine are detected by their pid. */
-const maxPollAgeMs = 70_000;
-
-async function pollersOfQueue({ workflowService }: Connection, namespace: string, name: string): Promise<string[]> {
-  const replies = await Promise.all(
-    taskQueueTypes.map((taskQueueType) =>
-      workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
-    ),
-  );
-  const recent = replies
-    .flatMap(({ pollers }) => pollers)
-    .filter(({ lastAccessTime }) => !lastAccessTime || Date.now() - tsToMs(lastAccessTime) < maxPollAgeMs);
-  return recent.map(({ identity }) => identity ?? '').filter((identity) => identity && !hasExitedHere(identity));
+/** Returns the identities of the current pollers of each queue. Exited workers of this machine are detected by their pid. */
+async function pollersOf({ temporal }: Config, queues: readonly string[]): Promise<Map<string, string[]>> {
+  const states = await describeQueues(temporal, queues);
+  const pollers = (name: string): string[] =>
+    states.filter(({ queue }) => queue === name).flatMap((state) => state.pollers);
+  return new Map(queues.map((queue) => [queue, pollers(queue).filter((identity) => !hasExitedHere(identity))]));
 }
 
 function hasExitedHere(identity: string): boolean {

@@ -5,6 +5,7 @@ import type { Api, ServerContext } from './context';
 import { hostGuard, orderGuard, securityHeaders, tokenGuard, type GuardOptions } from './guard';
 import { addList } from './list-routes';
 import { documentOf } from './openapi';
+import { scrape, type MetricsSources } from './metrics/metrics';
 import { problemOf, RequestError, sendProblem } from './problem';
 import { campaignResources } from './resources/campaign-resources';
 import { experimentResources } from './resources/experiment-resources';
@@ -15,6 +16,7 @@ export const resources = [...campaignResources, ...experimentResources];
 
 export type AppOptions = ServerContext &
   GuardOptions & {
+    metrics: MetricsSources;
     /** Descriptions for the OpenAPI document. */
     views: readonly DescribedView[];
   };
@@ -23,7 +25,7 @@ export type AppOptions = ServerContext &
 const maxBodyBytes = 1024 * 1024;
 
 /**
- * Creates the application: the API below `/api/v1`, `/health`, and no page. Routes that are added to it later, such as static
+ * Creates the application: the API below `/api/v1`, `/metrics`, `/health`, and no page. Routes that are added to it later, such as static
  * files, have the check of the host and the headers, and no check of a token.
  */
 export function createApp(options: AppOptions): Api {
@@ -39,6 +41,10 @@ export function createApp(options: AppOptions): Api {
   app.get('/health', (context) => context.json({ status: 'ok' }));
   app.get('/api/v1/openapi.json', (context) => context.json(documentOf(app, resources, options.views)));
   app.use('/api/*', tokenGuard(options));
+  app.use('/metrics', tokenGuard(options));
+  app.get('/metrics', async (context) =>
+    context.text(await scrape(options.metrics), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
+  );
   app.on('POST', '/api/*', orderGuard(options), bodyLimit({ maxSize: maxBodyBytes, onError: refuseLargeBody }));
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
   for (const resource of resources) addList(app, options, resource);

@@ -5,7 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { describeViews } from '../store/reporting/describe-views';
 import { createReaderPool } from '../store/reporting/reader-pool';
+import { createPool } from '../store/database/pool';
 import { createApp, type AppOptions } from './app';
+import type { MetricsSources } from './metrics/metrics';
+import { watchViolations } from './metrics/violations';
 
 export type ServerOptions = Pick<AppOptions, 'tokens' | 'log'> & {
   databaseUrl: string;
@@ -16,6 +19,8 @@ export type ServerOptions = Pick<AppOptions, 'tokens' | 'log'> & {
   tls?: { certificate: string; key: string } | undefined;
   /** Further names by which clients reach the server, each with its port unless that is the default of its scheme. */
   allowedHosts: readonly string[];
+  /** Sources of metrics besides the database. */
+  sources: Pick<MetricsSources, 'queues' | 'freeBytes'>;
   limits?: AppOptions['limits'];
 };
 
@@ -25,19 +30,24 @@ export type RunningServer = { url: string; close(): Promise<void> };
 const statementTimeoutMs = 5_000;
 /** Connections of the API to Postgres. */
 const maxConnections = 8;
+/** The invariants read all rows of the running campaigns. */
+const violationsPeriodMs = 600_000;
 const defaultLimits = { requests: { burst: 200, perSecond: 50 }, orders: { burst: 20, perSecond: 1 } };
 
 /** Starts the server and returns when it accepts requests. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { databaseUrl, host, port, tls, allowedHosts, limits = defaultLimits } = options;
   const reader = await createReaderPool(databaseUrl, { max: maxConnections, timeoutMs: statementTimeoutMs });
+  const auditor = createPool(databaseUrl, 1, { default_transaction_read_only: 'on' });
+  const closePools = (): Promise<unknown> => Promise.all([reader.end(), auditor.end()]);
   const hosts: string[] = [];
-  const app = createApp({ ...options, reader, limits, hosts, views: await describeViews(reader) });
+  const metrics = { ...options.sources, reader, violations: watchViolations(auditor, violationsPeriodMs) };
+  const app = createApp({ ...options, reader, limits, hosts, metrics, views: await describeViews(reader) });
   const listener = getRequestListener(app.fetch);
   const onRequest = (...request: Parameters<typeof listener>): void => void listener(...request);
   const server = tls ? createTlsServer(readTls(tls), onRequest) : createPlainServer(onRequest);
   await listen(server, host, port).catch(async (error: unknown) => {
-    await reader.end();
+    await closePools();
     throw error;
   });
   const { port: chosen } = server.address() as AddressInfo;
@@ -47,7 +57,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await reader.end();
+      await closePools();
     },
   };
 }

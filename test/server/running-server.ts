@@ -19,6 +19,7 @@ export async function runServer(databaseUrl: string, options: Partial<ServerOpti
     port: 0,
     allowedHosts: [],
     tokens,
+    sources: { queues: () => Promise.resolve([]), freeBytes: () => Promise.resolve(1e9) },
     log: (line) => log.push(line),
     ...options,
   });

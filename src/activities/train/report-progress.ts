@@ -9,7 +9,6 @@ import type { JobKey } from '../../store/database/epoch';
 import type { TrainingRunRow } from '../../store/training/training-runs';
 import type { TrainingProgress, TrainingStatus } from '../../training/contract/training-backend';
 import type { Dependencies } from '../context/dependencies';
-import { trainingGauges } from './training-metrics';
 
 /** Minimum intervals between signals to the workflow and between writes; `stallMs` without an update is a stall. */
 export type ReportIntervals = { signalMs: number; recordMs: number; stallMs: number };
@@ -41,7 +40,7 @@ type Cost = { tokens: number; seconds: number };
 type Monitored = Pick<Dependencies, 'training'> & { store: Pick<Dependencies['store'], 'trainingProgress' | 'ledger'> };
 
 /**
- * Reports the progress of one job. Each status sets the heartbeat details and the metrics. The workflow is signalled at
+ * Reports the progress of one job. Each status sets the heartbeat details. The workflow is signalled at
  * twelfths of the job, and at its end. The curve and the cost are stored every few seconds, and at once when the job ends or crashes.
  */
 export function reportProgress(
@@ -49,7 +48,6 @@ export function reportProgress(
   run: TrainingRunRow & JobKey,
   intervals: ReportIntervals = defaultIntervals,
 ) {
-  const gauges = trainingGauges(run);
   const memory = restoreMemory();
   let [signalledAt, recordedAt] = [-Infinity, -Infinity];
   let last: TrainingProgress = {};
@@ -78,7 +76,6 @@ export function reportProgress(
     const idleMs = now - memory.movedAt;
     const stalledS = idleMs >= intervals.stallMs ? Math.round(idleMs / 1000) : null;
     const progress = { ...jobProgress({ step, totalSteps }, last, stalledS), ...(waiting ? { waiting } : {}) };
-    gauges(progress, last, idleMs / 1000);
     if (now - signalledAt >= intervals.signalMs && isSignalDue(memory, progress)) {
       signalledAt = now;
       await signalWorkflow(progress);

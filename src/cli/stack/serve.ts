@@ -1,12 +1,16 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { Option, type Command } from 'commander';
 import { readToken } from '../../input/read-variable';
 import { UsageError, required } from '../../errors/errors';
 import { ensureSecret, type SecretName } from '../../process/home';
 import { createHome } from '../../process/home';
 import { currentConfig } from '../../client/connections';
-import { isLoopback, startServer } from '../../server/start-server';
+import { queuesOfRole } from '../../doctor/queues-of-role';
+import { isLoopback, startServer, type ServerOptions } from '../../server/start-server';
+import { workerRoles } from '../../stack';
+import { describeQueues } from '../../temporal/task-queues';
 import type { Config } from '../../config';
 import { printMessage, printResult } from '../output/output';
 
@@ -54,6 +58,7 @@ async function serve(options: Options): Promise<void> {
       read: tokenOf(config, '--read-token-file', options.readTokenFile, 'api-read-token'),
       operate: tokenOf(config, '--operate-token-file', options.operateTokenFile, 'api-operate-token'),
     },
+    sources: metricsSources(config),
     log: printMessage,
   });
   printMessage('serving until interrupted');
@@ -61,6 +66,20 @@ async function serve(options: Options): Promise<void> {
   await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)));
   await server.close();
 }
+
+const metricsSources = (config: Config): ServerOptions['sources'] => ({
+  async queues() {
+    const found = await Promise.allSettled(workerRoles.map((role) => queuesOfRole(config, role)));
+    return describeQueues(
+      config.temporal,
+      found.flatMap((queues) => (queues.status === 'fulfilled' ? queues.value : [])),
+    );
+  },
+  async freeBytes() {
+    const { bavail, bsize } = await statfs(config.artifacts);
+    return bavail * bsize;
+  },
+});
 
 function tlsOf({
   tlsCertificate: certificate,

@@ -4,24 +4,20 @@ import { reportProgress } from '../../../src/activities/train/report-progress';
 import type { JobKey } from '../../../src/store/database/epoch';
 import type { TrainingRunRow } from '../../../src/store/training/training-runs';
 import type { TrainingStatus } from '../../../src/training/contract/training-backend';
-import { runtimeOptions } from '../../../src/temporal/connect-worker';
 import { resolveSpec } from '../../../src/specification/read-spec';
 import type { campaign } from '../../../src/workflows';
-import { freePort } from '../../support/environment-server';
 import { until } from '../../support/stack';
 import { startTemporal, type TestTemporal } from '../../support/temporal';
 import { environment, queues, scriptedActivities, stateOf, type Script } from '../scripted-activities';
 
 let temporal: TestTemporal;
-let metricsAddress: string;
 /** The jobs wait until it is open. It is also opened after a failed test. */
 const gate = { open: false };
 beforeEach(() => {
   gate.open = false;
 });
 beforeAll(async () => {
-  metricsAddress = `127.0.0.1:${await freePort()}`;
-  temporal = await startTemporal(runtimeOptions({ metricsAddress }));
+  temporal = await startTemporal();
 });
 afterAll(() => temporal?.remove());
 
@@ -61,9 +57,7 @@ const detailsOf = async (workflowId: string): Promise<string> => {
   return currentDetails;
 };
 
-const metrics = async (): Promise<string> => (await fetch(`http://${metricsAddress}/metrics`)).text();
-
-test('the progress of a job is shown in its details, in the details of its campaign and in the metrics, by at most twenty signals', async () => {
+test('the progress of a job is shown in its details, and in the details of its campaign, by at most twenty signals', async () => {
   const watched: string[] = [];
   const script = scriptedActivities('progress', {
     async watchTraining({ jobKey }) {
@@ -94,15 +88,6 @@ test('the progress of a job is shown in its details, in the details of its campa
     expect(details).toContain('sft on 1 rows');
     expect(details).toContain('`████████████░░░░░░░░░░░░ 50 %`');
     await until(async () => (await detailsOf('campaign/progress')).includes(`training **target**: ${line}`));
-
-    const scraped = await metrics();
-    const label = `job="${job}"`;
-    const valueOf = (name: string): string[] =>
-      scraped.split('\n').filter((metric) => metric.startsWith(`${name}{`) && metric.includes(label));
-    expect(valueOf('coevolve_training_step')).toEqual([expect.stringMatching(/ 500$/)]);
-    expect(valueOf('coevolve_training_loss')).toEqual([expect.stringMatching(/ 0.51234$/)]);
-    expect(valueOf('coevolve_training_tokens_per_second')).toEqual([expect.stringMatching(/ 18400.4$/)]);
-    expect(valueOf('coevolve_training_accuracy')).toEqual([]); // only for jobs on pairs
 
     gate.open = true;
     await handle.result();
@@ -179,7 +164,6 @@ test('a job without updates is reported and continues', async () => {
     });
     expect(shown).toContain('step 7 of 1000');
     expect(shown).toMatch(/no update for [\d.]+ s/);
-    expect(await metrics()).toMatch(/coevolve_training_idle_seconds\{[^}]*stalled[^}]*\} 0?\.?\d+/);
     gate.open = true;
     await handle.result();
   });
