@@ -37,6 +37,10 @@ test('a campaign with a row in every table has a row in each of its views', asyn
     [campaignId, key.iteration],
   );
   await store.trainingProgress.save({ jobKey: jobs[0]!.jobKey, epoch: key.epoch }, [{ step: 1, loss: 0.5 }]);
+  await database.pool.query(
+    `insert into rl_steps (job_key, step, dataset_sha256, dataset_rows) values ($1, 1, 'd', 1)`,
+    [jobs[0]!.jobKey],
+  );
   const views = (await describeViews(database.pool)).filter(({ columns }) =>
     columns.some(({ name }) => name === 'campaign_id'),
   );
