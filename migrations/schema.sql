@@ -439,6 +439,20 @@ create table model_requests (
   constraint model_requests_outcome_check CHECK (outcome = ANY (ARRAY['answered'::text, 'not-charged'::text, 'unconfirmed'::text])),
   constraint model_requests_purpose_check CHECK (purpose = ANY (ARRAY['explorer'::text, 'reflector'::text, 'abstractor'::text, 'judge'::text, 'solver'::text, 'embedding'::text]))
 );
+create table orders (
+  request_id text not null,
+  kind text not null,
+  campaign text not null,
+  input jsonb not null,
+  actor text not null,
+  reason text not null,
+  asked_at timestamp with time zone not null default now(),
+  accepted_at timestamp with time zone,
+  answer jsonb,
+  constraint orders_pkey PRIMARY KEY (request_id),
+  constraint orders_check CHECK ((accepted_at IS NULL) = (answer IS NULL)),
+  constraint orders_request_id_check CHECK (request_id ~ '^[\w.:-]{1,100}$'::text)
+);
 create table phases (
   campaign_id integer not null,
   iteration smallint not null,
@@ -730,6 +744,7 @@ CREATE UNIQUE INDEX events_once ON events USING btree (campaign_id, key) WHERE k
 CREATE INDEX feedback_signals_by_trajectory ON feedback_signals USING btree (campaign_id, trajectory_id);
 CREATE INDEX model_calls_by_iteration ON model_calls USING btree (campaign_id, iteration, purpose);
 CREATE INDEX model_requests_open ON model_requests USING btree (campaign_id) WHERE outcome IS NULL;
+CREATE INDEX orders_by_time ON orders USING btree (asked_at, request_id);
 CREATE INDEX preference_pairs_by_chosen ON preference_pairs USING btree (campaign_id, chosen_id);
 CREATE INDEX preference_pairs_by_rejected ON preference_pairs USING btree (campaign_id, rejected_id);
 CREATE UNIQUE INDEX tasks_admitted_once ON tasks USING btree (campaign_id, content_key) WHERE verdict = 'admitted'::text;
@@ -1042,6 +1057,29 @@ create view reporting.iterations as
     finished_at,
     (EXTRACT(epoch FROM (finished_at - started_at)))::double precision AS seconds
    FROM iterations;
+create view reporting.orders as
+ SELECT o.request_id,
+    o.kind,
+    o.campaign,
+    o.actor,
+    o.reason,
+        CASE
+            WHEN (o.accepted_at IS NULL) THEN 'asked'::text
+            WHEN ((o.kind <> ALL (ARRAY['stop'::text, 'abort'::text])) OR (c.finished_at IS NOT NULL) OR (c.id IS NULL)) THEN 'done'::text
+            ELSE 'accepted'::text
+        END AS state,
+    o.asked_at,
+    o.accepted_at,
+        CASE
+            WHEN (o.accepted_at IS NULL) THEN NULL::timestamp with time zone
+            WHEN ((o.kind <> ALL (ARRAY['stop'::text, 'abort'::text])) OR (c.id IS NULL)) THEN o.accepted_at
+            WHEN (c.finished_at IS NOT NULL) THEN GREATEST(o.accepted_at, c.finished_at)
+            ELSE NULL::timestamp with time zone
+        END AS done_at,
+    o.input,
+    o.answer
+   FROM (orders o
+     LEFT JOIN campaigns c ON ((c.name = o.campaign)));
 create view reporting.pairs as
  SELECT campaign_id,
     id,

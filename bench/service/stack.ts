@@ -41,7 +41,7 @@ export async function withStack(
   try {
     const config = await stackUp(bare, {
       services: workers > 0 ? servicesOfRollouts : ['postgres'],
-      beforeWorkers: async ({ databaseUrl, projectRoot }) => void (await migrate(databaseUrl!, projectRoot)),
+      beforeClients: async ({ databaseUrl, projectRoot }) => void (await migrate(databaseUrl!, projectRoot)),
     });
     for (const worker of rolloutWorkers)
       await startService({ config: bare, state: readState(home) }, worker, () => undefined);

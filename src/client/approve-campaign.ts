@@ -11,6 +11,8 @@ export type ApprovalDecision = {
   reject: readonly string[];
   /** Keeps the active policy instead of promoting the trained one. */
   keep: boolean;
+  /** Name of the operator for the log of events; default: the user of this process. */
+  actor?: string;
 };
 
 /** `summary`: the decision in one line. */
@@ -38,7 +40,7 @@ export async function approveCampaign(
       'NothingToApprove',
       `${name} is ${status} in phase ${progress.phase}: nothing waits for approval; see \`coevolve status ${name}\``,
     );
-  const waiting: Waiting = { name, id, iteration: progress.iteration, actor: operatorName() };
+  const waiting: Waiting = { name, id, iteration: progress.iteration, actor: decision.actor ?? operatorName() };
   const decide = progress.phase === 'evaluate' ? decidePromotion : decideAdmission;
   const summary = await decide(connections, waiting, decision);
   const operator = { actor: waiting.actor, reason: 'approved' };

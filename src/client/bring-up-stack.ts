@@ -15,7 +15,7 @@ export function bringUpStack(
     supervised,
     given,
     onProgress,
-    async beforeWorkers({ databaseUrl, projectRoot }) {
+    async beforeClients({ databaseUrl, projectRoot }) {
       const applied = databaseUrl ? await migrate(databaseUrl, projectRoot) : [];
       if (applied.length > 0) onProgress(`database: ${applied.length} migrations applied`);
     },

@@ -36,6 +36,8 @@ export type BudgetRaise = {
   usd?: number | undefined;
   /** A raise with the same id is applied once. */
   requestId?: string | undefined;
+  /** Name of the operator for the log of events; default: the user of this process. */
+  actor?: string;
 };
 
 /** `resumed`: the campaign was parked and continues. */
@@ -50,7 +52,7 @@ export type RaisedBudget = { budget: Budget; resumed: boolean };
 export async function raiseBudget(
   connections: Connections,
   name: string,
-  { tokens, usd, requestId }: BudgetRaise,
+  { tokens, usd, requestId, actor = operatorName() }: BudgetRaise,
 ): Promise<RaisedBudget> {
   if (tokens === undefined && usd === undefined)
     throw new UsageError('budget raise: found no amount, expected --tokens, --usd or both');
@@ -60,7 +62,6 @@ export async function raiseBudget(
   if (hasEnded(before))
     throw new DomainError('CampaignEnded', `${name} has ended (${before}): a campaign that has ended spends nothing`);
   await requireRun(connections, row);
-  const actor = operatorName();
   const added: Partial<Spending> = {
     ...(tokens === undefined ? {} : { llmTokens: tokens }),
     ...(usd === undefined ? {} : { usd }),

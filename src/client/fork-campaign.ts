@@ -20,6 +20,7 @@ export async function startFork(
   connections: Connections,
   sourceName: string,
   request: ForkRequest,
+  actor = operatorName(),
 ): Promise<StartedFork> {
   const { store, pool } = connections;
   const { iteration, name } = request;
@@ -33,7 +34,7 @@ export async function startFork(
     name,
     spec,
     specHash: hashAsStored(spec, await store.campaigns.find(name)),
-    actor: operatorName(),
+    actor,
   });
   await store.campaigns.addNondeterminism(id, nondeterminism);
   const fork = { workflowId: campaignWorkflowId(name), forkedFrom: sourceName, fromIteration: iteration };

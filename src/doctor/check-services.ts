@@ -6,6 +6,7 @@ import { messageOf } from '../errors/errors';
 import type { Config } from '../config';
 import { findProcess, readRecord } from '../process/processes';
 import { servers } from '../stack/all-services';
+import { api } from '../stack/node-services';
 import { workerRoles, type Service, type Stack } from '../stack/service-definition';
 import { missingSearchAttributes } from '../temporal/search-attributes';
 import { connectionOptions } from '../store/database/database-tls';
@@ -29,6 +30,7 @@ export function checkServices(stack: Stack, given: Config): Promise<Check>[] {
     ...(given.environment.url ? [checkEndpoint('environment-server', given.environment.url)] : []),
     ...(given.policy.url ? [checkEndpoint('policy-server', given.policy.url)] : []),
     ...workerRoles.map((role) => check(`worker-${role}`, 'coevolve up', () => checkWorker(config, role))),
+    checkApi(stack),
     checkSupervisor(config),
   ];
 }
@@ -85,6 +87,13 @@ function checkEndpoint(name: string, url: string): Promise<Check> {
     if (!reply.ok) throw new CheckFailed(`${url}/health: found status ${reply.status}, expected 200`);
     return `${url} responds`;
   });
+}
+
+/** An installation whose parts run elsewhere may have no API here, which is no failure. */
+async function checkApi(stack: Stack): Promise<Check> {
+  const { name } = api;
+  if (readRecord(stack.config.home, name)) return checkProcess(stack, api);
+  return { name, ok: true, absent: true, detail: 'no API on this machine until coevolve up or coevolve serve' };
 }
 
 /** A stack that was started with --unsupervised has no supervisor, which is no failure. */

@@ -1,18 +1,21 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { bodyLimit } from 'hono/body-limit';
 import type { DescribedView } from '../store/reporting/describe-views';
-import type { Api, ServerContext } from './context';
-import { hostGuard, orderGuard, securityHeaders, tokenGuard, type GuardOptions } from './guard';
+import type { Api, ServerContext } from './request/context';
+import { hostGuard, orderGuard, securityHeaders, tokenGuard, type GuardOptions } from './request/guard';
 import { addList } from './list-routes';
-import { documentOf } from './openapi';
+import { documentOf } from './openapi-document';
 import { scrape, type MetricsSources } from './metrics/metrics';
-import { problemOf, RequestError, sendProblem } from './problem';
+import { problemOf, RequestError, sendProblem } from './request/problem';
+import { addOrders } from './orders/order-routes';
 import { campaignResources } from './resources/campaign-resources';
+import { orderResource } from './resources/order-resource';
 import { experimentResources } from './resources/experiment-resources';
-import { refuseInvalid } from './validation';
+import { addStream } from './stream/stream-route';
+import { refuseInvalid } from './request/validation';
 
 /** All lists of rows. */
-export const resources = [...campaignResources, ...experimentResources];
+export const resources = [...campaignResources, ...experimentResources, orderResource];
 
 export type AppOptions = ServerContext &
   GuardOptions & {
@@ -48,6 +51,8 @@ export function createApp(options: AppOptions): Api {
   app.on('POST', '/api/*', orderGuard(options), bodyLimit({ maxSize: maxBodyBytes, onError: refuseLargeBody }));
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
   for (const resource of resources) addList(app, options, resource);
+  addStream(app, options);
+  addOrders(app, options.connections, options.log);
   return app;
 }
 

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { readPage } from '../store/reporting/read-page';
 import { raw, sql, type Statement } from '../store/database/sql';
-import type { Api, ServerContext } from './context';
-import { problemResponses } from './openapi';
-import { isParent, ofParent, parametersOf } from './parents';
-import { RequestError } from './problem';
+import type { Api, ServerContext } from './request/context';
+import { paging, yesNo } from './request/parameters';
+import { isParent, ofParent, parametersOf } from './request/parents';
+import { problemResponses, RequestError } from './request/problem';
 import type { Resource } from './resources/resource';
 
 /** Adds the routes of a list: its pages, and its rows if they have an id. */
@@ -23,6 +23,7 @@ function addPages(api: Api, { reader }: ServerContext, resource: Resource, Row: 
   const route = createRoute({
     method: 'get',
     path: `/api/v1${path}`,
+    operationId: `list${resource.name}`,
     summary,
     request: {
       params: parametersOf(path),
@@ -40,7 +41,7 @@ function addPages(api: Api, { reader }: ServerContext, resource: Resource, Row: 
   });
   api.openapi(route, async ({ req, json }) => {
     const query = req.valid('query') as PageQuery;
-    const { limit, cursor, order: given, detail: hasDetails, ...values } = query;
+    const { limit = 100, cursor, order: given, detail: hasDetails, ...values } = query;
     const columns = Object.keys(resource.row.shape).filter((column) => hasDetails || !details.includes(column));
     const compared = resource.conditions?.(values) ?? equalities(values);
     const conditions = [...(await ofParent(reader, path, req.valid('param'))), ...compared];
@@ -51,19 +52,10 @@ function addPages(api: Api, { reader }: ServerContext, resource: Resource, Row: 
   });
 }
 
-type PageQuery = { limit: number; cursor?: string; order: string; detail?: boolean } & Record<string, unknown>;
-
-const paging = {
-  limit: z.coerce.number().int().min(1).max(1000).default(100).openapi({ description: 'Max count of rows.' }),
-  cursor: z.string().max(4000).optional().openapi({ description: '`next` of the page before.' }),
-};
+type PageQuery = { limit?: number; cursor?: string; order: string; detail?: boolean } & Record<string, unknown>;
 
 const detail = (columns: readonly string[]) =>
-  z
-    .enum(['true', 'false'])
-    .default('false')
-    .transform((value) => value === 'true')
-    .openapi({ description: `Whether rows have ${columns.join(', ')}.` });
+  yesNo.optional().openapi({ description: `Whether rows have ${columns.join(', ')}.` });
 
 /** Returns the columns that only `detail=true` returns: they are large. */
 const detailsOf = ({ row }: Resource): string[] =>
@@ -85,6 +77,7 @@ function addRows(
   const route = createRoute({
     method: 'get',
     path: `/api/v1${path}`,
+    operationId: `get${name}`,
     summary: `one of ${summary}`,
     request: { params: parametersOf(path) },
     responses: {

@@ -3,15 +3,14 @@ import { createServer as createPlainServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import { required } from '../errors/errors';
 import { describeViews } from '../store/reporting/describe-views';
 import { createReaderPool } from '../store/reporting/reader-pool';
-import { createPool } from '../store/database/pool';
 import { createApp, type AppOptions } from './app';
 import type { MetricsSources } from './metrics/metrics';
 import { watchViolations } from './metrics/violations';
 
-export type ServerOptions = Pick<AppOptions, 'tokens' | 'log'> & {
-  databaseUrl: string;
+export type ServerOptions = Pick<AppOptions, 'tokens' | 'log' | 'connections'> & {
   host: string;
   /** 0 selects a free port. */
   port: number;
@@ -36,18 +35,17 @@ const defaultLimits = { requests: { burst: 200, perSecond: 50 }, orders: { burst
 
 /** Starts the server and returns when it accepts requests. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { databaseUrl, host, port, tls, allowedHosts, limits = defaultLimits } = options;
+  const { connections, host, port, tls, allowedHosts, limits = defaultLimits } = options;
+  const databaseUrl = required(connections.config.databaseUrl, 'database', 'DATABASE_URL');
   const reader = await createReaderPool(databaseUrl, { max: maxConnections, timeoutMs: statementTimeoutMs });
-  const auditor = createPool(databaseUrl, 1, { default_transaction_read_only: 'on' });
-  const closePools = (): Promise<unknown> => Promise.all([reader.end(), auditor.end()]);
   const hosts: string[] = [];
-  const metrics = { ...options.sources, reader, violations: watchViolations(auditor, violationsPeriodMs) };
+  const metrics = { ...options.sources, reader, violations: watchViolations(connections.pool, violationsPeriodMs) };
   const app = createApp({ ...options, reader, limits, hosts, metrics, views: await describeViews(reader) });
   const listener = getRequestListener(app.fetch);
   const onRequest = (...request: Parameters<typeof listener>): void => void listener(...request);
   const server = tls ? createTlsServer(readTls(tls), onRequest) : createPlainServer(onRequest);
   await listen(server, host, port).catch(async (error: unknown) => {
-    await closePools();
+    await reader.end();
     throw error;
   });
   const { port: chosen } = server.address() as AddressInfo;
@@ -57,7 +55,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await closePools();
+      await reader.end();
     },
   };
 }

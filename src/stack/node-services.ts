@@ -8,14 +8,14 @@ import { readReadyFile, removeStaleReadyFiles } from '../process/ready-file';
 import { versionFile } from '../process/run-bundle';
 import { payloadKeyFiles } from '../temporal/payload-keys';
 import { backendFiles, type BackendFile } from '../training/backends';
-import { workerRoles, type Service, type WorkerRole } from './service-definition';
+import { portOf, workerRoles, type Service, type Stack, type WorkerRole } from './service-definition';
 import { readStackConfig } from './stack-state';
 
 /** The process that restarts crashed services (supervisor.ts). It is not restarted itself. */
 export const supervisor: Service = nodeService({
   name: 'supervisor',
   readyName: 'supervisor',
-  command: ['supervise'],
+  command: () => ['supervise'],
   readyTimeoutMs: 60_000,
   stopGraceMs: 5_000,
   // The caller's configuration: the supervisor starts what the caller's `up` would start.
@@ -36,38 +36,59 @@ function worker(role: WorkerRole, n: number): Service {
   return nodeService({
     name: n === 1 ? readyName : `${readyName}-${n}`,
     readyName,
-    command: ['worker', '--role', role],
+    command: () => ['worker', '--role', role],
     readyTimeoutMs: 120_000,
     stopGraceMs: 8_000,
     variables: (config) => ({
-      ...variablesOf(readStackConfig(config)),
-      ...withoutTls(config),
+      ...clientVariables(config),
       ...metricsVariable(config, workerRoles.indexOf(role) + (n - 1) * workerRoles.length),
     }),
-    settings: (config) => [
-      ...providerFiles(config),
-      ...payloadKeyFiles(config.payloadKeysFile),
-      ...[...backendFileNames.map((name) => config[name]), config.environmentsFile].flatMap(existing),
-    ],
+    settings: clientFiles,
   });
 }
 
+/** The HTTP API of this home. */
+export const api: Service = nodeService({
+  name: 'api',
+  readyName: 'api',
+  ports: ['api'],
+  command: (stack) => ['serve', '--port', String(portOf(stack, 'api'))],
+  readyTimeoutMs: 120_000,
+  stopGraceMs: 5_000,
+  variables: clientVariables,
+  settings: clientFiles,
+});
+
+/** Variables of a process that uses the servers. */
+function clientVariables(config: Config): Record<string, string> {
+  return { ...variablesOf(readStackConfig(config)), ...withoutTls(config) };
+}
+
+function clientFiles(config: Config): string[] {
+  return [
+    ...providerFiles(config),
+    ...payloadKeyFiles(config.payloadKeysFile),
+    ...[...backendFileNames.map((name) => config[name]), config.environmentsFile].flatMap(existing),
+  ];
+}
+
 type NodeService = Pick<Service, 'name' | 'readyTimeoutMs' | 'stopGraceMs'> & {
+  ports?: Service['ports'];
   /** Name of its ready file. */
   readyName: string;
   /** Arguments of the command line. */
-  command: string[];
+  command: (stack: Stack) => string[];
   variables: (config: Config) => Record<string, string>;
   /** Files that the process reads at its start. */
   settings: (config: Config) => string[];
 };
 
 /** A process that runs the compiled command line. */
-function nodeService({ readyName, command, variables, settings, ...service }: NodeService): Service {
+function nodeService({ readyName, command, variables, settings, ports = [], ...service }: NodeService): Service {
   const programOf = ({ projectRoot }: Config): string => path.join(projectRoot, 'dist', 'cli', 'main.js');
   return {
     ...service,
-    ports: [],
+    ports,
     externalAddress: () => undefined,
     stopSignal: 'SIGTERM',
 
@@ -77,15 +98,18 @@ function nodeService({ readyName, command, variables, settings, ...service }: No
       removeStaleReadyFiles(config.home, readyName);
     },
 
-    launch: ({ config, state }) => ({
-      file: process.execPath,
-      args: [programOf(config), ...command],
-      // Among the kept variables are those of Temporal's client, which reads them by itself.
-      env: { ...state.variables, ...variables(config), ...failpointVariables(), COEVOLVE_STACK: config.home },
-      inheritsEnvironment: true,
-      cwd: config.projectRoot,
-      settings: [versionFile, ...settings(config)],
-    }),
+    launch(stack) {
+      const { config, state } = stack;
+      return {
+        file: process.execPath,
+        args: [programOf(config), ...command(stack)],
+        // Among the kept variables are those of Temporal's client, which reads them by itself.
+        env: { ...state.variables, ...variables(config), ...failpointVariables(), COEVOLVE_STACK: config.home },
+        inheritsEnvironment: true,
+        cwd: config.projectRoot,
+        settings: [versionFile, ...settings(config)],
+      };
+    },
 
     isReady: ({ config }, pid) => readReadyFile(config.home, readyName, pid) !== undefined,
   };

@@ -11,6 +11,7 @@ export type ServiceName =
   | 'temporal'
   | 'environment-server'
   | 'policy-server'
+  | 'api'
   | `worker-${WorkerRole}`
   | `worker-${WorkerRole}-${number}`
   | 'supervisor';

@@ -4,7 +4,7 @@ import { createHome } from '../process/home';
 import { findStackProcesses, type StackProcess } from '../process/list-processes';
 import { withLock } from '../process/lock';
 import { findProcess, stopProcess, killGroup, readRecord, removeRecord } from '../process/processes';
-import { servers, supervisor, workers } from './all-services';
+import { clients, servers, supervisor } from './all-services';
 import type { Service, ServiceName } from './service-definition';
 import { readState } from './stack-state';
 
@@ -14,8 +14,8 @@ export type DownOptions = { onProgress?: (line: string) => void };
 const leftoverGraceMs = 10_000;
 
 /**
- * Stops all processes of this home in the reverse order of their start and returns them: the supervisor, the workers,
- * their leftovers (trainers outlive their worker), then the servers, Postgres last.
+ * Stops all processes of this home in the reverse order of their start and returns them: the supervisor, the workers and
+ * the API, their leftovers (trainers outlive their worker), then the servers, Postgres last.
  */
 export async function stackDown(config: Config, { onProgress }: DownOptions = {}): Promise<StoppedProcess[]> {
   const report = onProgress ?? (() => undefined);
@@ -24,7 +24,7 @@ export async function stackDown(config: Config, { onProgress }: DownOptions = {}
   const onWait = (pid: number) => report(`waits for process ${pid}, which changes this stack`);
   return withLock(config.home, onWait, async () => {
     const [database, ...others] = servers;
-    const stopped = [...(await stopAll(config, [supervisor], report)), ...(await stopAll(config, workers, report))];
+    const stopped = [...(await stopAll(config, [supervisor], report)), ...(await stopAll(config, clients, report))];
     stopped.push(...(await stopLeftovers(config, report)));
     stopped.push(...(await stopAll(config, others, report)), ...(await stopAll(config, [database!], report)));
     return [...stopped, ...(await stopLeftovers(config, report))];

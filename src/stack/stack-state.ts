@@ -6,7 +6,7 @@ import { messageOf, StackError } from '../errors/errors';
 import { settingsFiles, type Config, type Endpoint, type SettingsFile } from '../config';
 import { secretFile, type SecretName } from '../process/home';
 
-const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server'] as const;
+const portNames = ['postgres', 'temporal', 'temporal-ui', 'environment-server', 'policy-server', 'api'] as const;
 export type PortName = (typeof portNames)[number];
 
 const StackState = z

@@ -2,7 +2,7 @@ import { messageOf } from '../errors/errors';
 import type { Config } from '../config';
 import { createHome } from '../process/home';
 import { withLock } from '../process/lock';
-import { allServices, servers, supervisor, workers } from './all-services';
+import { allServices, clients, servers, supervisor } from './all-services';
 import type { Service, ServiceName, Stack, WorkerRole } from './service-definition';
 import { readStackConfig, readState, writeState, type StackState } from './stack-state';
 import { startService } from './start-service';
@@ -18,8 +18,8 @@ export type UpOptions = {
   supervised?: boolean;
   /** Variables to keep for the next `up`; default: those that are kept already. */
   given?: Pick<StackState, 'variables' | 'secretVariables'>;
-  /** Runs when the servers are ready and before the first worker starts; applies the migrations. */
-  beforeWorkers?: (config: Config) => Promise<void>;
+  /** Runs when the servers are ready and before the first client of them starts; applies the migrations. */
+  beforeClients?: (config: Config) => Promise<void>;
 };
 
 /**
@@ -41,9 +41,9 @@ export async function stackUp(config: Config, options: UpOptions = {}): Promise<
     await stopExternal(stack, report);
     await startAll(stack, servers.filter(isWanted(config, options)), report);
     const filled = readStackConfig(config);
-    const wantedWorkers = workers.filter(isWanted(config, options));
-    if (wantedWorkers.length > 0) await options.beforeWorkers?.(filled);
-    await startAll(stack, wantedWorkers, report);
+    const wantedClients = clients.filter(isWanted(config, options));
+    if (wantedClients.length > 0) await options.beforeClients?.(filled);
+    await startAll(stack, wantedClients, report);
     if (options.supervised !== false) await startAll(stack, [supervisor].filter(isWanted(config, options)), report);
     return filled;
   });

@@ -6,7 +6,7 @@ import { createHome } from '../process/home';
 import { withLockIfFree } from '../process/lock';
 import { findProcess, isAlive, readRecord, stopProcess } from '../process/processes';
 import { writeReadyFile } from '../process/ready-file';
-import { supervised } from './all-services';
+import { clients, supervised } from './all-services';
 import { fingerprintOf } from './launch-fingerprint';
 import type { Service, Stack } from './service-definition';
 import { readState } from './stack-state';
@@ -76,7 +76,7 @@ function isDue(supervision: Supervision, service: Service): boolean {
   if (start?.pending || !hasCrashed(supervision, service)) return false;
   if (start && start.crashedAt === undefined) recordCrash(start);
   if (start && Date.now() < start.crashedAt! + delayMs(start.failedStarts)) return false;
-  return !service.name.startsWith('worker-') || !supervision.services.some((other) => isMissing(supervision, other));
+  return !isClient(service) || !supervision.services.some((other) => isMissing(supervision, other));
 }
 
 /** A service that was stopped on purpose has no record. */
@@ -94,7 +94,10 @@ function recordCrash(start: Start): void {
 const delayMs = (failedStarts: number): number =>
   failedStarts === 0 ? 0 : backoffMs(failedStarts, { firstMs: pollMs, maxMs: maxBackoffMs });
 
-/** A worker exits at once while Postgres or Temporal is missing. */
+const isClient = ({ name }: Service): boolean =>
+  clients.some((client) => client.name === name || name.startsWith('worker-'));
+
+/** A client exits at once while Postgres or Temporal is missing. */
 const isMissing = (supervision: Supervision, service: Service): boolean =>
   ['postgres', 'temporal'].includes(service.name) &&
   (hasCrashed(supervision, service) || supervision.starts.get(service.name)?.pending !== undefined);

@@ -37,6 +37,10 @@ async function addExperiment(): Promise<void> {
      select id, 'hash', 1, false, '{"contrasts": []}' from experiments`,
   );
   await pool.query(
+    `insert into orders (request_id, kind, campaign, input, actor, reason) values ('first', 'pause', $1, '{}', 'ada', 'lunch')`,
+    [campaign.name],
+  );
+  await pool.query(
     `insert into training_progress (job_key, step, facts) select job_key, 1, '{"loss": 0.5}' from training_runs limit 1`,
   );
 }
@@ -115,10 +119,10 @@ test('pages have each row once while rows are inserted and deleted', async () =>
 });
 
 test.each([
-  ['attempts?limit=0', 'limit', '"0"', 'at least 1'],
-  ['attempts?limit=1001', 'limit', '"1001"', 'at most 1000'],
+  ['attempts?limit=0', 'limit', '"0"', 'a whole number from 1 to 1000'],
+  ['attempts?limit=1001', 'limit', '"1001"', 'a whole number from 1 to 1000'],
   ['attempts?outcom=scored', 'outcom', 'an unknown key', /document/],
-  ['attempts?min_reward=2', 'min_reward', '"2"', 'at most 1'],
+  ['attempts?min_reward=2', 'min_reward', '"2"', 'a number from 0 to 1'],
   ['tasks?verdict=good', 'verdict', '"good"', 'one of admitted, candidate, rejected'],
   ['attempts?cursor=x', 'cursor', 'another text', /next/],
   [`attempts?cursor=${Buffer.from('["x","y"]').toString('base64url')}`, 'cursor', 'another text', /next/],

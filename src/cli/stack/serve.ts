@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { Option, type Command } from 'commander';
 import { readToken } from '../../input/read-variable';
-import { UsageError, required } from '../../errors/errors';
-import { ensureSecret, type SecretName } from '../../process/home';
-import { createHome } from '../../process/home';
-import { currentConfig } from '../../client/connections';
+import { UsageError } from '../../errors/errors';
+import { createHome, ensureSecret, type SecretName } from '../../process/home';
+import { writeReadyFile } from '../../process/ready-file';
+import { currentConfig, withConnections } from '../../client/connections';
 import { queuesOfRole } from '../../doctor/queues-of-role';
 import { isLoopback, startServer, type ServerOptions } from '../../server/start-server';
 import { workerRoles } from '../../stack';
@@ -48,23 +48,27 @@ async function serve(options: Options): Promise<void> {
   const tls = tlsOf(options);
   requireSafe(options);
   const config = currentConfig();
-  const server = await startServer({
-    databaseUrl: required(config.databaseUrl, 'database', 'DATABASE_URL'),
-    host,
-    port,
-    tls,
-    allowedHosts: allowHost,
-    tokens: {
-      read: tokenOf(config, '--read-token-file', options.readTokenFile, 'api-read-token'),
-      operate: tokenOf(config, '--operate-token-file', options.operateTokenFile, 'api-operate-token'),
-    },
-    sources: metricsSources(config),
-    log: printMessage,
-  });
-  printMessage('serving until interrupted');
-  printResult(json, { url: server.url }, () => server.url);
-  await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)));
-  await server.close();
+  const tokens = {
+    read: tokenOf(config, '--read-token-file', options.readTokenFile, 'api-read-token'),
+    operate: tokenOf(config, '--operate-token-file', options.operateTokenFile, 'api-operate-token'),
+  };
+  await withConnections(async (connections) => {
+    const server = await startServer({
+      connections,
+      host,
+      port,
+      tls,
+      allowedHosts: allowHost,
+      tokens,
+      sources: metricsSources(config),
+      log: printMessage,
+    });
+    writeReadyFile(config.home, 'api', [server.url]);
+    printMessage('serving until interrupted');
+    printResult(json, { url: server.url }, () => server.url);
+    await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)));
+    await server.close();
+  }, config);
 }
 
 const metricsSources = (config: Config): ServerOptions['sources'] => ({

@@ -23,10 +23,14 @@ export function addUp(program: Command): void {
       const { home, temporal } = config;
       const { uiUrl, address } = temporal;
       const lists = campaignLists(temporal);
-      const result = { home, temporalUi: uiUrl, temporal: address, lists, services: stackStatus(config) };
+      const services = stackStatus(config);
+      const port = services.find(({ name }) => name === 'api')?.ports?.api;
+      const api = port && `http://127.0.0.1:${port}/api/v1`;
+      const result = { home, temporalUi: uiUrl, temporal: address, api, lists, services };
       const text = [
         uiUrl ? `Temporal UI: ${uiUrl}` : `Temporal: ${address}`,
         ...lists.map(({ name, url }) => `  campaigns, ${name}: ${url}`),
+        ...(api ? [`API: ${api}`] : []),
       ];
       printResult(json, result, () => text.join('\n'));
     });

@@ -3,11 +3,9 @@ import * as campaignRows from '../rows/campaign-rows';
 import * as trainingRows from '../rows/training-rows';
 import { attemptCondition, type AttemptFilter } from '../../store/trajectories/list-attempts';
 import type { Statement } from '../../store/database/sql';
+import { share, whole, word, yesNo } from '../request/parameters';
 import type { Resource } from './resource';
 
-const number = z.coerce.number().int();
-const word = z.string().min(1);
-const share = z.coerce.number().min(0).max(1);
 const { Attempt, Task } = campaignRows;
 const role = z.enum(['base', 'target', 'failure', 'positive']);
 const ofCampaign = '/campaigns/{campaign}';
@@ -40,7 +38,7 @@ export const campaignResources: readonly Resource[] = [
     view: 'phases',
     row: campaignRows.Phase,
     key: ['iteration', 'started_at', 'phase'],
-    filters: { iteration: number, phase: word },
+    filters: { iteration: whole, phase: word },
   },
   {
     path: `${ofCampaign}/tasks`,
@@ -55,7 +53,7 @@ export const campaignResources: readonly Resource[] = [
       origin: Task.shape.origin,
       verdict: Task.shape.verdict,
       reason: word,
-      created_iteration: number,
+      created_iteration: whole,
       parent_task_id: word,
       parent_signal: campaignRows.Signal.shape.kind,
     },
@@ -68,7 +66,7 @@ export const campaignResources: readonly Resource[] = [
     view: 'verdicts',
     row: campaignRows.Verdict,
     key: ['task_id', 'ordinal'],
-    filters: { task_id: word, stage: word, passed: z.enum(['true', 'false']) },
+    filters: { task_id: word, stage: word, passed: yesNo },
   },
   {
     path: `${ofCampaign}/attempts`,
@@ -79,7 +77,7 @@ export const campaignResources: readonly Resource[] = [
     key: ['recorded_at', 'id'],
     newestFirst: true,
     filters: {
-      iteration: number,
+      iteration: whole,
       purpose: Attempt.shape.purpose,
       task_id: word,
       split: Attempt.shape.split,
@@ -129,7 +127,7 @@ export const campaignResources: readonly Resource[] = [
     view: 'signals',
     row: campaignRows.Signal,
     key: ['id'],
-    filters: { iteration: number, kind: campaignRows.Signal.shape.kind, task_id: word, attempt_id: word },
+    filters: { iteration: whole, kind: campaignRows.Signal.shape.kind, task_id: word, attempt_id: word },
     item: 'id',
   },
   {
@@ -140,7 +138,7 @@ export const campaignResources: readonly Resource[] = [
     row: trainingRows.Pair,
     key: ['id'],
     filters: {
-      iteration: number,
+      iteration: whole,
       for_role: trainingRows.Pair.shape.for_role,
       kind: trainingRows.Pair.shape.kind,
       task_id: word,
@@ -156,7 +154,7 @@ export const campaignResources: readonly Resource[] = [
     view: 'policies',
     row: trainingRows.Policy,
     key: ['id'],
-    filters: { role, iteration: number, active: z.enum(['true', 'false']) },
+    filters: { role, iteration: whole, active: yesNo },
     item: 'id',
   },
   {
@@ -166,7 +164,7 @@ export const campaignResources: readonly Resource[] = [
     view: 'evaluations',
     row: trainingRows.Evaluation,
     key: ['iteration', 'policy_id', 'evaluation_set'],
-    filters: { iteration: number, policy_id: word, role, evaluation_set: word },
+    filters: { iteration: whole, policy_id: word, role, evaluation_set: word },
   },
   {
     path: `${ofCampaign}/training-runs`,
@@ -175,7 +173,7 @@ export const campaignResources: readonly Resource[] = [
     view: 'training_runs',
     row: trainingRows.TrainingRun,
     key: ['submitted_at', 'id'],
-    filters: { iteration: number, role, status: trainingRows.TrainingRun.shape.status },
+    filters: { iteration: whole, role, status: trainingRows.TrainingRun.shape.status },
     item: 'id',
   },
   {
@@ -194,7 +192,7 @@ export const campaignResources: readonly Resource[] = [
     view: 'training_curves',
     row: trainingRows.CurvePoint,
     key: ['training_run', 'update'],
-    filters: { training_run: word, iteration: number, role },
+    filters: { training_run: word, iteration: whole, role },
   },
   {
     path: `${ofCampaign}/spending`,
@@ -212,7 +210,7 @@ export const campaignResources: readonly Resource[] = [
     view: 'events',
     row: campaignRows.Event,
     key: ['id'],
-    filters: { iteration: number, kind: word, actor: word },
+    filters: { iteration: whole, kind: word, actor: word },
   },
 ];
 

@@ -1,9 +1,7 @@
-import { z } from '@hono/zod-openapi';
 import { Analysis, Cell, Experiment, Score } from '../rows/training-rows';
+import { whole, word } from '../request/parameters';
 import type { Resource } from './resource';
 
-const number = z.coerce.number().int();
-const word = z.string().min(1);
 const ofExperiment = '/experiments/{experiment}';
 
 /** Lists below `/experiments`. */
@@ -35,7 +33,7 @@ export const experimentResources: readonly Resource[] = [
     view: 'scores',
     row: Score,
     key: ['arm', 'seed', 'checkpoint', 'task'],
-    filters: { arm: word, seed: number, checkpoint: number },
+    filters: { arm: word, seed: whole, checkpoint: whole },
   },
   {
     path: `${ofExperiment}/analyses`,

@@ -55,6 +55,7 @@ export const copiedTables = {
 
 /** Tables that a fork does not copy, with the reason. */
 export const skippedTables = {
+  orders: 'they name the source, and a repeated request must not find its order again',
   campaigns: 'the fork inserts a new row',
   active_policies: 'derived from the promotions up to the iteration, because the source may have promoted since',
   turn_journal: 'open attempts: a finished iteration has none',

@@ -1,7 +1,7 @@
 import type { DescribedColumn, DescribedView } from './describe-views';
 
 /** First view of each page of the docs; a page lists the views up to the next page's first one. */
-const firstViews = { 'docs/reporting.md': 'campaigns', 'docs/reporting-training.md': 'pairs' } as const;
+const firstViews = { 'docs/reporting.md': 'campaigns', 'docs/reporting-training.md': 'policies' } as const;
 
 export const viewPages = Object.keys(firstViews) as (keyof typeof firstViews)[];
 

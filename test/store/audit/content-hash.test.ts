@@ -214,7 +214,7 @@ test('every column of every campaign table changes the hash or is listed as left
        case when c.data_type in ('smallint', 'bigint', 'real', 'double precision') then 'integer' else c.data_type end as type
      from information_schema.columns c join pg_class k on k.oid = c.table_name::regclass
      where c.table_schema = 'public' and not k.relispartition and c.is_identity = 'NO'
-       and c.table_name not in ('schema_migrations', 'providers') and c.table_name not like 'experiment%'`,
+       and c.table_name not in ('schema_migrations', 'providers', 'orders') and c.table_name not like 'experiment%'`,
   );
   await addRareRows(client);
   const before = await hash();

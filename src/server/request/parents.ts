@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Pool } from 'pg';
-import { raw, sql, type Statement } from '../store/database/sql';
+import { raw, sql, type Statement } from '../../store/database/sql';
 import { RequestError } from './problem';
 
 /** Parents of lists: the path's parameter, its view and the column of their rows. */

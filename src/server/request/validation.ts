@@ -1,5 +1,5 @@
 import type { z } from '@hono/zod-openapi';
-import { describeIssue } from '../input/describe-issue';
+import { describeIssue } from '../../input/describe-issue';
 import { RequestError } from './problem';
 
 /** The outcome of a validation: `target` is query, param, header or json, `data` the input of the client. */

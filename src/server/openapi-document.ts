@@ -1,18 +1,6 @@
 import type { DescribedView } from '../store/reporting/describe-views';
-import type { Api } from './context';
-import { Problem, problemStatuses, type ProblemStatus } from './problem';
+import type { Api } from './request/context';
 import type { Resource } from './resources/resource';
-
-/** Returns the responses of a route that refuses requests; every route may answer 401, 403, 429, 500 and 503. */
-export const problemResponses = (...statuses: readonly ProblemStatus[]): Record<number, ProblemResponse> =>
-  Object.fromEntries(
-    [...statuses, 401 as const, 403 as const, 429 as const, 500 as const, 503 as const].map((status) => [
-      status,
-      { description: problemStatuses[status], content: { 'application/json': { schema: Problem } } },
-    ]),
-  );
-
-type ProblemResponse = { description: string; content: { 'application/json': { schema: typeof Problem } } };
 
 type Document = ReturnType<Api['getOpenAPI31Document']>;
 

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { codeOf } from '../errors/errors';
-import { failureOf, type FailureKind } from '../errors/failure';
+import { codeOf } from '../../errors/errors';
+import { failureOf, type FailureKind } from '../../errors/failure';
 
 /** A refused request as JSON. */
 export const Problem = z
@@ -31,6 +31,17 @@ export const problemStatuses = {
 } as const;
 
 export type ProblemStatus = keyof typeof problemStatuses;
+
+/** Returns the responses of a route that refuses requests; every route may answer 401, 403, 429, 500 and 503. */
+export const problemResponses = (...statuses: readonly ProblemStatus[]): Record<number, ProblemResponse> =>
+  Object.fromEntries(
+    [...statuses, 401 as const, 403 as const, 429 as const, 500 as const, 503 as const].map((status) => [
+      status,
+      { description: problemStatuses[status], content: { 'application/json': { schema: Problem } } },
+    ]),
+  );
+
+type ProblemResponse = { description: string; content: { 'application/json': { schema: typeof Problem } } };
 
 /** Refuses a request. */
 export class RequestError extends Error {
