@@ -18,6 +18,7 @@ const parts = [
   'trainer',
   'environments',
   'statistics',
+  'exports',
   'examples',
   'migrations',
 ];

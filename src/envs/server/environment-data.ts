@@ -40,6 +40,8 @@ const capabilities = z.object({
   gold: z.boolean(),
   splits: listOf(z.string(), 100).default(['train', 'held-out']),
   constant_answers: listOf(listOf(z.string(), 100), 100).default([]),
+  /** Of the tasks' data; null: the licence of the environment's package. */
+  license: z.string().max(1_000).nullable().default(null),
   /** Values for a spec that leaves them out; null: the general defaults. */
   spec_defaults: z
     .object({

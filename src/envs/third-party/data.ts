@@ -32,6 +32,7 @@ export const thirdPartyData = (server: ThirdPartyServer): EnvironmentData => ({
       min_actions: 1,
       splits: ['train', 'held-out'],
       constant_answers: [],
+      license: null,
       spec_defaults: { train_tasks: null, held_out_tasks: null, max_positions: null, max_tokens: null, settings: {} },
     }),
 

@@ -1,12 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { Pool } from 'pg';
 import { DomainError } from '../../domain/errors';
 import type { AgentRole } from '../../domain/roles';
 import { type Reading, withFunctionsFor, type Prompt } from '../../domain/rollout/reading';
 import type { CampaignSpec } from '../../specification/campaign-spec';
-import { writeLines } from '../../files/write-lines';
+import { replaceFile } from '../../files/replace-file';
 import type { Store } from '../../store';
 import {
   listDemonstrations,
@@ -47,7 +44,7 @@ export async function exportDataset(store: Store, pool: Pool, request: ExportReq
   const { functions = 'text' } = (spec as Partial<CampaignSpec>).policy ?? {};
   const query = { campaignId, role: request.role, iteration: request.iteration, functions };
   const lines = request.format === 'trl-sft' ? demonstrations(store, pool, query) : pairs(store, pool, query);
-  const written = await writeOutput(request.output, lines, () => nothingToExport(request));
+  const written = await replaceFile(request.output, lines, () => nothingToExport(request));
   return { ...request, ...written };
 }
 
@@ -65,21 +62,6 @@ async function* pairs(store: Store, pool: Pool, query: Query): AsyncGenerator<st
     const bodies = await store.trajectories.findMany(query.campaignId, ids);
     for (const pair of part)
       yield pairLine(pair, bodies.get(pair.chosenId)!, bodies.get(pair.rejectedId)!, query.functions);
-  }
-}
-
-/** Writes to a staging file and renames it; deletes it after a failure. */
-async function writeOutput(output: string, lines: AsyncIterable<string>, emptyError: () => Error) {
-  await mkdir(dirname(output), { recursive: true });
-  const staging = `${output}.${randomUUID()}.staging`;
-  try {
-    const written = await writeLines(staging, lines);
-    if (written.rows === 0) throw emptyError();
-    await rename(staging, output);
-    return written;
-  } catch (error) {
-    await rm(staging, { force: true });
-    throw error;
   }
 }
 

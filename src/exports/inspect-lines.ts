@@ -1,0 +1,107 @@
+import type { Pool } from 'pg';
+import { withFunctionsAsText } from '../domain/rollout/functions';
+import { isSuccess } from '../domain/rollout/trajectory';
+import { conversationOf, type ChatMessage } from '../domain/rollout/turn';
+import { wholeAttempts, type WholeAttempt } from '../store/trajectories/whole-attempts';
+import { sql } from '../store/database/sql';
+
+type Evaluation = {
+  iteration: number;
+  policyId: string;
+  evaluationSet: string;
+  tasks: number;
+  success: number;
+  low: number;
+  high: number;
+  meanReward: number;
+  role: string;
+  /** In the form of ISO 8601, UTC. */
+  recordedAt: string;
+};
+
+export type EvaluatedCampaign = {
+  id: number;
+  name: string;
+  environment: string;
+  recipe: string;
+  specHash: string;
+};
+
+/**
+ * Returns the input of the Inspect exporter, lines of JSON: per policy and evaluation set a line with the log's header, then
+ * a line per attempt. A policy that was evaluated in several iterations has one log, of the first.
+ *
+ * @param iteration only the evaluations of this iteration; null for all
+ * @param folder where the logs are written
+ */
+export async function* inspectLines(
+  client: Pick<Pool, 'query'>,
+  campaign: EvaluatedCampaign,
+  iteration: number | null,
+  folder: string,
+): AsyncGenerator<string> {
+  for (const evaluation of await listEvaluations(client, campaign.id, iteration)) {
+    yield `${JSON.stringify({ log: header(campaign, evaluation, folder) })}\n`;
+    const { policyId, evaluationSet } = evaluation;
+    const query = { campaignId: campaign.id, iteration: null, evaluated: { policyId, evaluationSet } };
+    for await (const attempt of wholeAttempts(client, query))
+      yield `${JSON.stringify({ sample: sampleOf(campaign, attempt) })}\n`;
+  }
+}
+
+async function listEvaluations(
+  client: Pick<Pool, 'query'>,
+  campaignId: number,
+  iteration: number | null,
+): Promise<Evaluation[]> {
+  const { rows } = await client.query<Evaluation>(sql`
+    select * from (
+      select distinct on (e.policy_id, e.evaluation_set) e.iteration, e.policy_id as "policyId",
+        e.evaluation_set as "evaluationSet", e.tasks, e.successes / greatest(e.tasks, 1) as success, e.success_low as low,
+        e.success_high as high, e.mean_reward as "meanReward", p.role,
+        to_char(e.recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') as "recordedAt"
+      from evaluations e join policies p on p.campaign_id = e.campaign_id and p.id = e.policy_id
+      where e.campaign_id = ${campaignId}::integer
+      order by e.policy_id, e.evaluation_set, e.iteration) first
+    where ${iteration}::smallint is null or iteration = ${iteration}::smallint
+    order by iteration, "evaluationSet" collate "C", "policyId"`);
+  return rows;
+}
+
+/** The name of the file begins with the iteration, so that a viewer lists the logs in their order. */
+function header(campaign: EvaluatedCampaign, evaluation: Evaluation, folder: string) {
+  const { iteration, policyId, evaluationSet, role, tasks, success, low, high, meanReward, recordedAt } = evaluation;
+  const id = `${campaign.name}/${policyId}/${evaluationSet}`;
+  return {
+    path: `${folder}/${String(iteration).padStart(3, '0')}_${evaluationSet}_${policyId.slice(0, 12)}.eval`,
+    id,
+    task: `${campaign.environment}/${evaluationSet}`,
+    dataset: evaluationSet,
+    model: policyId,
+    created: recordedAt,
+    tasks,
+    metrics: { success: { rate: success, low, high }, reward: { mean: meanReward } },
+    metadata: { campaign: campaign.name, recipe: campaign.recipe, spec_hash: campaign.specHash, iteration, role },
+  };
+}
+
+function sampleOf(campaign: EvaluatedCampaign, attempt: WholeAttempt) {
+  const { id, taskId, outcome, reward, rawScore, stopReason, fault, iteration, seed } = attempt;
+  const asRead = (messages: readonly ChatMessage[]): ChatMessage[] => withFunctionsAsText(messages);
+  return {
+    id: taskId,
+    epoch: attempt.attempt + 1,
+    uuid: `${campaign.name}/${id}`,
+    target: attempt.referenceActions.map((action) => (typeof action === 'string' ? action : JSON.stringify(action))),
+    opening: asRead(attempt.opening).length,
+    messages: asRead(conversationOf(attempt)),
+    scores: reward === null ? null : { success: isSuccess(reward) ? 1 : 0, reward },
+    error: reward === null ? `${outcome}: ${fault ?? stopReason}` : null,
+    prompt_tokens: attempt.promptTokens,
+    completion_tokens: attempt.completionTokens,
+    seconds: attempt.seconds,
+    turns: attempt.turns.length,
+    completed_at: attempt.recordedAt,
+    metadata: { attempt: id, iteration, seed, stop_reason: stopReason, raw_score: rawScore },
+  };
+}
