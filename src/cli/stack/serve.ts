@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { readToken } from '../../input/read-variable';
 import { UsageError } from '../../errors/errors';
 import { createHome, ensureSecret, type SecretName } from '../../process/home';
@@ -12,6 +12,7 @@ import { isLoopback, startServer, type ServerOptions } from '../../server/start-
 import { workerRoles } from '../../stack';
 import { describeQueues } from '../../temporal/task-queues';
 import type { Config } from '../../config';
+import { integerIn } from '../arguments/integer';
 import { printMessage, printResult } from '../output/output';
 
 type Options = {
@@ -32,7 +33,7 @@ export function addServe(program: Command): void {
     .command('serve')
     .description('serve the HTTP API until interrupted; prints its address')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .addOption(new Option('--port <port>', 'port (default: any free port)').argParser(Number).default(0))
+    .option('--port <port>', 'port (default: any free port)', integerIn(0, 65_535), 0)
     .option('--read-token-file <file>', 'token of readers (default: made in the home)')
     .option('--operate-token-file <file>', 'token of operators (default: made in the home)')
     .option('--tls-certificate <file>', 'PEM file of the certificate')
@@ -52,6 +53,8 @@ async function serve(options: Options): Promise<void> {
     read: tokenOf(config, '--read-token-file', options.readTokenFile, 'api-read-token'),
     operate: tokenOf(config, '--operate-token-file', options.operateTokenFile, 'api-operate-token'),
   };
+  if (tokens.read === tokens.operate)
+    throw new UsageError('--operate-token-file: found the same token as --read-token-file, expected another');
   await withConnections(async (connections) => {
     const server = await startServer({
       connections,
@@ -99,13 +102,15 @@ function tlsOf({
 }
 
 /** @throws UsageError for an address of the network without tokens of its own, or without TLS */
-function requireSafe({ host, behindProxy = false, ...options }: Options): void {
+function requireSafe({ host, behindProxy = false, allowHost, ...options }: Options): void {
   if (isLoopback(host)) return;
   for (const [name, file] of [
     ['--read-token-file', options.readTokenFile],
     ['--operate-token-file', options.operateTokenFile],
   ] as const)
     if (!file) throw new UsageError(`${name}: found nothing, expected a file: ${host} is an address of the network`);
+  if (['0.0.0.0', '::'].includes(host) && allowHost.length === 0)
+    throw new UsageError(`--allow-host: found nothing, expected the names by which clients reach ${host}`);
   if (!options.tlsKey && !behindProxy)
     throw new UsageError(
       `--host: found ${host} without TLS, expected --tls-certificate and --tls-key, or --behind-proxy where a proxy adds TLS`,

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
 import { codeOf } from '../../errors/errors';
 import { failureOf, type FailureKind } from '../../errors/failure';
 
@@ -71,6 +72,8 @@ const statuses = {
 /** Returns the answer to a request that failed. `onUnexpected` gets errors that only the log may show. */
 export function problemOf(error: unknown, onUnexpected: (error: unknown) => void): RequestError {
   if (error instanceof RequestError) return error;
+  if (error instanceof HTTPException)
+    return new RequestError(400, { code: 'InvalidRequest', error: error.message, field: 'json' });
   const { kind, next, ...failure } = failureOf(error);
   if (failure.code === '57014') return new RequestError(503, slowStatement);
   if (kind !== 'failed') return new RequestError(statuses[kind], { ...failure, next, ...partsOf(failure.error) });
@@ -93,6 +96,7 @@ function partsOf(message: string): Partial<Problem> {
 
 export function sendProblem(context: Context, { status, problem, retryAfter }: RequestError): Response {
   if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
+  if (status === 413) context.header('connection', 'close'); // the rest of the body is not read
   if (status === 401) context.header('www-authenticate', 'Bearer');
   return context.json(problem, status);
 }
