@@ -68,7 +68,7 @@ test('a body above the limit is refused, with and without its length', async () 
     headers,
     body: stream,
     duplex: 'half',
-  } as RequestInit);
+  });
   expect(chunked.status).toBe(413);
 });
 
@@ -100,8 +100,8 @@ test('requests beyond the rate are refused with the time to wait, guesses of tok
 });
 
 test('each answer has the headers that forbid frames, sniffing, caches and referrers', async () => {
-  for (const path of ['/health', '/api/v1/campaigns', '/api/v1/nothing', '/']) {
-    const { headers } = await server.request(path);
+  for (const route of ['/health', '/api/v1/campaigns', '/api/v1/nothing', '/']) {
+    const { headers } = await server.request(route);
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('cache-control')).toBe('no-store');

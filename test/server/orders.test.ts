@@ -90,7 +90,7 @@ test('an order is done with its actor and reason, once, however often it is requ
   }
   expect(await eventsOf('paused')).toEqual([{ kind: 'paused', actor: 'ada (API)', reason: 'lunch' }]);
   expect((await server.get('/api/v1/campaigns/paused'))['waits_for']).toBe('paused by ada (API): lunch');
-  expect(await server.get('/api/v1/orders/pause-1')).toEqual(answers[0]!.body);
+  expect(await server.get('/api/v1/orders/pause-1')).toEqual(answers[0].body);
   const resumed = await order({ ...pause, kind: 'resume', request_id: 'resume-1' });
   expect(resumed.body).toMatchObject({ state: 'done', answer: { status: 'running' } });
   release();
