@@ -284,7 +284,7 @@ faults.recorded_at: time of the row
 turns: One row per action of a finished attempt.
 turns.campaign_id: number of the campaign
 turns.attempt_id: name of the attempt
-turns.ordinal: position of the action, from 1
+turns.ordinal: position of the action, from 0
 turns.action: text of the action
 turns.bare_action: action without the thinking before it; null where both are equal
 turns.observation: messages after the action
@@ -381,7 +381,7 @@ training_runs.settings: settings of the trainer by name
 training_examples: One row per example of a training run: the link from a policy to its data.
 training_examples.campaign_id: number of the campaign
 training_examples.training_run: id of the training run
-training_examples.ordinal: position in the dataset, from 0
+training_examples.ordinal: position in the run's data
 training_examples.attempt_id: name of the attempt; null for a pair
 training_examples.pair_id: name of the pair; null for an attempt
 training_examples.step: step of a reinforcement job

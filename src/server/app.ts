@@ -11,6 +11,7 @@ import { addOrders } from './orders/order-routes';
 import { campaignResources } from './resources/campaign-resources';
 import { orderResource } from './resources/order-resource';
 import { experimentResources } from './resources/experiment-resources';
+import { addSearch } from './search-route';
 import { addStream } from './stream/stream-route';
 import { refuseInvalid } from './request/validation';
 
@@ -51,6 +52,7 @@ export function createApp(options: AppOptions): Api {
   app.on('POST', '/api/*', orderGuard(options), bodyLimit({ maxSize: maxBodyBytes, onError: refuseLargeBody }));
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
   for (const resource of resources) addList(app, options, resource);
+  addSearch(app, options);
   addStream(app, options);
   addOrders(app, options.connections, options.log);
   return app;

@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { readPage } from '../store/reporting/read-page';
+import { containing } from '../store/database/like-pattern';
 import { raw, sql, type Statement } from '../store/database/sql';
 import type { Api, ServerContext } from './request/context';
 import { paging, yesNo } from './request/parameters';
@@ -43,7 +44,7 @@ function addPages(api: Api, { reader }: ServerContext, resource: Resource, Row: 
     const query = req.valid('query') as PageQuery;
     const { limit = 100, cursor, order: given, detail: hasDetails, ...values } = query;
     const columns = Object.keys(resource.row.shape).filter((column) => hasDetails || !details.includes(column));
-    const compared = resource.conditions?.(values) ?? equalities(values);
+    const compared = resource.conditions?.(values) ?? comparisons(values, resource.contains);
     const conditions = [...(await ofParent(reader, path, req.valid('param'))), ...compared];
     return json(
       await readPage(reader, { view, columns, key, conditions, descending: given === 'desc', limit, cursor }),
@@ -61,8 +62,12 @@ const detail = (columns: readonly string[]) =>
 const detailsOf = ({ row }: Resource): string[] =>
   Object.keys(row.shape).filter((column) => row.shape[column] instanceof z.ZodOptional);
 
-const equalities = (values: Record<string, unknown>): Statement[] =>
-  Object.entries(values).map(([column, value]) => sql`t.${raw(column)} = ${value}`);
+const comparisons = (values: Record<string, unknown>, contains: readonly string[] = []): Statement[] =>
+  Object.entries(values).map(([column, value]) =>
+    contains.includes(column)
+      ? sql`t.${raw(column)} ilike ${containing(String(value))}`
+      : sql`t.${raw(column)} = ${value}`,
+  );
 
 type Identified = Resource & { item: string };
 

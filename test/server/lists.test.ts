@@ -1,9 +1,10 @@
 import type { z } from 'zod';
 import { resources } from '../../src/server/app';
+import { SearchPage } from '../../src/server/search-route';
 import { describeViews } from '../../src/store/reporting/describe-views';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { fullCampaign, ids } from '../store/support/campaign-rows';
-import { attempt, task, type NewCampaign } from '../store/support/new-campaign';
+import { attempt, step, task, type NewCampaign } from '../store/support/new-campaign';
 import { runServer, type TestServer } from './running-server';
 
 type Page = { rows: Record<string, unknown>[]; next: string | null };
@@ -83,6 +84,8 @@ test.each([
   ['tasks?verdict=admitted&split=held-out', 1],
   ['tasks?parent_signal=forgetting', 1],
   ['tasks?parent_signal=rare', 0],
+  ['tasks?goal=MANY%20held', 1],
+  ['tasks?goal=many_held', 0],
   [`pairs?rejected_id=${encodeURIComponent(ids.failed)}`, 1],
   [`training-examples?pair_id=${encodeURIComponent(ids.pair)}`, 1],
   ['policies?active=true', 1],
@@ -116,6 +119,37 @@ test('pages have each row once while rows are inserted and deleted', async () =>
   const before = seen.filter((name) => names.indexOf(name) < 20);
   expect(before).toEqual(names.slice(0, 20).reverse());
   expect(new Set(seen).size).toBe(seen.length);
+});
+
+test('a search finds actions and observations with an excerpt, page by page, and takes no wildcards', async () => {
+  const { store, key } = campaign;
+  await store.tasks.seed(key, [task('searched')]);
+  const turns = (action: string, answer: string) => [
+    step('look'),
+    { ...step(action), observation: [{ role: 'user', content: answer }] },
+  ];
+  const played = { purpose: 'train', policyId: ids.start, taskId: 'searched' } as const;
+  const texts = [
+    ['open the Red door', 'nothing'],
+    ['wait', 'a red "door"\nis 100% open'],
+  ] as const;
+  for (const [n, [action, answer]] of texts.entries())
+    await store.trajectories.save(attempt(key, { ...played, attempt: n, turns: turns(action, answer) }));
+  const search = async (text: string, query = '') =>
+    SearchPage.parse(await server.get(pathOf(`/campaigns/{campaign}/search?text=${encodeURIComponent(text)}${query}`)));
+  const places = (page: { rows: { place: string; ordinal: number }[] }) =>
+    page.rows.map(({ place, ordinal }) => [place, ordinal]);
+  expect(places(await search('RED'))).toEqual([
+    ['observation', 1],
+    ['action', 1],
+  ]);
+  expect((await search('red door')).rows[0]!.excerpt).toBe('open the Red door');
+  expect(places(await search('red "door"\nis'))).toEqual([['observation', 1]]);
+  expect(places(await search('100%'))).toEqual([['observation', 1]]);
+  expect(places(await search('r_d'))).toEqual([]);
+  const first = await search('red', '&limit=1');
+  const second = await search('red', `&limit=1&cursor=${first.next}`);
+  expect([places(first), places(second)]).toEqual([[['observation', 1]], [['action', 1]]]);
 });
 
 test.each([

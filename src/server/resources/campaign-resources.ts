@@ -55,8 +55,10 @@ export const campaignResources: readonly Resource[] = [
       reason: word,
       created_iteration: whole,
       parent_task_id: word,
+      goal: word,
       parent_signal: campaignRows.Signal.shape.kind,
     },
+    contains: ['goal'],
     item: 'id',
   },
   {

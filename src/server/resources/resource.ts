@@ -16,6 +16,8 @@ export type Resource = {
   newestFirst?: true;
   /** Columns that a parameter of the same name compares. */
   filters?: Readonly<Record<string, z.ZodType>>;
+  /** Those of them that compare for a part of the text, without regard to upper and lower case. */
+  contains?: readonly string[];
   /** Returns the conditions of filters that compare otherwise. */
   conditions?: (filters: Record<string, unknown>) => Statement[];
   /** The column that identifies a row beside the path's parameters: `<path>/{<item>}` returns one row with its details. */

@@ -39,22 +39,34 @@ export async function readPage(pool: Pool, query: PageQuery): Promise<KeyedPage>
     where ${where}
     order by ${raw(order)}
     limit ${limit + 1}::integer`;
-  const { rows } = await pool.query<{ next_key: string }>(statement).catch((error: unknown) => {
-    if (cursor !== undefined && invalidValues.has(codeOf(error) ?? '')) throw invalidCursor();
-    throw error;
-  });
+  const { rows } = await pool.query<{ next_key: string }>(statement).catch(throwInvalidCursor(cursor));
   const page = rows.slice(0, limit);
   const last = rows.length > limit ? page.at(-1) : undefined;
   return {
     rows: page.map(({ next_key: _key, ...row }) => row),
-    next: last ? Buffer.from(last.next_key).toString('base64url') : null,
+    next: last ? cursorOf(last.next_key) : null,
   };
 }
+
+/** Throws `InvalidCursor` where a value of the cursor is not of the type of its column. */
+export const throwInvalidCursor =
+  (cursor: string | undefined) =>
+  (error: unknown): never => {
+    throw cursor !== undefined && invalidValues.has(codeOf(error) ?? '') ? invalidCursor() : error;
+  };
 
 /** SQLSTATE of a text that is not of the type of its column. */
 const invalidValues = new Set(['22P02', '22003', '22007', '22008']);
 
-function afterCursor({ key, descending }: PageQuery, cursor: string): Statement {
+/** @param key JSON array of the values of a row's key */
+export const cursorOf = (key: string): string => Buffer.from(key).toString('base64url');
+
+/**
+ * Returns the condition for the rows `t` after a cursor.
+ *
+ * @throws DomainError `InvalidCursor`
+ */
+export function afterCursor({ key, descending }: Pick<PageQuery, 'key' | 'descending'>, cursor: string): Statement {
   const values = valuesOf(cursor);
   if (values?.length !== key.length) throw invalidCursor();
   const names = raw(key.map((column) => `t.${column}`).join(', '));

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { AgentRole } from '../../domain/roles';
 import type { Outcome, Purpose, TaskSplit } from '../../domain/rollout/trajectory';
 import type { FeedbackSignalKind } from '../../domain/signals/feedback-signal';
+import { containing } from '../database/like-pattern';
 import { raw, sql } from '../database/sql';
 import { pageOf, type Page } from '../database/page';
 
@@ -81,7 +82,7 @@ export async function listAttempts(
 export function attemptCondition(filter: AttemptFilter) {
   const { iteration, purposes, task, split, role, policy, outcome, stopReason, minReward, maxReward, fault, signal } =
     filter;
-  const faultText = fault === undefined ? null : `%${fault.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+  const faultText = fault === undefined ? null : containing(fault);
   return sql`
     (${iteration ?? null}::smallint is null or iteration = ${iteration ?? null}::smallint)
     and (${purposes ?? null}::text[] is null or purpose = any (${purposes ?? null}::text[]))

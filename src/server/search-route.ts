@@ -1,0 +1,51 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { searchAttempts } from '../store/reporting/search-attempts';
+import type { Api, ServerContext } from './request/context';
+import { paging } from './request/parameters';
+import { parametersOf, parentId } from './request/parents';
+import { problemResponses } from './request/problem';
+import { Attempt } from './rows/campaign-rows';
+import { integer, text } from './rows/columns';
+
+const Hit = Attempt.pick({ iteration: true, purpose: true, task_id: true, role: true, outcome: true, reward: true })
+  .extend({
+    attempt_id: text,
+    recorded_at: z.iso.datetime({ offset: true }),
+    ordinal: integer.openapi({ description: 'Position of the action, from 0.' }),
+    place: z.enum(['action', 'observation']),
+    excerpt: text.openapi({ description: 'At most 200 characters around the text; of an observation as JSON.' }),
+  })
+  .openapi('SearchHit');
+
+export const SearchPage = z
+  .object({
+    rows: z.array(Hit),
+    searched: integer.openapi({ description: 'Attempts that this page searched, at most 5,000.' }),
+    next: text.nullable().openapi({ description: 'Cursor of the next page; null when all attempts were searched.' }),
+  })
+  .openapi('SearchPage');
+
+/** Adds the search in the contents of attempts. */
+export function addSearch(api: Api, { reader }: ServerContext): void {
+  const path = '/campaigns/{campaign}/search';
+  const summary = 'attempts whose actions or observations contain a text, newest first';
+  const route = createRoute({
+    method: 'get',
+    path: `/api/v1${path}`,
+    operationId: 'searchAttempts',
+    summary,
+    request: {
+      params: parametersOf(path),
+      query: z.strictObject({ text: z.string().min(2).max(200), ...paging }),
+    },
+    responses: {
+      200: { description: summary, content: { 'application/json': { schema: SearchPage } } },
+      ...problemResponses(400, 404),
+    },
+  });
+  api.openapi(route, async ({ req, json }) => {
+    const { limit = 100, ...search } = req.valid('query');
+    const campaignId = await parentId(reader, 'campaign', req.valid('param')['campaign']!);
+    return json(await searchAttempts(reader, { ...search, campaignId, limit }), 200);
+  });
+}
