@@ -140,6 +140,23 @@ select campaign_id, key, entry, unit, amount, recorded_at from ledger;
 create view reporting.events as
 select id, campaign_id, iteration, kind, actor, detail, recorded_at from events;
 
+create view reporting.history as
+select id as campaign_id, created_at as recorded_at, 0::bigint as position, 'start' as entry, null::smallint as iteration,
+  'started' as kind, 'coevolve' as actor,
+  jsonb_build_object('recipe', recipe, 'environment', environment, 'seed', seed) as detail
+from campaigns
+union all
+select campaign_id, recorded_at, id, 'event/' || id, iteration, kind, actor, detail from events
+union all
+select campaign_id, recorded_at, 0, 'promotion/' || iteration || '/' || role, iteration,
+  case decision when 'promote' then 'promoted' else 'kept' end, 'coevolve',
+  jsonb_strip_nulls(jsonb_build_object('role', role, 'reason', reason, 'candidate', left(candidate_id, 12),
+    'incumbent', left(incumbent_id, 12)))
+from promotions
+union all
+select id, finished_at, 9007199254740991, 'end', null, status, 'coevolve', '{}'
+from campaigns where finished_at is not null;
+
 create view reporting.experiments as
 select e.id, e.name, e.version, e.status, e.seeds, e.stopped as stopped_arms, e.reason,
   (select count(*)::integer from experiment_cells c where c.experiment_id = e.id) as cells,
@@ -417,6 +434,15 @@ events.kind: such as paused, parked, resumed, approved, budget-raised
 events.actor: operator, or coevolve
 events.detail: reason, code and measurements by name
 events.recorded_at: time of the row
+history: One row per entry of a campaign's log: its start, its events, decisions about policies, its end.
+history.campaign_id: number of the campaign
+history.recorded_at: time of the entry
+history.position: order of entries at the same time
+history.entry: name of the entry in the campaign
+history.iteration: number of the iteration; null if it concerns none
+history.kind: started, promoted, kept, the kind of an event, or the status at the end
+history.actor: operator, or coevolve
+history.detail: reason, code and measurements by name
 experiments: One row per experiment.
 experiments.id: number of the experiment, experiment_id in the other views
 experiments.name: unique name

@@ -1049,6 +1049,50 @@ create view reporting.function_lists as
     sha256,
     functions
    FROM function_lists;
+create view reporting.history as
+ SELECT campaigns.id AS campaign_id,
+    campaigns.created_at AS recorded_at,
+    (0)::bigint AS "position",
+    'start'::text AS entry,
+    NULL::smallint AS iteration,
+    'started'::text AS kind,
+    'coevolve'::text AS actor,
+    jsonb_build_object('recipe', campaigns.recipe, 'environment', campaigns.environment, 'seed', campaigns.seed) AS detail
+   FROM campaigns
+UNION ALL
+ SELECT events.campaign_id,
+    events.recorded_at,
+    events.id AS "position",
+    ('event/'::text || events.id) AS entry,
+    events.iteration,
+    events.kind,
+    events.actor,
+    events.detail
+   FROM events
+UNION ALL
+ SELECT promotions.campaign_id,
+    promotions.recorded_at,
+    0 AS "position",
+    ((('promotion/'::text || promotions.iteration) || '/'::text) || promotions.role) AS entry,
+    promotions.iteration,
+        CASE promotions.decision
+            WHEN 'promote'::text THEN 'promoted'::text
+            ELSE 'kept'::text
+        END AS kind,
+    'coevolve'::text AS actor,
+    jsonb_strip_nulls(jsonb_build_object('role', promotions.role, 'reason', promotions.reason, 'candidate', "left"(promotions.candidate_id, 12), 'incumbent', "left"(promotions.incumbent_id, 12))) AS detail
+   FROM promotions
+UNION ALL
+ SELECT campaigns.id AS campaign_id,
+    campaigns.finished_at AS recorded_at,
+    '9007199254740991'::bigint AS "position",
+    'end'::text AS entry,
+    NULL::smallint AS iteration,
+    campaigns.status AS kind,
+    'coevolve'::text AS actor,
+    '{}'::jsonb AS detail
+   FROM campaigns
+  WHERE (campaigns.finished_at IS NOT NULL);
 create view reporting.iterations as
  SELECT campaign_id,
     number AS iteration,

@@ -2,7 +2,7 @@ import { isOnlyEvaluated } from '../domain/campaign/policy-source';
 import { messageOf } from '../errors/errors';
 import type { AttemptProgress } from '../domain/campaign/attempt-progress';
 import { campaignWorkflowId } from '../domain/campaign/ids';
-import { parkedCode, type ParkedCode } from '../domain/campaign/parked-reasons';
+import { parkedCode } from '../domain/campaign/parked-reasons';
 import type { CampaignState } from '../domain/campaign/progress';
 import { recipes, type RecipeName } from '../domain/campaign/recipe';
 import { isTrusted } from '../domain/evaluation/judge-calibration';
@@ -81,8 +81,6 @@ export type ListedCampaign = Omit<CampaignRow, 'spec' | 'status'> &
     isEvaluation: boolean;
     /** What holds the campaign in Temporal, with the next command. */
     held: HeldWork[];
-    /** Why the campaign is parked (docs/parked.md). Is null while it is not, and after release 0.1.0 has parked it. */
-    parkedCode: ParkedCode | null;
   };
 
 /** `unchecked`: the reason why the statuses could not be compared with Temporal. */

@@ -214,6 +214,15 @@ export const campaignResources: readonly Resource[] = [
     key: ['id'],
     filters: { iteration: whole, kind: word, actor: word },
   },
+  {
+    path: `${ofCampaign}/history`,
+    name: 'HistoryEntry',
+    summary: 'start, events, decisions about policies, and end',
+    view: 'history',
+    row: campaignRows.HistoryEntry,
+    key: ['recorded_at', 'position', 'entry'],
+    filters: { iteration: whole, kind: word, actor: word },
+  },
 ];
 
 /** The filters of `coevolve attempts`, by the names of columns. */

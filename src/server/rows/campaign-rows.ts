@@ -156,6 +156,17 @@ export const Signal = z.object({
   recorded_at: time,
 });
 
+export const HistoryEntry = z.object({
+  campaign_id: integer,
+  recorded_at: time,
+  position: integer,
+  entry: text,
+  iteration: integer.nullable(),
+  kind: text,
+  actor: text,
+  detail: facts,
+});
+
 export const Event = z.object({
   id: integer,
   campaign_id: integer,

@@ -2,7 +2,6 @@ import type { Pool } from 'pg';
 import { didYouMean } from '../../input/did-you-mean';
 import { DomainError } from '../../domain/errors';
 import type { ForkOrigin } from '../../domain/campaign/fork-origin';
-import type { ParkedCode } from '../../domain/campaign/parked-reasons';
 import type { CampaignState } from '../../domain/campaign/progress';
 import { nameTaken } from '../../specification/read-spec';
 import { reserveCampaign, whileCreating } from '../database/partitions';
@@ -89,14 +88,9 @@ export const campaignStore = (pool: Pool) => ({
     return row;
   },
 
-  /** Returns all campaigns in the order of their start, the parked ones with the code of the reason. */
-  async list(): Promise<(CampaignRow & { parkedCode: ParkedCode | null })[]> {
-    const { rows } = await pool.query<CampaignRow & { parkedCode: ParkedCode | null }>(
-      `select ${columns}, case when status = 'parked' then (
-         select detail ->> 'code' from events where campaign_id = campaigns.id and kind = 'parked' order by id desc limit 1)
-       end as "parkedCode"
-       from campaigns order by id`,
-    );
+  /** Returns all campaigns in the order of their start. */
+  async list(): Promise<CampaignRow[]> {
+    const { rows } = await pool.query<CampaignRow>(`select ${columns} from campaigns order by id`);
     return rows;
   },
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { ParkedCode } from '../../domain/campaign/parked-reasons';
 import type { Phase } from '../../domain/campaign/phases';
 import { addPhaseSeconds, remainingTime } from '../../domain/campaign/remaining-time';
 
@@ -19,6 +20,8 @@ export type CampaignOverview = {
   secondsLeft: number | null;
   /** What the campaign waits for: the reason of its parking, or who paused it and why. Null while it waits for nothing. */
   waitsFor: string | null;
+  /** Why the campaign is parked (docs/parked.md). Is null while it is not, and after release 0.1.0 has parked it. */
+  parkedCode: ParkedCode | null;
   /** Since when it waits. */
   waitsSince: Date | null;
   /** Address of the server whose answer ends the wait without an operator; null where nothing does. */
@@ -69,6 +72,6 @@ const selectOverviews = `
       from reporting.phases p
       where c.finished_at is null and p.campaign_id = c.id and p.iteration between 1 and c.iteration - 1
         and p.finished_at is not null) as past,
-    c.waits_for as "waitsFor", c.waits_since as "waitsSince", c.awaits
+    c.waits_for as "waitsFor", c.waits_code as "parkedCode", c.waits_since as "waitsSince", c.awaits
   from reporting.campaigns c
   order by c.id`;
