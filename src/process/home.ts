@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
 import path from 'node:path';
 import { writeAtomicallySync } from '../files/atomic-write';
+
+/** npm replaces the folder of its package, so that the state of an installed package is in the home of the user. */
+export const defaultHome = (projectRoot: string): string =>
+  path.join(existsSync(path.join(projectRoot, 'src')) ? projectRoot : homedir(), '.coevolve');
 
 /**
  * Creates the folders of a home with mode 0700. The home itself may be open to the database's group. Artifacts in another

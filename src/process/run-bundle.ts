@@ -23,7 +23,7 @@ export function runBundle(name: string, cache: string): vm.Script {
     ...(existsSync(cacheFile) ? { cachedData: readFileSync(cacheFile) } : {}),
   });
   const run = script.runInThisContext() as RunBundle;
-  run({}, createRequire(file), (module) => import(module), projectRoot);
+  run({}, createRequire(file), (module) => import(module), locate);
   return script;
 }
 
@@ -32,8 +32,17 @@ type RunBundle = (
   exports: object,
   require: NodeJS.Require,
   load: (module: string) => Promise<unknown>,
-  projectRoot: string,
+  locateFile: (file: string) => string,
 ) => void;
+
+/**
+ * Returns the path of a file by its path in the clone where the bundle was built. npm installs the packages of a package
+ * beside it.
+ */
+function locate(file: string): string {
+  const own = path.join(projectRoot, file);
+  return existsSync(own) ? own : path.join(projectRoot, '..', path.relative('/node_modules', file));
+}
 
 /**
  * Returns the path of a file of the bundle. The version in its name keeps a bundle from a cache of another build: V8

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
-import { createHome, ensureSecret, secretFile } from '../../src/process/home';
+import { createHome, defaultHome, ensureSecret, secretFile } from '../../src/process/home';
 
 const parent = mkdtempSync(path.join(tmpdir(), 'coevolve-home-'));
 afterAll(() => rmSync(parent, { recursive: true }));
@@ -37,4 +37,10 @@ test('the artifacts of an earlier version are closed to other users, and those i
   createHome({ home, artifacts: inside });
   createHome({ home, artifacts: outside });
   expect([inside, outside].map(modeOf)).toEqual(['700', '755']);
+});
+
+test('the default home is in a clone, and in the home of the user for the package from npm', () => {
+  const clone = path.resolve(__dirname, '../..');
+  expect(defaultHome(clone)).toBe(path.join(clone, '.coevolve'));
+  expect(defaultHome(path.join(clone, 'node_modules', 'coevolve'))).toBe(path.join(homedir(), '.coevolve'));
 });

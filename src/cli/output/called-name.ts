@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 
 const projectRoot = path.resolve(__dirname, '../../..');
@@ -15,9 +16,18 @@ export function calledName({ argv, env, cwd }: Call = process): string {
   return path.extname(program) === '.js' ? `node ${program}` : program;
 }
 
+/** The package from npm has no sources, and its user has no scripts of ours. */
+const isClone = existsSync(path.join(projectRoot, 'src'));
+
 /** Replaces the program's name in the commands of a message by the name that works here. */
-export const asCalled = (text: string): string =>
-  text.replaceAll(hint, (_, before: string) => `${before}${calledName()} `);
+export function asCalled(text: string): string {
+  const named = text.replaceAll(hint, (_, before: string) => `${before}${calledName()} `);
+  return isClone ? named : withOwnSetup(named, calledName());
+}
+
+/** Replaces the script of set-up by the command `setup`. */
+export const withOwnSetup = (text: string, program: string): string =>
+  text.replaceAll(/npm run setup( --(?= ))?/g, `${program} setup`);
 
 /** A command in backticks, at the start of a line, or after a word that introduces one. */
 const hint = /(^|`|next:? |then |run |; )coevolve (?=[a-z-])/gm;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
@@ -15,6 +16,7 @@ import { paint } from '../../tables/terminal-text';
 import { collectReport } from '../../report/campaign/campaign-report';
 import { learnedText } from './learned-text';
 import { givenConfig, withConnections, type Connections } from '../../client/connections';
+import { runSetup } from '../../process/run-setup';
 import { startCampaign } from '../../client/start-campaign';
 
 const specFile = 'examples/quickstart.yaml';
@@ -23,13 +25,14 @@ const specFile = 'examples/quickstart.yaml';
 export function addQuickstart(program: Command): void {
   program
     .command('quickstart')
-    .description('start the stack and run a small campaign on it')
+    .description('run a small campaign on the embedded stack; installs Python packages first if they are missing')
     .option('--keep', 'keep the stack running afterwards; one that ran before is always kept')
     .option('--json', 'print the result as JSON')
     .action(async ({ keep, json }: { keep?: boolean; json?: boolean }) => {
       const config = givenConfig();
       const started = performance.now();
       const stays = keep === true || stackStatus(config).some(({ state }) => state === 'running');
+      if (!existsSync(config.python)) await runSetup(config.projectRoot, []);
       printMessage(paint.bold('starting the stack'));
       try {
         const filled = await bringUpStack(process.env, { onProgress: printMessage });

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { asCalled, calledName } from '../../../src/cli/output/called-name';
+import { asCalled, calledName, withOwnSetup } from '../../../src/cli/output/called-name';
 
 const clone = path.resolve(__dirname, '../../..');
 const program = path.join(clone, 'dist', 'cli', 'main.js');
@@ -42,4 +42,10 @@ test('a message names the commands that work here and keeps other mentions', () 
     'see `npx coevolve list`, coevolve with five tasks\n  next: npx coevolve up, or read a log; npx coevolve down',
   );
   expect(asCalled('`npx coevolve up` starts coevolve services')).toBe('`npx coevolve up` starts coevolve services');
+});
+
+test('the script of set-up is a command of the package from npm', () => {
+  expect(withOwnSetup('run `npm run setup`\n  next: npm run setup -- --with vllm', 'npx coevolve')).toBe(
+    'run `npx coevolve setup`\n  next: npx coevolve setup --with vllm',
+  );
 });
