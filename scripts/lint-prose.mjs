@@ -19,6 +19,7 @@ const parts = [
   'environments',
   'statistics',
   'exports',
+  'python',
   'examples',
   'migrations',
 ];

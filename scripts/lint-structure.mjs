@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const maxFiles = 30;
 const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url));
 const files = filesIn(path.join(root, 'src'), '.ts');
-const pythonSources = ['trainer/src', 'environments/src', 'statistics/src', 'exports/src'].map((name) =>
+const pythonSources = ['trainer/src', 'environments/src', 'statistics/src', 'exports/src', 'python/src'].map((name) =>
   path.join(root, name),
 );
 const pythonFiles = pythonSources.flatMap((source) => filesIn(source, '.py'));

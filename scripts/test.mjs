@@ -63,7 +63,7 @@ async function checks() {
   await check('prose', process.execPath, ['scripts/lint-prose.mjs']);
   await check('promises', process.execPath, ['scripts/lint-promises.mjs']);
   await check('format', bin('oxfmt'), ['--check']);
-  for (const name of ['environments', 'trainer', 'statistics', 'exports', 'bench']) {
+  for (const name of ['environments', 'trainer', 'statistics', 'exports', 'python', 'bench']) {
     await check(`${name}: lint`, python, ['-m', 'ruff', 'check', '--quiet', '.'], name);
     await check(`${name}: format`, python, ['-m', 'ruff', 'format', '--check', '--quiet', '.'], name);
     await check(`${name}: types`, python, ['-m', 'mypy', '--no-error-summary', sharedCache], name);

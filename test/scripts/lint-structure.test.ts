@@ -9,7 +9,8 @@ let root: string;
 beforeEach(() => {
   root = mkdtempSync(path.join(tmpdir(), 'coevolve-structure-'));
   write('docs/page.md', '');
-  for (const folder of ['trainer', 'environments', 'statistics', 'exports']) write(`${folder}/src/one.py`, '');
+  for (const folder of ['trainer', 'environments', 'statistics', 'exports', 'python'])
+    write(`${folder}/src/one.py`, '');
 });
 afterEach(() => rmSync(root, { recursive: true }));
 

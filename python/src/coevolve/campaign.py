@@ -1,0 +1,157 @@
+"""One campaign: its tables as data frames, its orders, and waiting for it."""
+
+import time
+import uuid
+from collections.abc import Collection
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from coevolve.errors import CoevolveError
+from coevolve.frames import frame
+from coevolve.transport import Filter, Row, Transport
+
+ENDED = ("finished", "stopped", "aborted")
+POLL_SECONDS = 1.0
+
+
+class Campaign:
+    """A campaign. Use `Client.campaign`.
+
+    Filters are the parameters of the API, such as `iteration=1`; a wrong one fails with the names that exist.
+    """
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self._transport = transport
+        self.name = name
+
+    def status(self) -> Row:
+        """Returns the row of the campaign, with `status`, `iteration`, `phase`, `success` and `waits_for`."""
+        return self._transport.get(f"/campaigns/{self.name}")
+
+    def wait(self, until: Collection[str] = (*ENDED, "parked"), timeout: float | None = None) -> Row:
+        """Waits for one of the statuses, by default until the campaign ends or parks; returns its row.
+
+        `timeout` is in seconds. Raises TimeoutError after it, and CoevolveError if the campaign ended
+        otherwise.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            row = self.status()
+            if row["status"] in until:
+                return row
+            if row["status"] in ENDED:
+                raise CoevolveError(f"{self.name} is {row['status']}, expected {' or '.join(until)}")
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"{self.name} is {row['status']} after {timeout} s")
+            time.sleep(POLL_SECONDS)
+
+    def tasks_df(self, **filters: Filter) -> pd.DataFrame:
+        """Returns the tasks: `goal`, `origin`, `split`, `verdict` and, of rejected ones, the `reason`."""
+        return self._frame("tasks", filters)
+
+    def attempts_df(self, **filters: Filter) -> pd.DataFrame:
+        """Returns the finished attempts, newest first.
+
+        `reward` is in [0, 1] and missing without a score, `seconds` is a duration, `signals` a list.
+        Filters are among others `task_id`, `iteration`, `purpose`, `policy_id`, `outcome`, `min_reward`,
+        `max_reward`.
+        """
+        return self._frame("attempts", filters)
+
+    def turns_df(self, attempt_id: str | None = None, *, tokens: bool = False) -> pd.DataFrame:
+        """Returns the turns of an attempt, or of all: `action` and `observation`, a list of messages.
+
+        With `tokens` also `prompt_token_ids`, `token_ids` and `logprobs`, the natural logarithms of
+        probabilities.
+        """
+        return self._frame("turns", {"attempt_id": attempt_id, **({"detail": True} if tokens else {})})
+
+    def pairs_df(self, **filters: Filter) -> pd.DataFrame:
+        """Returns the preference pairs with both attempts, rewards and weights. A filter is `task_id`."""
+        return self._frame("pairs", filters)
+
+    def policies_df(self, **filters: Filter) -> pd.DataFrame:
+        """Returns the policies with their parent, training run and the decision about them."""
+        return self._frame("policies", filters)
+
+    def scores_df(self, **filters: Filter) -> pd.DataFrame:
+        """Returns the evaluations by iteration, policy and evaluation set.
+
+        `success` is the share of solved tasks in [0, 1], with `success_low` and `success_high` of its 95
+        % interval. Filters: `evaluation_set`, `iteration`, `policy_id`, `role`.
+        """
+        return self._frame("evaluations", filters)
+
+    def curves_df(self, **filters: Filter) -> pd.DataFrame:
+        """Returns the metrics of reported optimizer updates, such as `loss`, `grad_norm` and `reward`."""
+        return self._frame("training-curves", filters)
+
+    def events_df(self, **filters: Filter) -> pd.DataFrame:
+        """Returns the events with their time and operator. Filters: `kind`, `actor`, `iteration`."""
+        return self._frame("events", filters)
+
+    def flips_df(
+        self, evaluation_set: str = "dev", before: str | None = None, after: str | None = None
+    ) -> pd.DataFrame:
+        """Returns the tasks whose success differs between two policies, the gained ones first.
+
+        `before` and `after` are ids of policies, by default the first and the last that were evaluated on
+        the set. `success_before` and `success_after` are shares of scored attempts with reward 1;
+        `attempts_before` and `attempts_after` are lists of their ids. Raises CoevolveError, if fewer than
+        two policies were evaluated.
+        """
+        evaluated = list(dict.fromkeys(self.scores_df(evaluation_set=evaluation_set)["policy_id"]))
+        if len(evaluated) < 2 and (before is None or after is None):
+            raise CoevolveError(f"{evaluation_set}: found {len(evaluated)} evaluated policies, expected two")
+        one = self._successes(evaluation_set, before or evaluated[0])
+        other = self._successes(evaluation_set, after or evaluated[-1])
+        joined = one.add_suffix("_before").join(other.add_suffix("_after"), how="inner")
+        flipped = joined[joined["success_before"] != joined["success_after"]]
+        gain = (flipped["success_after"] - flipped["success_before"]).rename("gain")
+        return flipped.assign(gain=gain).sort_values("gain", ascending=False, kind="stable").reset_index()
+
+    def _successes(self, evaluation_set: str, policy_id: str) -> pd.DataFrame:
+        purpose = "evaluation" if evaluation_set == "dev" else "test"
+        attempts = self.attempts_df(policy_id=policy_id, purpose=purpose, outcome="scored", order="asc")
+        scored = attempts[attempts["evaluation_set"] == evaluation_set]
+        groups = scored.assign(solved=scored["reward"] >= 1).groupby("task_id")
+        return groups.agg(success=("solved", "mean"), attempts=("id", list))
+
+    def pause(self, *, reason: str) -> Row:
+        """Pauses after the running work. Returns the row of the order."""
+        return self.order("pause", reason=reason)
+
+    def resume(self, *, reason: str) -> Row:
+        """Continues a paused or parked campaign. Returns the row of the order."""
+        return self.order("resume", reason=reason)
+
+    def stop(self, *, reason: str) -> Row:
+        """Ends the campaign after its iteration. Returns the row of the order."""
+        return self.order("stop", reason=reason)
+
+    def order(self, kind: str, *, reason: str, request_id: str | None = None, **keys: Any) -> Row:
+        """Gives an order, as `Client.order`."""
+        body = {
+            "kind": kind,
+            "campaign": self.name,
+            "reason": reason,
+            "request_id": request_id or uuid.uuid4().hex,
+        }
+        return self._transport.post("/orders", {**body, **keys})
+
+    def __repr__(self) -> str:
+        row = self.status()
+        return f"<coevolve campaign {self.name}: {row['status']}, iteration {row['iteration']}>"
+
+    def _repr_html_(self) -> str:
+        row = self.status()
+        shown = ("status", "recipe", "environment", "iteration", "phase", "success", "usd", "waits_for")
+        cells = "".join(f"<tr><th>{name}</th><td>{escape(str(row[name]))}</td></tr>" for name in shown)
+        return f"<table><caption>{escape(self.name)}</caption>{cells}</table>"
+
+    def _frame(self, name: str, filters: dict[str, Filter]) -> pd.DataFrame:
+        template = f"/campaigns/{{campaign}}/{name}"
+        rows = self._transport.rows(template, {"campaign": self.name}, filters)
+        return frame(rows, self._transport.columns(template, detail=filters.get("detail") is True))
