@@ -3,6 +3,9 @@
 -- reads one partition.
 create index trajectories_by_time on trajectories (campaign_id, recorded_at);
 
+-- Faults of an attempt are counted for each listed attempt.
+create index attempt_faults_by_trajectory on attempt_faults (campaign_id, trajectory_id);
+
 create schema reporting;
 
 create view reporting.campaigns as

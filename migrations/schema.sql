@@ -737,6 +737,7 @@ create table turn_journal (
   constraint turn_journal_ordinal_check CHECK (ordinal > 0)
 ) partition by LIST (campaign_id);
 
+CREATE INDEX attempt_faults_by_trajectory ON attempt_faults USING btree (campaign_id, trajectory_id);
 CREATE INDEX attempt_groups_by_iteration ON attempt_groups USING btree (campaign_id, iteration);
 CREATE INDEX attempt_resumes_by_trajectory ON attempt_resumes USING btree (campaign_id, trajectory_id);
 CREATE INDEX events_by_campaign ON events USING btree (campaign_id, id);

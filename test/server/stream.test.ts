@@ -115,11 +115,11 @@ test('an event whose transaction commits after a later one is neither missed nor
   for (const one of [client, seen]) one.close();
 });
 
-/** Waits until the feed has looked at the locks of the writers some more times. */
+/** Waits until the feed has looked for events or for their writers some more times. */
 async function countLooks(count: number): Promise<number> {
   const read = async (): Promise<number> => {
     const { rows } = await database.pool.query<{ state: Date }>(
-      `select max(query_start) as state from pg_stat_activity where query like '%pg_locks%' and pid <> pg_backend_pid()
+      `select max(query_start) as state from pg_stat_activity where query ~ 'pg_locks|max.id' and pid <> pg_backend_pid()
         and datname = current_database()`,
     );
     return rows[0]!.state?.getTime() ?? 0;

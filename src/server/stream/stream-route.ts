@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { streamSSE, type SSEStreamingApi } from 'hono/streaming';
+import { messageOf } from '../../errors/errors';
 import { listEventsBetween } from '../../store/reporting/settled-events';
 import type { Api, ServerContext } from '../request/context';
 import { word } from '../request/parameters';
@@ -14,31 +15,32 @@ const eventsPerRead = 500;
 
 const eventId = z.string().regex(/^\d{1,15}$/, 'the id of an event');
 
+const route = createRoute({
+  method: 'get',
+  path: '/api/v1/stream',
+  operationId: 'streamEvents',
+  summary:
+    'events as they are stored, as server-sent events; each is sent once, in the order of ids, also after a reconnect',
+  request: {
+    headers: z.object({ 'last-event-id': eventId.optional() }),
+    query: z.strictObject({
+      campaign: word.optional().openapi({ description: 'Only events of this campaign.' }),
+      after: eventId.optional().openapi({ description: 'Begin after this event; 0: with the first. Default: now.' }),
+    }),
+  },
+  responses: {
+    200: {
+      description: "a stream whose `id` is the event's and whose `data` is a row Event as JSON",
+      content: { 'text/event-stream': { schema: z.string() } },
+    },
+    ...problemResponses(400, 404),
+  },
+});
+
 /** Adds `GET /api/v1/stream`. */
 export function addStream(api: Api, { reader, log }: ServerContext): void {
   const feed = eventFeed(reader, log);
   let open = 0;
-  const route = createRoute({
-    method: 'get',
-    path: '/api/v1/stream',
-    operationId: 'streamEvents',
-    summary:
-      'events as they are stored, as server-sent events; each is sent once, in the order of ids, also after a reconnect',
-    request: {
-      headers: z.object({ 'last-event-id': eventId.optional() }),
-      query: z.strictObject({
-        campaign: word.optional().openapi({ description: 'Only events of this campaign.' }),
-        after: eventId.optional().openapi({ description: 'Begin after this event; 0: with the first. Default: now.' }),
-      }),
-    },
-    responses: {
-      200: {
-        description: "a stream whose `id` is the event's and whose `data` is a row Event as JSON",
-        content: { 'text/event-stream': { schema: z.string() } },
-      },
-      ...problemResponses(400, 404),
-    },
-  });
   api.openapi(route, async (context) => {
     const { campaign, after } = context.req.valid('query');
     const given = context.req.valid('header')['last-event-id'] ?? after;
@@ -67,6 +69,8 @@ export function addStream(api: Api, { reader, log }: ServerContext): void {
           },
           first,
         );
+      } catch (error) {
+        if (!ended.signal.aborted) log(`stream: ${messageOf(error)}`); // the client connects again
       } finally {
         clearInterval(heartbeat);
         open -= 1;
