@@ -2,6 +2,10 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
+import { stackStatus, stackUp } from '../../src/stack';
+import { migrate } from '../../src/store/database/migrate';
+import { createPool } from '../../src/store/database/pool';
+import { removeHome, temporaryHome } from '../stack/temporary-home';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { newCampaign, type NewCampaign } from '../store/support/new-campaign';
 import { runProgram } from '../support/run-program';
@@ -182,6 +186,29 @@ test('over kills of the server a client that reconnects gets each event once', a
   program.kill();
   await once(program, 'exit');
   expect(seen.map(({ kind }) => kind)).toEqual(Array.from({ length: total }, (_, n) => `killed-${n}`));
+});
+
+test('over kills of Postgres a stream stays open and sends each event once', async () => {
+  const home = temporaryHome();
+  const up = async () => (await stackUp(home, { services: ['postgres'] })).databaseUrl!;
+  const url = await up();
+  await migrate(url, home.projectRoot);
+  const pool = createPool(url);
+  const played = await newCampaign(pool);
+  const own = await runServer(url);
+  const client = await follow(`${own.url}/api/v1/stream?campaign=${played.name}&after=0`);
+  for (let kills = 0; kills < 2; kills++) {
+    await record(`before-${kills}`, played);
+    process.kill(stackStatus(home).find(({ name }) => name === 'postgres')!.pid!, 'SIGKILL');
+    expect(await up()).toBe(url);
+    await until(() => record(`after-${kills}`, played).catch(() => false));
+  }
+  await until(async () => client.events.length >= 4);
+  expect(kindsOf(client)).toEqual(['before-0', 'after-0', 'before-1', 'after-1']);
+  client.close();
+  await own.close();
+  await pool.end();
+  await removeHome(home);
 });
 
 async function serve(port: number): Promise<ChildProcess> {

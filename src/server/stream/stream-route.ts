@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createRoute, z } from '@hono/zod-openapi';
 import { streamSSE, type SSEStreamingApi } from 'hono/streaming';
 import { messageOf } from '../../errors/errors';
@@ -12,6 +13,8 @@ const maxStreams = 100;
 /** A comment after this time of silence, so that proxies keep the connection. */
 const heartbeatMs = 15_000;
 const eventsPerRead = 500;
+/** Pause after a failed read. */
+const retryMs = 250;
 
 const eventId = z.string().regex(/^\d{1,15}$/, 'the id of an event');
 
@@ -86,12 +89,16 @@ type Sending = {
   read(range: { after: number; until: number }): Promise<{ id: number }[]>;
 };
 
-/** Sends the events after `sent` until the signal. A failed read ends the stream: the client continues after its last event. */
+/** Sends the events after the first until the signal. A failed read is repeated: the database may have been restarted. */
 async function send({ stream, feed, signal, read }: Sending, first: number): Promise<void> {
   let sent = first;
   while (!signal.aborted) {
     const until = await feed.after(sent, signal);
-    const events = await read({ after: sent, until });
+    const events = await read({ after: sent, until }).catch(() => null);
+    if (events === null) {
+      await sleep(retryMs, undefined, { signal }).catch(() => undefined);
+      continue;
+    }
     for (const event of events) await stream.writeSSE({ id: String(event.id), data: JSON.stringify(event) });
     sent = events.length === eventsPerRead ? events.at(-1)!.id : until;
   }
