@@ -29,7 +29,7 @@ type Search = { campaignId: number; text: string; limit: number; cursor?: string
 
 /**
  * Attempts that one statement searches. They need no index, which would cost each insert more than a search is worth; 5,000 of them
- * take some 0.3 s.
+ * take about 0.3 s.
  */
 const attemptsPerPage = 5_000;
 
