@@ -6,7 +6,7 @@ import { UsageError } from '../errors/errors';
 import type { CampaignRow } from '../store/campaign/campaigns';
 import { transaction, withClient } from '../store/database/pool';
 import { writeHubFolder } from './hub-folder';
-import { inspectLines } from './inspect-lines';
+import { inspectLines, listEvaluations } from './inspect-lines';
 import { requireExports, runExports, type ExportSource, type WrittenFile } from './run-exports';
 import { exportedTables, queryOf } from './tables';
 import { writeParquet } from './write-parquet';
@@ -70,9 +70,9 @@ const writers: Record<FolderFormat, Writer> = {
     withClient(pool, (client) =>
       transaction(client, async () => {
         await client.query('set transaction isolation level repeatable read, read only');
-        const logs = await runExports(config, 'inspect', inspectLines(client, campaign, iteration, folder));
-        if (logs.length === 0) throw nothingEvaluated(campaign.name);
-        return logs;
+        const evaluations = await listEvaluations(client, campaign.id, iteration);
+        if (evaluations.length === 0) throw nothingEvaluated(campaign.name);
+        return runExports(config, 'inspect', inspectLines(client, campaign, evaluations, folder));
       }),
     ),
   hub: (source, campaign, folder) => writeHubFolder(source, campaign, folder),

@@ -29,18 +29,17 @@ export type EvaluatedCampaign = {
 
 /**
  * Returns the input of the Inspect exporter, lines of JSON: per policy and evaluation set a line with the log's header, then
- * a line per attempt. A policy that was evaluated in several iterations has one log, of the first.
+ * a line per attempt.
  *
- * @param iteration only the evaluations of this iteration; null for all
  * @param folder where the logs are written
  */
 export async function* inspectLines(
   client: Pick<Pool, 'query'>,
   campaign: EvaluatedCampaign,
-  iteration: number | null,
+  evaluations: readonly Evaluation[],
   folder: string,
 ): AsyncGenerator<string> {
-  for (const evaluation of await listEvaluations(client, campaign.id, iteration)) {
+  for (const evaluation of evaluations) {
     yield `${JSON.stringify({ log: header(campaign, evaluation, folder) })}\n`;
     const { policyId, evaluationSet } = evaluation;
     const query = { campaignId: campaign.id, iteration: null, evaluated: { policyId, evaluationSet } };
@@ -49,7 +48,8 @@ export async function* inspectLines(
   }
 }
 
-async function listEvaluations(
+/** Lists the evaluations of an iteration, or (null) of all. One that repeats an evaluation of an earlier iteration is left out. */
+export async function listEvaluations(
   client: Pick<Pool, 'query'>,
   campaignId: number,
   iteration: number | null,

@@ -10,6 +10,7 @@ import { exportFolder, type FolderFormat, type FolderRequest } from '../../src/e
 import { exportedTables } from '../../src/exports/tables';
 import { contentHash } from '../../src/store/audit/content-hash';
 import { freePort } from '../support/environment-server';
+import { testOfAll } from '../support/lane';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { ids } from '../store/support/campaign-rows';
 import type { NewCampaign } from '../store/support/new-campaign';
@@ -171,7 +172,7 @@ test("Inspect's own reader and command open the log of an evaluation", async () 
   expect((JSON.parse(stdout) as Log).samples).toHaveLength(2);
 });
 
-test("Inspect's viewer lists the log", async () => {
+testOfAll("Inspect's viewer lists the log", async () => {
   const logs = path.join(folder, 'viewed');
   const { files } = await exportFolder(source(), request('inspect', { output: logs }));
   const port = await freePort();

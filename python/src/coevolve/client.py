@@ -112,7 +112,7 @@ def connect(url: str | None = None, token: str | None = None, *, home: str | Pat
 
     Without `url` it takes `COEVOLVE_URL`, otherwise the stack on this machine, whose state is in `home`: by
     default `COEVOLVE_HOME`, `.coevolve` in the working folder, or `~/.coevolve`. The token is
-    `COEVOLVE_TOKEN`, or one of the stack. Raises NotConnectedError, if there is no address or no token.
+    `COEVOLVE_TOKEN`, or the tokens of the stack. Raises NotConnectedError, if there is no address or token.
     """
     given = url or os.environ.get("COEVOLVE_URL")
     secret = token or os.environ.get("COEVOLVE_TOKEN")
