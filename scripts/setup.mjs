@@ -30,6 +30,7 @@ const extras = {
     installLocks('smollm2', 'java', 'trl', 'test');
     installSeparately('openenv');
     installSeparately('export');
+    installSeparately('notebook');
     installAppworld();
     if (canCompile()) installSeparately('alfworld');
     else process.stderr.write('setup: skipped ALFWorld and its tests: its planner needs g++ and make\n');

@@ -81,7 +81,8 @@ def test_turns_have_their_tokens_on_request(campaign: Campaign) -> None:
 
 
 def test_flipped_tasks_name_the_attempts_of_both_policies(campaign: Campaign) -> None:
-    flips = campaign.flips_df(before=seeded["start"], after=seeded["trained"])
+    flips = campaign.flips_df()
+    assert campaign.flips_df(before=seeded["start"], after=seeded["trained"]).equals(flips)
     assert list(flips["task_id"]) == ["held"]
     assert (flips["success_before"][0], flips["success_after"][0], flips["gain"][0]) == (0, 1, 1)
     assert flips["attempts_after"][0] == [f"1/evaluation/{seeded['trained'][:12]}/held/0"]

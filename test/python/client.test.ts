@@ -24,13 +24,14 @@ async function installWheel(folder: string): Promise<string> {
   const environment = path.join(folder, 'environment');
   await run(projectPython, ['-m', 'venv', '--without-pip', environment]);
   const python = path.join(environment, 'bin', 'python');
-  const packages = async (of: string): Promise<string> =>
-    (await run(of, ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'])).stdout.trim();
-  const target = await packages(python);
+  const target = await packagesOf(python);
   await run(projectPython, ['-m', 'pip', 'install', ...options, '--target', target, path.join(folder, wheel)]);
-  writeFileSync(path.join(target, 'project.pth'), await packages(projectPython));
+  writeFileSync(path.join(target, 'project.pth'), await packagesOf(projectPython));
   return python;
 }
+
+const packagesOf = async (python: string): Promise<string> =>
+  (await run(python, ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'])).stdout.trim();
 
 /** Adds evaluations of both policies at the held-out task, and more attempts than a page has. */
 async function playMore({ store, pool, campaignId, key }: NewCampaign): Promise<void> {
@@ -39,6 +40,12 @@ async function playMore({ store, pool, campaignId, key }: NewCampaign): Promise<
     [ids.trained, 1],
   ] as const)
     await store.trajectories.save(attempt(key, { purpose: 'evaluation', policyId, taskId: 'held', reward }));
+  await pool.query(
+    `insert into evaluations (campaign_id, iteration, policy_id, tasks, successes, success_low, success_high, mean_reward,
+       epoch)
+     values ($1, 0, $2, 1, 0, 0, 0.8, 0, 1)`,
+    [campaignId, ids.start],
+  );
   await pool.query(
     `insert into trajectories (campaign_id, id, iteration, purpose, task_id, policy_id, attempt, epoch, seed, outcome,
        reward, raw_score, stop_reason, opening, turn_count, prompt_tokens, completion_tokens, seconds)
@@ -49,7 +56,7 @@ async function playMore({ store, pool, campaignId, key }: NewCampaign): Promise<
   );
 }
 
-test('the wheel of the Python package reads and steers campaigns of a running server', async () => {
+test('the wheel of the Python package reads and steers campaigns of a running server, and its notebook runs', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'coevolve-python-'));
   const database = await freshDatabase();
   const campaign = await fullCampaign(database.pool);
@@ -90,6 +97,16 @@ test('the wheel of the Python package reads and steers campaigns of a running se
     const args = ['-m', 'pytest', '-p', 'no:cacheprovider', '--rootdir', folder, tests];
     const { stdout } = await run(python, args, { cwd: folder, env }).catch((error: { stdout: string }) => error);
     expect(stdout).toMatch(/^\d+ passed in /m);
+
+    const notebook = path.join(root, '.venv-notebook', 'bin', 'python');
+    const script = [path.join(__dirname, 'execute_notebook.py'), path.join(root, 'python/examples/campaign.ipynb')];
+    const folders = [await packagesOf(python), await packagesOf(projectPython)];
+    const executed = await run(notebook, script, { env: { ...env, PYTHONPATH: folders.join(path.delimiter) } });
+    const outputs = JSON.parse(executed.stdout) as Record<string, string>[][];
+    expect(outputs.map((cell) => cell.map((output) => output['text/html']?.includes('<table')))).toEqual(
+      Array.from({ length: 6 }, () => [true]),
+    );
+    expect(outputs[3]![0]!['text/plain']).toContain(`[1/evaluation/${ids.trained.slice(0, 12)}/held/0]`);
   } finally {
     finisher.close();
     await server.close();
