@@ -39,8 +39,9 @@ export async function* inspectLines(
   evaluations: readonly Evaluation[],
   folder: string,
 ): AsyncGenerator<string> {
-  for (const evaluation of evaluations) {
-    yield `${JSON.stringify({ log: header(campaign, evaluation, folder) })}\n`;
+  for (const [i, evaluation] of evaluations.entries()) {
+    const log = { path: `${folder}/${fileName(i + 1, evaluation)}`, ...header(campaign, evaluation) };
+    yield `${JSON.stringify({ log })}\n`;
     const { policyId, evaluationSet } = evaluation;
     const query = { campaignId: campaign.id, iteration: null, evaluated: { policyId, evaluationSet } };
     for await (const attempt of wholeAttempts(client, query))
@@ -68,12 +69,14 @@ export async function listEvaluations(
   return rows;
 }
 
-/** The name of the file begins with the iteration, so that a viewer lists the logs in their order. */
-function header(campaign: EvaluatedCampaign, evaluation: Evaluation, folder: string) {
+/** A name begins with its position, by which a viewer sorts. Names of sets are free: they may contain slashes. */
+const fileName = (position: number, { evaluationSet, policyId }: Evaluation): string =>
+  `${String(position).padStart(3, '0')}_${evaluationSet.replaceAll(/[^\w.-]/g, '-')}_${policyId.slice(0, 12)}.eval`;
+
+function header(campaign: EvaluatedCampaign, evaluation: Evaluation) {
   const { iteration, policyId, evaluationSet, role, tasks, success, low, high, meanReward, recordedAt } = evaluation;
   const id = `${campaign.name}/${policyId}/${evaluationSet}`;
   return {
-    path: `${folder}/${String(iteration).padStart(3, '0')}_${evaluationSet}_${policyId.slice(0, 12)}.eval`,
     id,
     task: `${campaign.environment}/${evaluationSet}`,
     dataset: evaluationSet,

@@ -195,6 +195,19 @@ testOfAll("Inspect's viewer lists the log", async () => {
   }
 });
 
+test('the name of an evaluation set may contain slashes', async () => {
+  await database.pool.query(
+    `insert into evaluations (campaign_id, iteration, policy_id, evaluation_set, tasks, successes, success_low,
+       success_high, mean_reward, epoch)
+     values ($1, 2, $2, '../far/away', 1, 0, 0, 0.8, 0, 1)`,
+    [campaign.campaignId, ids.trained],
+  );
+  const output = path.join(folder, 'slashes');
+  const { files } = await exportFolder(source(), request('inspect', { output, iteration: 2 }));
+  expect(files.map((file) => file.path)).toEqual([`001_..-far-away_${ids.trained.slice(0, 12)}.eval`]);
+  expect(readdirSync(output)).toEqual([files[0]!.path]);
+});
+
 test('an iteration without an evaluation gives no folder of logs', async () => {
   const output = path.join(folder, 'none');
   await expect(exportFolder(source(), request('inspect', { output, iteration: 7 }))).rejects.toMatchObject({
