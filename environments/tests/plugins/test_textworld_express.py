@@ -200,7 +200,10 @@ def test_one_goal_is_played_in_many_worlds_and_the_environment_declares_it(
 def test_tasks_have_the_same_reference_actions_in_another_process(
     client: Client, serve: Serve, tmp_path: Path
 ) -> None:
-    large: dict[str, Any] = {"games": ["coin"], "parameters": {"coin": {"numLocations": 11, "includeDoors": 1}}}
+    large: dict[str, Any] = {
+        "games": ["coin"],
+        "parameters": {"coin": {"numLocations": 11, "includeDoors": 1}},
+    }
     other = serve(*hosted_arguments(tmp_path, NAME, pool=1))
     for options in (dict[str, Any](), large):
         first = draw(client, count=16, seed=5, **options)
