@@ -12,6 +12,7 @@ import { campaignResources } from './resources/campaign-resources';
 import { orderResource } from './resources/order-resource';
 import { experimentResources } from './resources/experiment-resources';
 import { addSearch } from './search-route';
+import { addPage, sendProblemPage } from './page/page-routes';
 import { addStream } from './stream/stream-route';
 import { refuseInvalid } from './request/validation';
 
@@ -21,6 +22,8 @@ export const resources = [...campaignResources, ...experimentResources, orderRes
 export type AppOptions = ServerContext &
   GuardOptions & {
     metrics: MetricsSources;
+    /** Cookies are sent over TLS alone. */
+    isTls: boolean;
     /** Descriptions for the OpenAPI document. */
     views: readonly DescribedView[];
   };
@@ -28,18 +31,13 @@ export type AppOptions = ServerContext &
 /** A spec has at most 256 KiB (docs/security.md); as JSON text it is longer. */
 const maxBodyBytes = 1024 * 1024;
 
-/**
- * Creates the application: the API below `/api/v1`, `/metrics`, `/health`, and no page. Routes that are added to it later, such as static
- * files, have the check of the host and the headers, and no check of a token.
- */
+/** Creates the application: the page, the API below `/api/v1`, `/metrics` and `/health`. Every route has the check of the host and the headers. */
 export function createApp(options: AppOptions): Api {
   const app: Api = new OpenAPIHono({ defaultHook: (result) => refuseInvalid(result) });
-  app.onError((error, context) =>
-    sendProblem(
-      context,
-      problemOf(error, (unexpected) => options.log(String((unexpected as Error).stack))),
-    ),
-  );
+  app.onError((error, context) => {
+    const refused = problemOf(error, (unexpected) => options.log(String((unexpected as Error).stack)));
+    return context.req.path.startsWith('/c/') ? sendProblemPage(context, refused) : sendProblem(context, refused);
+  });
   app.notFound((context) => sendProblem(context, unknownRoute(context.req.path)));
   app.use(securityHeaders, hostGuard(options));
   app.get('/health', (context) => context.json({ status: 'ok' }));
@@ -55,6 +53,7 @@ export function createApp(options: AppOptions): Api {
   addSearch(app, options);
   addStream(app, options);
   addOrders(app, options.connections, options.log);
+  addPage(app, options);
   return app;
 }
 

@@ -40,7 +40,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const reader = await createReaderPool(databaseUrl, { max: maxConnections, timeoutMs: statementTimeoutMs });
   const hosts: string[] = [];
   const metrics = { ...options.sources, reader, violations: watchViolations(connections.pool, violationsPeriodMs) };
-  const app = createApp({ ...options, reader, limits, hosts, metrics, views: await describeViews(reader) });
+  const app = createApp({
+    ...options,
+    isTls: tls !== undefined,
+    reader,
+    limits,
+    hosts,
+    metrics,
+    views: await describeViews(reader),
+  });
   const listener = getRequestListener(app.fetch);
   const onRequest = (...request: Parameters<typeof listener>): void => void listener(...request);
   const server = tls ? createTlsServer(readTls(tls), onRequest) : createPlainServer(onRequest);

@@ -5,8 +5,8 @@ import type { Cell, ColumnKind, Heading, Table } from './table';
 /** A longer table is collapsed below its caption. */
 const maxOpenRows = 8;
 
-/** Writes a table as HTML. It scrolls horizontally when the page is narrow. */
-export function htmlTable({ caption, columns, rows }: Table): Html {
+/** Writes a table as HTML. It scrolls horizontally when the page is narrow. `isOpen`: never collapsed. */
+export function htmlTable({ caption, columns, rows }: Table, isOpen = rows.length <= maxOpenRows): Html {
   const shown = html`<div class="scroll">
     <table>
       <caption>
@@ -27,7 +27,7 @@ export function htmlTable({ caption, columns, rows }: Table): Html {
       </tbody>
     </table>
   </div>`;
-  if (rows.length <= maxOpenRows) return shown;
+  if (isOpen) return shown;
   return html`<details>
     <summary>${caption} (${count(rows.length)} rows)</summary>
     ${shown}
@@ -46,7 +46,12 @@ const cellOf = (cell: Cell, kind: ColumnKind, isFirst: boolean): Html =>
     ? html`<th scope="row" class="text">${contentOf(cell, kind)}</th>`
     : html`<td class="${alignment(kind, false)}">${contentOf(cell, kind)}</td>`;
 
-function contentOf({ value, text }: Cell, kind: ColumnKind): Html {
+function contentOf({ href, ...cell }: Cell, kind: ColumnKind): Html {
+  const content = valueOf(cell, kind);
+  return href ? html`<a href="${href}">${content}</a>` : content;
+}
+
+function valueOf({ value, text }: Cell, kind: ColumnKind): Html {
   if (value === null || text === null) return html`${nothing}`;
   if (typeof value === 'object')
     return html`${value.map((line) => html`<span class="line">${decorated(line, kind)}</span>`)}`;

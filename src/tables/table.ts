@@ -19,16 +19,20 @@ export type Column<Row> = Omit<Heading, 'kind'> & {
   value: (row: Row) => Value;
   /** Formats the values that are numbers. */
   format?: (value: number) => string;
+  /** Address that a page links from the value; null: no link. */
+  href?: (row: Row) => string | null;
 };
 
 /** `text` is the formatted value, and null if the value is missing. */
-export type Cell = { value: Value; text: string | null };
+export type Cell = { value: Value; text: string | null; href?: string | null };
 
 export type Table = { caption: string; columns: readonly Heading[]; rows: readonly (readonly Cell[])[] };
 
 /** Makes a table of a list: a row for each of its elements. The writers beside this file render it. */
 export function table<Row>(caption: string, rows: readonly Row[], columns: readonly Column<Row>[]): Table {
-  const values = columns.map(({ value, format }) => rows.map((row) => cellOf(value(row), format)));
+  const values = columns.map(({ value, format, href }) =>
+    rows.map((row) => ({ ...cellOf(value(row), format), ...(href && { href: href(row) }) })),
+  );
   return {
     caption,
     columns: columns.map(({ kind, name, explanation }, i) => ({ name, explanation, kind: kind ?? kindOf(values[i]!) })),
@@ -53,6 +57,12 @@ export const text = <Row>(name: string, value: ValueOf<Row>): Column<Row> => ({ 
 export const code = <Row>(name: string, value: ValueOf<Row>): Column<Row> => ({ name, kind: 'code', value });
 
 export const badge = <Row>(name: string, value: ValueOf<Row>): Column<Row> => ({ name, kind: 'badge', value });
+
+/** A column whose values a page links. */
+export const linked = <Row>(column: Column<Row>, href: (row: Row) => string | null): Column<Row> => ({
+  ...column,
+  href,
+});
 
 /** A column of numbers, or of texts that are made of numbers, such as intervals. */
 export const number = <Row>(

@@ -96,6 +96,30 @@ test('an order is done with its actor and reason, once, however often it is requ
   release();
 });
 
+test('the page gives an order of its visitor, shows it as its row says, and none of a reader or of another origin', async () => {
+  const release = await heldCampaign('seen');
+  const post = (token: string, form: Record<string, string>, origin?: string): Promise<Response> =>
+    fetch(`${server.url}/c/seen/order`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie: `coevolve_token=${token}`, ...(origin ? { origin } : {}) },
+      body: new URLSearchParams(form),
+    });
+  const pause = { kind: 'pause', reason: 'lunch', request_id: 'page-1' };
+  const before = await countOf('orders');
+  for (const refused of [post(tokens.read, pause), post(tokens.operate, pause, 'https://evil.example')])
+    expect((await refused).headers.get('location')).toContain('problem=');
+  expect(await countOf('orders')).toBe(before);
+  const answer = await post(tokens.operate, pause, server.url);
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, '/c/seen?order=page-1']);
+  expect((await eventsOf('seen')).map(({ kind, reason }) => [kind, reason])).toEqual([['paused', 'lunch']]);
+  const page = await fetch(`${server.url}/c/seen?order=page-1`, {
+    headers: { cookie: `coevolve_token=${tokens.operate}` },
+  });
+  expect(await page.text()).toMatch(/pause by .* \(lunch\): asked .*<strong>done<\/strong>/s);
+  release();
+});
+
 test('a request id belongs to one order', async () => {
   const again = await order({ kind: 'stop', campaign: 'paused', reason: 'lunch', actor: 'ada', request_id: 'pause-1' });
   expect(again).toMatchObject({ status: 409, body: { code: 'RequestIdUsed', field: 'request_id' } });

@@ -31,7 +31,7 @@ type Options = {
 export function addServe(program: Command): void {
   program
     .command('serve')
-    .description('serve the HTTP API until interrupted; prints its address')
+    .description('serve the page and the HTTP API until interrupted; prints its address')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <port>', 'port (default: any free port)', integerIn(0, 65_535), 0)
     .option('--read-token-file <file>', 'token of readers (default: made in the home)')

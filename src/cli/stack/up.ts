@@ -30,7 +30,7 @@ export function addUp(program: Command): void {
       const text = [
         uiUrl ? `Temporal UI: ${uiUrl}` : `Temporal: ${address}`,
         ...lists.map(({ name, url }) => `  campaigns, ${name}: ${url}`),
-        ...(api ? [`API: ${api}`] : []),
+        ...(api ? [`page: http://127.0.0.1:${port}`, `API: ${api}`] : []),
       ];
       printResult(json, result, () => text.join('\n'));
     });

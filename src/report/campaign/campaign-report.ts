@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { renderPage } from '../page/page';
+import type { Html } from '../../tables/html';
+import { renderPage, type Served } from '../page/page';
 import type { Queries, Query, Results, SharedData } from './campaign-data';
 import { renderHeader } from './header';
 import { sections } from './sections';
@@ -17,6 +18,10 @@ export type CampaignReport = SharedData & Intersection<RowsOf<(typeof sections)[
 /** Renders a campaign as one self-contained HTML page. */
 export const renderReport = (report: CampaignReport): string =>
   renderPage({ title: `${report.campaign.name} · campaign report`, header: renderHeader(report), sections }, report);
+
+/** Renders the same for a server: `live` stands above the outcome. */
+export const renderLiveReport = (report: CampaignReport, live: Html, served: Served): string =>
+  renderPage({ title: report.campaign.name, header: renderHeader(report, live), sections }, report, served);
 
 /**
  * Reads a campaign's report in one snapshot, so that its numbers agree with each other while the campaign runs.

@@ -22,12 +22,16 @@ import { type Content, html, type Html } from '../../tables/html';
 import { badge, facts } from '../page/blocks';
 import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from './campaign-data';
 
-/** The top of the page: the campaign's facts and its outcome, which claims no more than the evaluations show. */
-export function renderHeader({ campaign, outcome }: SharedData): Html {
+/**
+ * The top of the page: the campaign's facts and its outcome, which claims no more than the evaluations show.
+ *
+ * @param live the state of a campaign that a server shows
+ */
+export function renderHeader({ campaign, outcome }: SharedData, live: Html | null = null): Html {
   return html`<header>
     <p class="kicker">Campaign report</p>
     <h1>${campaign.name}</h1>
-    ${facts(factsOf(campaign))} ${outcomeCard(outcome, campaign)}
+    ${live} ${facts(factsOf(campaign))} ${outcomeCard(outcome, campaign)}
   </header>`;
 }
 

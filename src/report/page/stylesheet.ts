@@ -98,6 +98,14 @@ summary { cursor: pointer; font-weight: 600; font-size: 13.5px; }
 details:not(.part) pre { margin-top: 8px; }
 details:not(.part) .scroll { margin-top: 6px; }
 details:not(.part) caption { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+.narrow { max-width: 420px; padding-top: 80px; }
+.crumbs, .live { font-size: 14px; }
+.live { margin: 0 0 18px; }
+.problem { background: var(--bad-soft); color: var(--bad); border-radius: 8px; padding: 8px 12px; }
+.problem p { margin: 0; }
+form { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin: 12px 0; font-size: 13.5px; }
+input, select, button { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--rule); border-radius: 6px; padding: 4px 8px; max-width: 100%; }
+:focus-visible { outline: 2px solid var(--target); outline-offset: 2px; }
 footer { color: var(--muted); font-size: 12.5px; padding-top: 30px; padding-bottom: 50px; }
 @media screen and (min-width: 761px) {
   .part::details-content { content-visibility: visible; display: block; height: auto; }

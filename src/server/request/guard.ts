@@ -97,13 +97,16 @@ export function orderGuard({ hosts, limits }: GuardOptions): Guarded {
   };
 }
 
+const roleOf = (tokens: GuardOptions['tokens'], header = ''): Role | undefined =>
+  roleOfToken(tokens, /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '');
+
 /** Compares hashes, so that the time depends neither on the length nor on the first wrong character. */
-function roleOf(tokens: GuardOptions['tokens'], header = ''): Role | undefined {
-  const given = digestOf(/^Bearer +(\S+)$/i.exec(header)?.[1] ?? '');
+export function roleOfToken(tokens: GuardOptions['tokens'], token: string): Role | undefined {
+  const given = digestOf(token);
   return (['operate', 'read'] as const).find((role) => timingSafeEqual(digestOf(tokens[role]), given));
 }
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** Behind a proxy all requests have its address: it limits its clients itself. */
-const addressOf = ({ incoming }: HttpBindings): string => incoming.socket.remoteAddress ?? 'unknown';
+export const addressOf = ({ incoming }: HttpBindings): string => incoming.socket.remoteAddress ?? 'unknown';

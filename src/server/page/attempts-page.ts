@@ -1,0 +1,92 @@
+import type { Context } from 'hono';
+import type { z } from 'zod';
+import { count, dateTime, decimal, duration, shortHash } from '../../domain/formats';
+import { note } from '../../report/page/blocks';
+import { html, type Html } from '../../tables/html';
+import { htmlTable } from '../../tables/html-table';
+import { linked, number, table, text, type Column } from '../../tables/table';
+import type { Api } from '../request/context';
+import type { Attempt } from '../rows/campaign-rows';
+import { askRows } from './ask-api';
+import { addressWith, campaignCrumb, home, sendPage } from './frame';
+
+type Row = z.infer<typeof Attempt>;
+
+/** Filters of the form; their names and values are the parameters of the API. */
+const filters = [
+  ['iteration', 'number'],
+  ['purpose', ['train', 'evaluation', 'test', 'expert', 'validation', 'solving']],
+  ['role', ['target', 'failure', 'positive', 'base']],
+  ['outcome', 'text'],
+  ['task_id', 'text'],
+  ['signal', ['forgetting', 'boundary', 'rare']],
+  ['min_reward', 'number'],
+  ['max_reward', 'number'],
+] as const;
+
+/** `/c/<campaign>/attempts`: finished attempts, newest first. The address holds the filters and the place in the list. */
+export async function attemptsPage(app: Api, context: Context): Promise<Response> {
+  const name = context.req.param('campaign')!;
+  const query = context.req.query();
+  const given = Object.fromEntries(filters.map(([filter]) => [filter, query[filter]]));
+  const page = addressWith(`/api/v1/campaigns/${name}/attempts`, { ...given, cursor: query['cursor'] });
+  const found = await askRows<Row>(app, context, page);
+  const here = `/c/${name}/attempts`;
+  return sendPage(
+    context,
+    [home, campaignCrumb(name), { name: 'Attempts', href: here }],
+    [
+      filterForm(here, given),
+      'problem' in found
+        ? html`<p role="alert" class="problem">${found.problem}</p>`
+        : [
+            found.rows.length === 0
+              ? note('No attempt matches.')
+              : htmlTable(table('Finished attempts, newest first', found.rows, columnsOf(name)), true),
+            found.next === null
+              ? null
+              : html`<p>
+                  <a rel="next" accesskey="n" href="${addressWith(here, { ...given, cursor: found.next })}"
+                    >Older attempts</a
+                  >
+                </p>`,
+          ],
+    ],
+  );
+}
+
+const filterForm = (here: string, given: Readonly<Record<string, string | undefined>>): Html =>
+  html`<form method="get" action="${here}" class="filters">
+    ${filters.map(([name, values]) => html`<label>${name.replace('_', ' ')} ${field(name, values, given[name] ?? '')}</label> `)}
+    <button>Filter</button>
+  </form>`;
+
+function field(name: string, values: 'text' | 'number' | readonly string[], value: string): Html {
+  if (typeof values === 'string')
+    return html`<input name="${name}" value="${value}" size="${values === 'text' ? 24 : 5}" />`;
+  const option = (one: string): Html =>
+    one === value ? html`<option selected>${one}</option>` : html`<option>${one}</option>`;
+  return html`<select name="${name}">
+    ${['', ...values].map(option)}
+  </select>`;
+}
+
+export const attemptHref = (campaign: string, id: string, other?: string): string =>
+  addressWith(`/c/${campaign}/attempt`, { id, vs: other });
+
+const columnsOf = (campaign: string): readonly Column<Row>[] => [
+  linked(
+    text('attempt', ({ id }) => id),
+    ({ id }) => attemptHref(campaign, id),
+  ),
+  text('agent', ({ role }) => role),
+  text('policy', ({ policy_id: policy }) => policy && shortHash(policy)),
+  text('outcome', ({ outcome }) => outcome),
+  number('reward', ({ reward }) => reward, decimal),
+  text('stop', ({ stop_reason: stop }) => stop),
+  number('turns', ({ turns }) => turns),
+  number('tokens', ({ prompt_tokens: prompt, completion_tokens: completion }) => prompt + completion, count),
+  number('time', ({ seconds }) => seconds, duration),
+  text('signals', ({ signals }) => (signals.length > 0 ? signals.join(', ') : null)),
+  text('ended', ({ recorded_at: time }) => dateTime(new Date(time).toISOString())),
+];

@@ -1,0 +1,50 @@
+import type { Context } from 'hono';
+import { renderDocument, servedPolicy, type Served } from '../../report/page/page';
+import { html, type Content, type Html } from '../../tables/html';
+import type { ProblemStatus } from '../request/problem';
+
+type PageStatus = 200 | ProblemStatus;
+
+/** Answers with a document that has the style of all pages. */
+export const sendDocument = (context: Context, title: string, body: Content, status: PageStatus = 200): Response =>
+  sendHtml(context, renderDocument(`${title} · coevolve`, body, { refreshSeconds: null }), status);
+
+/** The header repeats the policy of the document, so that nothing weaker holds. */
+export const sendHtml = (context: Context, document: string, status: PageStatus = 200): Response =>
+  context.html(document, status, { 'content-security-policy': `${servedPolicy}; frame-ancestors 'none'` });
+
+/** A page that is not a report: links to the pages above it, and its parts. */
+export function sendPage(context: Context, trail: readonly Crumb[], parts: Content, served?: Served): Response {
+  const title = trail.at(-1)!.name;
+  const document = renderDocument(
+    `${title} · coevolve`,
+    [
+      html`<header>
+        ${crumbs(trail.slice(0, -1))}
+        <h1>${title}</h1>
+      </header>`,
+      html`<main>${parts}</main>`,
+    ],
+    served ?? { refreshSeconds: null },
+  );
+  return sendHtml(context, document);
+}
+
+export type Crumb = { name: string; href: string };
+
+export const crumbs = (trail: readonly Crumb[]): Html =>
+  html`<p class="crumbs">${trail.map(({ name, href }) => html`<a href="${href}">${name}</a> / `)}</p>`;
+
+export const home: Crumb = { name: 'Campaigns', href: '/' };
+
+export const campaignCrumb = (name: string): Crumb => ({ name, href: `/c/${name}` });
+
+/** Returns an address with the parameters that have a value. */
+export function addressWith(
+  path: string,
+  parameters: Readonly<Record<string, string | number | null | undefined>>,
+): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const query = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
+  return given.length === 0 ? path : `${path}?${query.toString()}`;
+}

@@ -1,0 +1,56 @@
+import type { Context } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import type { Api, ServerContext } from '../request/context';
+import type { GuardOptions } from '../request/guard';
+import { approvalsPage } from './approvals-page';
+import { attemptPage } from './attempt-page';
+import { attemptsPage } from './attempts-page';
+import { campaignPage } from './campaign-page';
+import { campaignsPage } from './campaigns-page';
+import { html } from '../../tables/html';
+import type { RequestError } from '../request/problem';
+import { flipsPage } from './flips-page';
+import { crumbs, home, sendDocument } from './frame';
+import { findOrder, orderPage, postOrder } from './order-form';
+import { addLogin, sessionGuard } from './session';
+
+const maxFormBytes = 16_384;
+
+/**
+ * Adds the page: documents without a script, whose address holds all that they show. They read and order what the API
+ * does, with the rights of the visitor's token.
+ */
+export function addPage(app: Api, options: ServerContext & GuardOptions & { isTls: boolean }): void {
+  const { connections, reader } = options;
+  app.use('/login', bodyLimit({ maxSize: maxFormBytes }));
+  addLogin(app, options, options.isTls);
+  app.use('/', sessionGuard(options));
+  app.use('/c/*', sessionGuard(options), bodyLimit({ maxSize: maxFormBytes }));
+  app.get('/', (context) => campaignsPage(context, connections));
+  app.get('/c/:campaign', async (context) =>
+    campaignPage(context, connections, {
+      mayOperate: context.get('role') === 'operate',
+      order: await findOrder(app, context, context.req.query('order')),
+      problem: context.req.query('problem') ?? null,
+    }),
+  );
+  app.get('/c/:campaign/order', orderPage);
+  app.post('/c/:campaign/order', (context) => postOrder(app, context));
+  app.get('/c/:campaign/attempts', (context) => attemptsPage(app, context));
+  app.get('/c/:campaign/attempt', (context) => attemptPage(app, context));
+  app.get('/c/:campaign/approvals', (context) => approvalsPage(app, context));
+  app.get('/c/:campaign/flips', (context) => flipsPage(context, reader));
+}
+
+/** Answers a page's request that is refused. */
+export const sendProblemPage = (context: Context, { status, problem }: RequestError): Response =>
+  sendDocument(
+    context,
+    'Refused',
+    html`<main class="narrow">
+      ${crumbs([home])}
+      <h1>Refused</h1>
+      <p role="alert" class="problem">${problem.error}</p>
+    </main>`,
+    status,
+  );
