@@ -490,7 +490,7 @@ test('the codec server decrypts a history for the Web UI', async () => {
   }
 });
 
-/** Routes that need a token: all except /health and /metrics, which contain no task data. */
+/** Routes that need a token: all except /health and the /metrics of the first two servers, which contain no task data. */
 const guarded = {
   'environment-server': [
     ['GET', '/'],
@@ -508,6 +508,12 @@ const guarded = {
     ['POST', '/v1/load_lora_adapter'],
     ['POST', '/v1/unload_lora_adapter'],
   ],
+  api: [
+    ['GET', '/api/v1/campaigns'],
+    ['GET', '/api/v1/stream'],
+    ['POST', '/api/v1/orders'],
+    ['GET', '/metrics'],
+  ],
 };
 type Guarded = keyof typeof guarded;
 
@@ -516,7 +522,8 @@ const isLinux = process.platform === 'linux';
   const ours = listenersOf(at('workers'));
   const thirdParty = listenersOf(databases.home);
   const { ports } = readState(at('workers'));
-  expect(new Set(ours.map(({ port }) => port))).toEqual(new Set([ports['environment-server'], ports['policy-server']]));
+  const names = ['environment-server', 'policy-server', 'api'] as const;
+  expect(new Set(ours.map(({ port }) => port))).toEqual(new Set(names.map((name) => ports[name])));
   expect(thirdParty.length).toBeGreaterThan(2);
   expect([...ours, ...thirdParty].filter(({ address }) => address !== '127.0.0.1')).toEqual([]);
   const calls = Object.entries(guarded).flatMap(([name, routes]) =>
