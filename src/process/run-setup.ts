@@ -16,5 +16,7 @@ export async function runSetup(projectRoot: string, parts: readonly string[]): P
   const child = spawn(execPath, [script, ...args], { cwd: projectRoot, stdio: ['ignore', 2, 2] });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0)
-    throw new UsageError(`\`npm run setup\` exited with code ${code}; its last lines name the failed step`);
+    throw new UsageError(
+      `\`node ${['scripts/setup.mjs', ...args].join(' ')}\` exited with code ${code}; its last lines name the failed step`,
+    );
 }

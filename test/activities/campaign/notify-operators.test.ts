@@ -4,6 +4,7 @@ import type { Dependencies } from '../../../src/activities/context/dependencies'
 import { tasksNeedApproval } from '../../../src/domain/campaign/approval';
 import type { ParkedCode } from '../../../src/domain/campaign/parked-reasons';
 import { stepAfter } from '../../../src/domain/campaign/parked-hints';
+import { listOverviews } from '../../../src/store/campaign/overviews';
 import { webhookNotifier } from '../../../src/workers/notifier';
 import { newCampaign, type NewCampaign } from '../../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
@@ -58,8 +59,8 @@ test('a campaign that parks is reported with its reason, after its row has the s
       text: `campaign ${campaign.name} is parked: provider "main" does not answer. Next: ${next}`,
     },
   ]);
-  expect((await campaign.store.campaigns.list()).find(({ id }) => id === campaign.campaignId)).toMatchObject({
-    status: 'parked',
+  expect(await campaign.store.campaigns.get(campaign.campaignId)).toMatchObject({ status: 'parked' });
+  expect((await listOverviews(database.pool)).find(({ id }) => id === campaign.campaignId)).toMatchObject({
     parkedCode: 'ModelError.unavailable',
   });
 });

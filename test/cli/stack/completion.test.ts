@@ -16,7 +16,7 @@ test.each([
   [['init', 'a.yaml', '--recipe', 'co'], recipeNames.filter((name) => name.startsWith('co'))],
   [
     ['export', 'x', '--format', ''],
-    ['trl-sft', 'trl-dpo'],
+    ['trl-sft', 'trl-dpo', 'parquet', 'inspect', 'atif', 'hub'],
   ],
   [
     ['budget', 'raise', 'x', '--'],

@@ -13,7 +13,8 @@ afterAll(() => database.drop());
 test('rows of single attempts are the same after the migration that allows several', async () => {
   const { pool } = database;
   await pool.query(
-    `alter table experiment_scores drop column attempts;
+    `drop schema reporting cascade;
+     alter table experiment_scores drop column attempts;
      alter table evaluations alter column successes type integer`,
   );
   const { campaignId, ...campaign } = await newCampaign(pool);
