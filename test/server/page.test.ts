@@ -90,8 +90,8 @@ test('the list shows every campaign with its state, and those that wait first', 
 test('the filters of attempts are in the address, and a wrong one is named', async () => {
   const page = await textOf(`/c/${name}/attempts?purpose=train`);
   expect(page).toContain('<option selected>train</option>');
-  expect(page).toContain('1/train/');
-  expect(page).not.toContain('0/expert/');
+  expect(page).toMatch(/attempt\?id=1%2Ftrain%2F/);
+  expect(page).not.toContain('expert%2F');
   expect(await textOf(`/c/${name}/attempts?min_reward=2`)).toContain('min_reward: found');
 });
 
@@ -133,7 +133,7 @@ test('an attempt says why it is in the training data', async () => {
   const { name: campaign } = await fullCampaign(database.pool);
   const page = await (await visit(`/c/${campaign}/attempt?id=${encodeURIComponent(ids.failed)}`)).text();
   expect(page).toContain('It is flagged forgetting');
-  expect(page).toMatch(/Pair 1\/target\/expert-target\/0 \(expert-target\)/);
+  expect(page).toContain('1/target/expert-target/0');
   const expert = await (await visit(`/c/${campaign}/attempt?id=${encodeURIComponent(ids.expert)}`)).text();
   expect(expert).toMatch(/The job campaign\/\S+ was trained on it/);
 });

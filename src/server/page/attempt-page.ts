@@ -3,6 +3,8 @@ import type { z } from 'zod';
 import { count, decimal, duration, shortHash, share } from '../../domain/formats';
 import { note } from '../../report/page/blocks';
 import { html, type Html } from '../../tables/html';
+import { htmlTable } from '../../tables/html-table';
+import { code, table, text, type Column } from '../../tables/table';
 import { RequestError } from '../request/problem';
 import type { Api } from '../request/context';
 import type { Attempt, Signal, Task, Turn } from '../rows/campaign-rows';
@@ -28,9 +30,10 @@ export async function attemptPage(app: Api, context: Context): Promise<Response>
   const trail = [home, campaignCrumb(name), { name: 'Attempts', href: `/c/${name}/attempts` }];
   return sendPage(
     context,
-    [...trail, { name: left.attempt.id, href: attemptHref(name, id) }],
+    [...trail, { name: right === null ? 'An attempt' : 'Two attempts', href: attemptHref(name, id, vs) }],
     [
       html`<p class="goal">${task.goal} <code>${task.id}</code></p>`,
+      openingOf(left),
       right === null ? oneAttempt(left) : twoAttempts(name, left, right),
       otherAttempts(
         name,
@@ -91,6 +94,16 @@ function twoAttempts(name: string, left: Shown, right: Shown): Html {
   </article>`;
 }
 
+/** The messages before the first action; two attempts at a task have the same ones. */
+const openingOf = ({ attempt: { opening } }: Shown): Html =>
+  html`<details>
+    <summary>Messages before the first action</summary>
+    ${(opening ?? []).map(messageOf)}
+  </details>`;
+
+const messageOf = ({ role, content }: Shown['turns'][number]['observation'][number]): Html =>
+  html`<pre class="observation" title="${role}">${String(content)}</pre>`;
+
 const placeOf = ({ left, right }: Place<Shown['turns'][number]>): Html =>
   html`<div class="sides">
     ${[left, right].map((turn) => html`<div class="side">${turn ? turnOf(turn) : note('The attempt has ended.')}</div>`)}
@@ -98,8 +111,10 @@ const placeOf = ({ left, right }: Place<Shown['turns'][number]>): Html =>
 
 const heading = ({ attempt: { role, policy_id: policy, iteration, reward, seconds } }: Shown): Html =>
   html`<p class="player">
-    ${role ?? 'reference actions'} ${policy === null ? null : html`<code>${shortHash(policy)}</code>`}, iteration
-    ${iteration}, ${duration(seconds)}
+    <span>
+      ${role ?? 'reference actions'}, iteration ${iteration}, ${duration(seconds)}
+      ${policy === null ? null : html`<code>${shortHash(policy)}</code>`}
+    </span>
     <span class="badge ${reward === 1 ? 'success' : reward ? 'partial' : 'failed'}">reward ${decimal(reward)}</span>
   </p>`;
 
@@ -114,7 +129,7 @@ function turnOf({ ordinal, action, observation, logprobs }: Shown['turns'][numbe
       ${ordinal}${mean === null ? null : `, ${counted(logprobs!.length)}, probability of a token ${decimal(Math.exp(mean))}`}
     </p>
     <pre class="action">${action}</pre>
-    ${observation.map(({ role, content }) => html`<pre class="observation" title="${role}">${String(content)}</pre>`)}`;
+    ${observation.map(messageOf)}`;
 }
 
 const counted = (tokens: number): string => `${count(tokens)} tokens`;
@@ -162,14 +177,20 @@ function reasons({ signals, pairs, examples }: Uses, task: z.infer<typeof Task>)
       ? `The task is of origin ${task.origin}.`
       : `The task was made from ${task.parent_task_id}, aimed at the signal ${task.parent_signal} (${task.parent_signal_id}).`,
     ...signals.map(({ kind, strength, id }) => `It is flagged ${kind} with strength ${decimal(strength)} (${id}).`),
-    ...pairs.map(
-      ({ id, kind, chosen_id: chosen, rejected_id: rejected }) => `Pair ${id} (${kind}): ${chosen} over ${rejected}.`,
-    ),
     ...examples.map(({ training_run: run }) => `The job ${run} was trained on it.`),
   ];
   const unused = signals.length + pairs.length + examples.length === 0;
   return html`<ul>
-    ${lines.map((line) => html`<li>${line}</li>`)}
-    ${unused ? html`<li>No signal, pair or job uses the attempt.</li>` : null}
-  </ul>`;
+      ${lines.map((line) => html`<li>${line}</li>`)}
+      ${unused ? html`<li>No signal, pair or job uses the attempt.</li>` : null}
+    </ul>
+    ${pairs.length === 0 ? null : htmlTable(table('Preference pairs with it', pairs, pairColumns))}`;
 }
+
+const pairColumns: readonly Column<Uses['pairs'][number]>[] = [
+  text('pair', ({ id }) => id),
+  text('kind', ({ kind }) => kind),
+  text('trains', ({ for_role: role }) => role),
+  code('chosen', ({ chosen_id: chosen }) => chosen),
+  code('rejected', ({ rejected_id: rejected }) => rejected),
+];

@@ -76,9 +76,10 @@ export const attemptHref = (campaign: string, id: string, other?: string): strin
 
 const columnsOf = (campaign: string): readonly Column<Row>[] => [
   linked(
-    text('attempt', ({ id }) => id),
+    text('attempt', ({ task_id: task, attempt }) => `${task.split('/').slice(-3).join('/')}, ${attempt + 1}`),
     ({ id }) => attemptHref(campaign, id),
   ),
+  text('purpose', ({ purpose, iteration }) => `${purpose}, iteration ${iteration}`),
   text('agent', ({ role }) => role),
   text('policy', ({ policy_id: policy }) => policy && shortHash(policy)),
   text('outcome', ({ outcome }) => outcome),
