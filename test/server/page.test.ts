@@ -63,6 +63,20 @@ test('wrong tokens are refused after ten a minute', async () => {
   expect(statuses).toContain(429);
 });
 
+test('wrong tokens in cookies are refused after ten a minute, and a right one passes', async () => {
+  const guessed = await runServer(database.url);
+  try {
+    const statusOf = async (token: string): Promise<number> =>
+      (await fetch(guessed.url, { redirect: 'manual', headers: { cookie: `coevolve_token=${token}` } })).status;
+    const statuses = new Set<number>();
+    for (let i = 0; i < 12; i++) statuses.add(await statusOf(`guess ${i}`));
+    expect(statuses).toEqual(new Set([303, 429]));
+    expect(await statusOf(tokens.read)).toBe(200);
+  } finally {
+    await guessed.close();
+  }
+});
+
 test('every page allows neither scripts nor frames, and forms to this server alone', async () => {
   for (const path of ['/', `/c/${name}`, `/c/${name}/attempts`, `/c/${name}/flips`, '/login', '/c/none']) {
     const { headers } = await visit(path);
@@ -124,6 +138,8 @@ test('two attempts open at the first action that differs, with their texts as te
   const page = await response.text();
   expect(page).toContain('first difference: action 3');
   expect(page).toContain('2 equal actions before');
+  expect(page.slice(page.indexOf('id="divergence"'))).toMatch(/^[^]*?action 3\b/);
+  expect(page).not.toContain('action 0');
   expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
   expect(page).not.toContain(hostile);
   expect(page).toContain('The attempt has ended.');

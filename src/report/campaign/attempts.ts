@@ -78,7 +78,8 @@ const side = (name: string, { reward, stopReason, trajectoryId, turns }: ShownAt
     <p class="note">${stopReason} <code>${trajectoryId}</code></p>
   </div>`;
 
-const rewardClass = (reward: number): string => (reward === 1 ? 'success' : reward > 0 ? 'partial' : 'failed');
+/** Colour of a reward's badge. */
+export const rewardClass = (reward: number): string => (reward === 1 ? 'success' : reward > 0 ? 'partial' : 'failed');
 
 const turn = ({ action, observation }: ShownAttempt['turns'][number]): Html =>
   html`<pre class="action">${cut(action)}</pre>

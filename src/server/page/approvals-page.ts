@@ -6,15 +6,15 @@ import { html, type Html } from '../../tables/html';
 import type { Api } from '../request/context';
 import type { Task } from '../rows/campaign-rows';
 import { askAll } from './ask-api';
-import { addressWith, campaignCrumb, home, sendPage } from './frame';
+import { campaignCrumb, home, sendPage } from './frame';
 
 type Row = z.infer<typeof Task>;
 
 /** `/c/<campaign>/approvals`: the tasks that wait for an operator, or the policy if none does. */
 export async function approvalsPage(app: Api, context: Context): Promise<Response> {
   const name = context.req.param('campaign')!;
-  const address = addressWith(`/api/v1/campaigns/${name}/tasks`, { verdict: 'candidate', detail: 'true' });
-  const tasks = await askAll<Row>(app, context, address);
+  const filters = { verdict: 'candidate', detail: 'true' };
+  const tasks = await askAll<Row>(app, context, `/api/v1/campaigns/${name}/tasks`, filters);
   const mayOperate = context.get('role') === 'operate';
   return sendPage(
     context,

@@ -1,5 +1,7 @@
 import type { Context } from 'hono';
 import type { Api } from '../request/context';
+import { RequestError, type Problem, type ProblemStatus } from '../request/problem';
+import { addressWith } from './frame';
 import { tokenOf } from './session';
 
 /** Requests the API within the server, with the visitor's token and the origin that the browser named. */
@@ -12,21 +14,30 @@ export async function askApi(app: Api, context: Context, path: string, body?: st
   return app.request(path, { headers, ...(body === undefined ? {} : { method: 'POST', body }) }, context.env);
 }
 
+/**
+ * Returns the JSON of a request of the API.
+ *
+ * @throws RequestError as the API refused it
+ */
+export async function askJson<Body>(app: Api, context: Context, path: string): Promise<Body> {
+  const answer = await askApi(app, context, path);
+  if (!answer.ok) throw new RequestError(answer.status as ProblemStatus, (await answer.json()) as Problem);
+  return (await answer.json()) as Body;
+}
+
 export type Found<Row> = { rows: Row[]; next: string | null };
 
-/** Returns a page of a list, or the reason of the refusal. */
-export async function askRows<Row>(
+/**
+ * Returns the rows of a list that one of its pages can hold.
+ *
+ * @throws RequestError as the API refused it
+ */
+export async function askAll<Row>(
   app: Api,
   context: Context,
   path: string,
-): Promise<Found<Row> | { problem: string }> {
-  const answer = await askApi(app, context, path);
-  const body = (await answer.json()) as Found<Row> & { error: string };
-  return answer.ok ? body : { problem: body.error };
-}
-
-/** Returns all that one page of a list can hold. */
-export async function askAll<Row>(app: Api, context: Context, path: string): Promise<Row[]> {
-  const found = await askRows<Row>(app, context, `${path}${path.includes('?') ? '&' : '?'}limit=1000`);
-  return 'problem' in found ? [] : found.rows;
+  filters: Readonly<Record<string, string>>,
+): Promise<Row[]> {
+  const { rows } = await askJson<Found<Row>>(app, context, addressWith(path, { ...filters, limit: 1000 }));
+  return rows;
 }

@@ -1,18 +1,18 @@
 import type { Context } from 'hono';
 import type { z } from 'zod';
-import { count, decimal, duration, shortHash, share } from '../../domain/formats';
-import { note } from '../../report/page/blocks';
+import { count, counted, decimal, duration, shortHash, share } from '../../domain/formats';
+import { rewardClass } from '../../report/campaign/attempts';
+import { badge, note } from '../../report/page/blocks';
 import { html, type Html } from '../../tables/html';
 import { htmlTable } from '../../tables/html-table';
 import { code, table, text, type Column } from '../../tables/table';
-import { RequestError } from '../request/problem';
 import type { Api } from '../request/context';
 import type { Attempt, Signal, Task, Turn } from '../rows/campaign-rows';
 import type { Pair } from '../rows/training-rows';
-import { askAll, askApi } from './ask-api';
+import { askAll, askJson } from './ask-api';
 import { attemptHref } from './attempts-page';
 import { alignTurns, type Place } from './divergence';
-import { addressWith, campaignCrumb, home, sendPage } from './frame';
+import { campaignCrumb, home, sendPage } from './frame';
 
 type Shown = { attempt: z.infer<typeof Attempt>; turns: z.infer<typeof Turn>[] };
 
@@ -23,9 +23,9 @@ export async function attemptPage(app: Api, context: Context): Promise<Response>
   const below = `/api/v1/campaigns/${name}`;
   const left = await readAttempt(app, context, { below, id });
   const right = vs ? await readAttempt(app, context, { below, id: vs }) : null;
-  const answer = await askApi(app, context, `${below}/tasks/${encodeURIComponent(left.attempt.task_id)}`);
-  const task = (await answer.json()) as z.infer<typeof Task>;
-  const others = await askAll<Shown['attempt']>(app, context, addressWith(`${below}/attempts`, { task_id: task.id }));
+  const taskPath = `${below}/tasks/${encodeURIComponent(left.attempt.task_id)}`;
+  const task = await askJson<z.infer<typeof Task>>(app, context, taskPath);
+  const others = await askAll<Shown['attempt']>(app, context, `${below}/attempts`, { task_id: task.id });
   const uses = await usesOf(app, context, { below, id });
   const trail = [home, campaignCrumb(name), { name: 'Attempts', href: `/c/${name}/attempts` }];
   return sendPage(
@@ -48,16 +48,12 @@ export async function attemptPage(app: Api, context: Context): Promise<Response>
 
 type At = { below: string; id: string };
 
-/** @throws RequestError 404 */
 async function readAttempt(app: Api, context: Context, { below, id }: At): Promise<Shown> {
-  const answer = await askApi(app, context, `${below}/attempts/${encodeURIComponent(id)}`);
-  if (!answer.ok) throw new RequestError(404, (await answer.json()) as { error: string; code: string });
-  const turns = await askAll<Shown['turns'][number]>(
-    app,
-    context,
-    addressWith(`${below}/turns`, { attempt_id: id, detail: 'true' }),
-  );
-  return { attempt: (await answer.json()) as Shown['attempt'], turns };
+  const path = `${below}/attempts/${encodeURIComponent(id)}`;
+  return {
+    attempt: await askJson<Shown['attempt']>(app, context, path),
+    turns: await askAll(app, context, `${below}/turns`, { attempt_id: id, detail: 'true' }),
+  };
 }
 
 const oneAttempt = (shown: Shown): Html =>
@@ -115,7 +111,7 @@ const heading = ({ attempt: { role, policy_id: policy, iteration, reward, second
       ${role ?? 'reference actions'}, iteration ${iteration}, ${duration(seconds)}
       ${policy === null ? null : html`<code>${shortHash(policy)}</code>`}
     </span>
-    <span class="badge ${reward === 1 ? 'success' : reward ? 'partial' : 'failed'}">reward ${decimal(reward)}</span>
+    ${badge(rewardClass(reward ?? 0), `reward ${decimal(reward)}`)}
   </p>`;
 
 const ending = ({ attempt: { stop_reason: stop, fault, outcome } }: Shown): Html =>
@@ -124,15 +120,12 @@ const ending = ({ attempt: { stop_reason: stop, fault, outcome } }: Shown): Html
 /** The probability of an action is that of its tokens, as their geometric mean. */
 function turnOf({ ordinal, action, observation, logprobs }: Shown['turns'][number]): Html {
   const mean = logprobs && logprobs.length > 0 ? logprobs.reduce((sum, one) => sum + one, 0) / logprobs.length : null;
-  return html`<p class="note">
-      action
-      ${ordinal}${mean === null ? null : `, ${counted(logprobs!.length)}, probability of a token ${decimal(Math.exp(mean))}`}
-    </p>
+  const sampled =
+    mean === null ? null : `, ${counted(logprobs!.length, 'token')}, probability of a token ${decimal(Math.exp(mean))}`;
+  return html`<p class="note">action ${ordinal + 1}${sampled}</p>
     <pre class="action">${action}</pre>
     ${observation.map(messageOf)}`;
 }
-
-const counted = (tokens: number): string => `${count(tokens)} tokens`;
 
 function otherAttempts(
   name: string,
@@ -161,7 +154,7 @@ type Uses = { signals: z.infer<typeof Signal>[]; pairs: z.infer<typeof Pair>[]; 
 
 async function usesOf(app: Api, context: Context, { below, id }: At): Promise<Uses> {
   const ask = <Row>(list: string, filter: Record<string, string>): Promise<Row[]> =>
-    askAll<Row>(app, context, addressWith(`${below}/${list}`, filter));
+    askAll<Row>(app, context, `${below}/${list}`, filter);
   const pairs = [
     ...(await ask<Uses['pairs'][number]>('pairs', { chosen_id: id })),
     ...(await ask<Uses['pairs'][number]>('pairs', { rejected_id: id })),

@@ -6,8 +6,9 @@ import { html, type Html } from '../../tables/html';
 import { htmlTable } from '../../tables/html-table';
 import { linked, number, table, text, type Column } from '../../tables/table';
 import type { Api } from '../request/context';
-import type { Attempt } from '../rows/campaign-rows';
-import { askRows } from './ask-api';
+import { RequestError } from '../request/problem';
+import { Attempt, Signal } from '../rows/campaign-rows';
+import { askJson, type Found } from './ask-api';
 import { addressWith, campaignCrumb, home, sendPage } from './frame';
 
 type Row = z.infer<typeof Attempt>;
@@ -15,11 +16,11 @@ type Row = z.infer<typeof Attempt>;
 /** Filters of the form; their names and values are the parameters of the API. */
 const filters = [
   ['iteration', 'number'],
-  ['purpose', ['train', 'evaluation', 'test', 'expert', 'validation', 'solving']],
-  ['role', ['target', 'failure', 'positive', 'base']],
+  ['purpose', Attempt.shape.purpose.options],
+  ['role', Attempt.shape.role.unwrap().options],
   ['outcome', 'text'],
   ['task_id', 'text'],
-  ['signal', ['forgetting', 'boundary', 'rare']],
+  ['signal', Signal.shape.kind.options],
   ['min_reward', 'number'],
   ['max_reward', 'number'],
 ] as const;
@@ -30,15 +31,15 @@ export async function attemptsPage(app: Api, context: Context): Promise<Response
   const query = context.req.query();
   const given = Object.fromEntries(filters.map(([filter]) => [filter, query[filter]]));
   const page = addressWith(`/api/v1/campaigns/${name}/attempts`, { ...given, cursor: query['cursor'] });
-  const found = await askRows<Row>(app, context, page);
+  const found = await askJson<Found<Row>>(app, context, page).catch(refusalOf);
   const here = `/c/${name}/attempts`;
   return sendPage(
     context,
     [home, campaignCrumb(name), { name: 'Attempts', href: here }],
     [
       filterForm(here, given),
-      'problem' in found
-        ? html`<p role="alert" class="problem">${found.problem}</p>`
+      found instanceof RequestError
+        ? html`<p role="alert" class="problem">${found.message}</p>`
         : [
             found.rows.length === 0
               ? note('No attempt matches.')
@@ -53,6 +54,12 @@ export async function attemptsPage(app: Api, context: Context): Promise<Response
           ],
     ],
   );
+}
+
+/** A wrong filter is shown beside its form. */
+function refusalOf(error: unknown): RequestError {
+  if (error instanceof RequestError && error.status === 400) return error;
+  throw error;
 }
 
 const filterForm = (here: string, given: Readonly<Record<string, string | undefined>>): Html =>

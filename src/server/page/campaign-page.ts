@@ -6,7 +6,6 @@ import { causeHint } from '../../domain/campaign/parked-hints';
 import { parkedCode } from '../../domain/campaign/parked-reasons';
 import { count, counted, dateTime } from '../../domain/formats';
 import { collectReport, renderLiveReport } from '../../report/campaign/campaign-report';
-import { hasEnded } from '../../store/campaign/campaigns';
 import { badge } from '../../report/page/blocks';
 import { html, type Html } from '../../tables/html';
 import { addressWith, crumbs, home, sendHtml } from './frame';
@@ -21,9 +20,8 @@ type Shown = { mayOperate: boolean; order: ShownOrder | null; problem: string | 
 /** `/c/<campaign>`: where it is, what it waits for and the orders, above its report as of now. */
 export async function campaignPage(context: Context, connections: Connections, shown: Shown): Promise<Response> {
   const details = await readCampaignDetails(connections, context.req.param('campaign')!);
-  const { id } = await connections.store.campaigns.getByName(details.name);
-  const report = await collectReport(connections.pool, id);
-  const isOpen = !hasEnded(report.campaign.status as Parameters<typeof hasEnded>[0]);
+  const report = await collectReport(connections.pool, details.campaignId);
+  const isOpen = report.campaign.finishedAt === null;
   const live = html`<div class="live">
     ${crumbs([home])} ${stateLine(details)} ${waits(details)} ${links(details.name, shown.mayOperate && isOpen)}
     ${shown.problem === null ? null : html`<p role="alert" class="problem">${shown.problem}</p>`}

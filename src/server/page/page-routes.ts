@@ -12,7 +12,7 @@ import type { RequestError } from '../request/problem';
 import { flipsPage } from './flips-page';
 import { crumbs, home, sendDocument } from './frame';
 import { findOrder, orderPage, postOrder } from './order-form';
-import { addLogin, sessionGuard } from './session';
+import { addLogin, countGuesses, sessionGuard } from './session';
 
 const maxFormBytes = 16_384;
 
@@ -23,9 +23,11 @@ const maxFormBytes = 16_384;
 export function addPage(app: Api, options: ServerContext & GuardOptions & { isTls: boolean }): void {
   const { connections, reader } = options;
   app.use('/login', bodyLimit({ maxSize: maxFormBytes }));
-  addLogin(app, options, options.isTls);
-  app.use('/', sessionGuard(options));
-  app.use('/c/*', sessionGuard(options), bodyLimit({ maxSize: maxFormBytes }));
+  const countGuess = countGuesses();
+  const guard = sessionGuard(options, countGuess);
+  addLogin(app, options, countGuess);
+  app.use('/', guard);
+  app.use('/c/*', guard, bodyLimit({ maxSize: maxFormBytes }));
   app.get('/', (context) => campaignsPage(context, connections));
   app.get('/c/:campaign', async (context) =>
     campaignPage(context, connections, {

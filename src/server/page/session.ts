@@ -10,16 +10,26 @@ import { sendDocument } from './frame';
 
 const cookieName = 'coevolve_token';
 
-/** Wrong tokens of one address. */
-const loginLimit = { burst: 10, perSecond: 10 / 60 };
+/** Wrong tokens of one address, in the form and in cookies. */
+const guessLimit = { burst: 10, perSecond: 10 / 60 };
+
+/** Returns the function that counts a wrong token of a visitor. */
+export function countGuesses(): (env: HttpBindings) => void {
+  const allowed = rateLimit(guessLimit);
+  return (env) => allowed(addressOf(env));
+}
+
+type CountGuess = ReturnType<typeof countGuesses>;
 
 type Guarded = MiddlewareHandler<{ Bindings: HttpBindings; Variables: Variables }>;
 
 /** Lets a browser with the cookie of a token pass, and sends another one to the form. */
 export const sessionGuard =
-  ({ tokens }: GuardOptions): Guarded =>
+  ({ tokens }: GuardOptions, countGuess: CountGuess): Guarded =>
   async (context, next) => {
-    const role = roleOfToken(tokens, tokenOf(context) ?? '');
+    const token = tokenOf(context);
+    const role = token && roleOfToken(tokens, token);
+    if (token && !role) countGuess(context.env);
     if (!role) return context.redirect(`/login?next=${encodeURIComponent(pathOf(context))}`, 303);
     context.set('role', role);
     return next();
@@ -28,14 +38,13 @@ export const sessionGuard =
 export const tokenOf = (context: Context): string | undefined => getCookie(context, cookieName);
 
 /** Adds the form that takes a token. The cookie is sent by pages of this server alone, and no script can read it. */
-export function addLogin(app: Api, { tokens }: GuardOptions, isTls: boolean): void {
-  const allowed = rateLimit(loginLimit);
+export function addLogin(app: Api, { tokens, isTls }: GuardOptions & { isTls: boolean }, countGuess: CountGuess): void {
   app.get('/login', (context) => sendDocument(context, 'Sign in', loginForm(nextOf(context.req.query('next')), null)));
   app.post('/login', async (context) => {
     const fields = await formFields(context);
     const [token = '', next] = [fields('token')[0]?.trim(), nextOf(fields('next')[0])];
     if (!roleOfToken(tokens, token)) {
-      allowed(`login/${addressOf(context.env)}`);
+      countGuess(context.env);
       return sendDocument(context, 'Sign in', loginForm(next, 'This is no token of the server.'), 401);
     }
     setCookie(context, cookieName, token, { path: '/', httpOnly: true, sameSite: 'Strict', secure: isTls });
