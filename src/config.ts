@@ -1,10 +1,19 @@
 import path from 'node:path';
-import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { recoveryProfiles, type RecoveryProfile } from './domain/campaign/memo';
 import { ConfigError } from './errors/errors';
 import { defaultHome } from './process/home';
 import { backendFiles, type BackendFile } from './training/backends';
-import { readAddress, readCount, readDevices, readOneOf, readToken, readUrl, type Env } from './input/read-variable';
+import {
+  readAddress,
+  readCount,
+  readDevices,
+  readOneOf,
+  readToken,
+  readUrl,
+  withPassword,
+  type Env,
+} from './input/read-variable';
+import { loadTemporalProfile } from './input/temporal-profile';
 
 export { ConfigError };
 
@@ -38,6 +47,8 @@ export type Config = {
   readonly payloadKeysFile?: string;
   /** Profile of the timeouts that detect crashed workers, for campaigns started here and for workers that run here. */
   readonly recovery: RecoveryProfile;
+  /** Address of the page, for links. */
+  readonly pageUrl?: string;
   /** `pinned`: an iteration keeps the workflow code of its start, even if workers with newer code are deployed. */
   readonly versioning: 'off' | 'pinned';
   /** `continue`: a campaign that an outage has parked goes on when the server answers; `park`: it waits for an operator. */
@@ -72,7 +83,7 @@ export type TemporalConfig = {
   readonly connection: TemporalCredentials;
 };
 
-export type TemporalCredentials = Omit<ReturnType<typeof loadClientConnectConfig>['connectionOptions'], 'address'>;
+export type TemporalCredentials = Omit<ReturnType<typeof loadTemporalProfile>['connectionOptions'], 'address'>;
 
 /** Settings of the embedded policy server. */
 export type PolicyServerConfig = {
@@ -123,6 +134,7 @@ export function readConfig(env: Env = process.env): Config {
       trainerServer: trainerServer === 'off' ? undefined : path.resolve(trainerServer),
       attempts: readCount(env, 'COEVOLVE_ATTEMPTS'),
       payloadKeysFile: readPath(env, 'COEVOLVE_PAYLOAD_KEYS'),
+      pageUrl: readUrl(env, 'COEVOLVE_PAGE_URL', ['http:', 'https:']),
       notifyUrl: readUrl(env, 'COEVOLVE_NOTIFY_URL', ['http:', 'https:']),
       metricsAddress: readAddress(env, 'COEVOLVE_METRICS_ADDRESS'),
     }),
@@ -150,6 +162,7 @@ export function variablesOf(config: Config): Record<string, string> {
     TEMPORAL_ADDRESS: config.temporal.address,
     TEMPORAL_NAMESPACE: config.temporal.namespace,
     COEVOLVE_TEMPORAL_UI_URL: config.temporal.uiUrl,
+    COEVOLVE_PAGE_URL: config.pageUrl,
     COEVOLVE_TEMPORAL_BIN: config.temporal.binary,
     COEVOLVE_ENVIRONMENT_URL: config.environment.url,
     COEVOLVE_ENVIRONMENT_TOKEN_FILE: config.environment.tokenFile,
@@ -195,12 +208,6 @@ function readDatabase(env: Env): Pick<Config, 'databaseUrl' | 'databasePasswordF
   return { databaseUrl: withPassword(databaseUrl, password), databasePasswordFile: path.resolve(file) };
 }
 
-function withPassword(databaseUrl: string, password: string): string {
-  const url = new URL(databaseUrl);
-  url.password = encodeURIComponent(password);
-  return url.href;
-}
-
 function readTemporal(env: Env): TemporalConfig {
   const { connectionOptions, namespace = 'coevolve' } = loadTemporalProfile(env);
   const { address, apiKey, tls, metadata } = connectionOptions;
@@ -212,17 +219,6 @@ function readTemporal(env: Env): TemporalConfig {
     ...present({ address, uiUrl, binary: readPath(env, 'COEVOLVE_TEMPORAL_BIN') }),
     connection: address ? present({ apiKey, tls, metadata }) : {}, // without an address they belong to another server
   });
-}
-
-/** Reads Temporal's variables and its TOML file of profiles. */
-function loadTemporalProfile(env: Env): ReturnType<typeof loadClientConnectConfig> {
-  const filled = Object.entries(env).filter((entry): entry is [string, string] => !!entry[1]);
-  try {
-    return loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(filled) });
-  } catch (error) {
-    const variable = env['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_CONFIG_FILE';
-    throw new ConfigError(variable, error instanceof Error ? error.message : String(error));
-  }
 }
 
 function readEndpoint(env: Env, prefix: string): Endpoint {

@@ -53,6 +53,7 @@ test('a configuration is equal to the one read from its variables', () => {
     TEMPORAL_ADDRESS: 'temporal.example:7233',
     TEMPORAL_NAMESPACE: 'research',
     COEVOLVE_TEMPORAL_UI_URL: 'https://temporal.example',
+    COEVOLVE_PAGE_URL: 'https://page.example',
     COEVOLVE_TEMPORAL_BIN: '/usr/bin/temporal',
     COEVOLVE_ENVIRONMENTS_FILE: '/data/environments.yaml',
     COEVOLVE_ENVIRONMENT_URL: 'http://environments:8000',

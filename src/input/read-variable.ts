@@ -72,3 +72,10 @@ export function readUrl(env: Env, variable: string, protocols: string[]): string
   if (!protocols.includes(new URL(text).protocol)) throw new ConfigError(variable, shape);
   return text.replace(/\/+$/, '');
 }
+
+/** Returns the address of a database with this password. */
+export function withPassword(databaseUrl: string, password: string): string {
+  const url = new URL(databaseUrl);
+  url.password = encodeURIComponent(password);
+  return url.href;
+}

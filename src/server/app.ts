@@ -36,7 +36,7 @@ export function createApp(options: AppOptions): Api {
   const app: Api = new OpenAPIHono({ defaultHook: (result) => refuseInvalid(result) });
   app.onError((error, context) => {
     const refused = problemOf(error, (unexpected) => options.log(String((unexpected as Error).stack)));
-    return context.req.path.startsWith('/c/') ? sendProblemPage(context, refused) : sendProblem(context, refused);
+    return /^\/[ce]\//.test(context.req.path) ? sendProblemPage(context, refused) : sendProblem(context, refused);
   });
   app.notFound((context) => sendProblem(context, unknownRoute(context.req.path)));
   app.use(securityHeaders, hostGuard(options));

@@ -4,26 +4,7 @@ import type { Api, ServerContext } from './request/context';
 import { paging } from './request/parameters';
 import { parametersOf, parentId } from './request/parents';
 import { problemResponses } from './request/problem';
-import { Attempt } from './rows/campaign-rows';
-import { integer, text } from './rows/columns';
-
-const Hit = Attempt.pick({ iteration: true, purpose: true, task_id: true, role: true, outcome: true, reward: true })
-  .extend({
-    attempt_id: text,
-    recorded_at: z.iso.datetime({ offset: true }),
-    ordinal: integer.openapi({ description: 'Position of the action, from 0.' }),
-    place: z.enum(['action', 'observation']),
-    excerpt: text.openapi({ description: 'At most 200 characters around the text; of an observation as JSON.' }),
-  })
-  .openapi('SearchHit');
-
-export const SearchPage = z
-  .object({
-    rows: z.array(Hit),
-    searched: integer.openapi({ description: 'Attempts that this page searched, at most 5,000.' }),
-    next: text.nullable().openapi({ description: 'Cursor of the next page; null when all attempts were searched.' }),
-  })
-  .openapi('SearchPage');
+import { SearchPage } from './rows/search-rows';
 
 /** Adds the search in the contents of attempts. */
 export function addSearch(api: Api, { reader }: ServerContext): void {

@@ -43,6 +43,7 @@ export function readStackConfig(config: Config): Config {
   return Object.freeze({
     ...config,
     ...(databaseUrl ? { databaseUrl } : {}),
+    ...(!config.pageUrl && ports.api ? { pageUrl: `http://127.0.0.1:${ports.api}` } : {}),
     temporal: Object.freeze(temporal),
     environment: fillEndpoint(config, config.environment, 'environment-token', ports['environment-server']),
     policy: fillEndpoint(config, config.policy, 'policy-token', ports['policy-server']),

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { resources } from '../../src/server/app';
-import { SearchPage } from '../../src/server/search-route';
+import { SearchPage } from '../../src/server/rows/search-rows';
 import { describeViews } from '../../src/store/reporting/describe-views';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { fullCampaign, ids } from '../store/support/campaign-rows';
@@ -137,7 +137,7 @@ test('a search finds actions and observations with an excerpt, page by page, and
     await store.trajectories.save(attempt(key, { ...played, attempt: n, turns: turns(action, answer) }));
   const search = async (text: string, query = '') =>
     SearchPage.parse(await server.get(pathOf(`/campaigns/{campaign}/search?text=${encodeURIComponent(text)}${query}`)));
-  const places = (page: { rows: { place: string; ordinal: number }[] }) =>
+  const places = (page: { rows: { place: string; ordinal: number | null }[] }) =>
     page.rows.map(({ place, ordinal }) => [place, ordinal]);
   expect(places(await search('RED'))).toEqual([
     ['observation', 1],

@@ -1,8 +1,12 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { artifactStore } from '../../src/artifacts/artifact-store';
+import { removeHome, temporaryHome } from '../stack/temporary-home';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { fullCampaign, ids } from '../store/support/campaign-rows';
 import { attempt, candidate, step, task } from '../store/support/new-campaign';
 import { finishedCampaign } from '../store/support/sound-campaign';
-import { runServer, tokens, type TestServer } from './running-server';
+import { connectionsTo, runServer, tokens, type TestServer } from './running-server';
 
 let database: FreshDatabase;
 let server: TestServer;
@@ -77,14 +81,27 @@ test('wrong tokens in cookies are refused after ten a minute, and a right one pa
   }
 });
 
-test('every page allows neither scripts nor frames, and forms to this server alone', async () => {
-  for (const path of ['/', `/c/${name}`, `/c/${name}/attempts`, `/c/${name}/flips`, '/login', '/c/none']) {
+test('every page allows no frames, and scripts, requests and forms of this server alone', async () => {
+  for (const path of [
+    '/',
+    `/c/${name}`,
+    `/c/${name}/attempts`,
+    `/c/${name}/flips`,
+    '/login',
+    '/c/none',
+    '/e',
+    '/e/none',
+  ]) {
     const { headers } = await visit(path);
     const policy = headers.get('content-security-policy');
     expect([path, policy]).toEqual([path, expect.stringContaining("default-src 'none'")]);
     expect(policy).toContain("frame-ancestors 'none'");
     expect(policy).toContain("form-action 'self'");
-    expect(policy).not.toContain('script-src');
+    const directives = policy!.split('; ').map((directive) => directive.split(' '));
+    expect(directives.filter(([of]) => /^(script|connect|worker)-/.test(of!))).toEqual([
+      ['script-src-elem', "'self'"],
+      ['connect-src', "'self'"],
+    ]);
   }
 });
 
@@ -103,7 +120,7 @@ test('the list shows every campaign with its state, and those that wait first', 
 
 test('the filters of attempts are in the address, and a wrong one is named', async () => {
   const page = await textOf(`/c/${name}/attempts?purpose=train`);
-  expect(page).toContain('<option selected>train</option>');
+  expect(page).toContain('<option value="train" selected>train</option>');
   expect(page).toMatch(/attempt\?id=1%2Ftrain%2F/);
   expect(page).not.toContain('expert%2F');
   expect(await textOf(`/c/${name}/attempts?min_reward=2`)).toContain('min_reward: found');
@@ -138,11 +155,77 @@ test('two attempts open at the first action that differs, with their texts as te
   const page = await response.text();
   expect(page).toContain('first difference: action 3');
   expect(page).toContain('2 equal actions before');
+  expect(await textOf(`/c/${campaign}/attempt?id=${left}&vs=${right}&from=3`)).not.toContain('equal actions before');
   expect(page.slice(page.indexOf('id="divergence"'))).toMatch(/^[^]*?action 3\b/);
   expect(page).not.toContain('action 0');
   expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
   expect(page).not.toContain(hostile);
   expect(page).toContain('The attempt has ended.');
+});
+
+test('a long attempt is shown in parts, and a long text is cut with a link to the whole', async () => {
+  const { store, key, name: campaign } = await fullCampaign(database.pool);
+  await store.tasks.seed(key, [task('endless')]);
+  const long = 'x'.repeat(5_000);
+  const turns = Array.from({ length: 250 }, (_, i) => step(i === 120 ? `${long} the end` : `go ${i + 1}`));
+  const played = { purpose: 'train', policyId: ids.start, taskId: 'endless', turns } as const;
+  await store.trajectories.save(attempt(key, played));
+  const { rows } = await server.get<{ rows: { id: string }[] }>(
+    `/api/v1/campaigns/${campaign}/attempts?task_id=endless`,
+  );
+  const address = `/c/${campaign}/attempt?id=${encodeURIComponent(rows[0]!.id)}`;
+  const first = await textOf(address);
+  expect([first.includes('>go 100<'), first.includes('>go 101<')]).toEqual([true, false]);
+  expect(first).toMatch(/Actions 1 to 100 of 250/);
+  const second = await textOf(/accesskey="n" href="([^"]*)"/.exec(first)![1]!.replaceAll('&amp;', '&'));
+  expect([second.includes('>go 101<'), second.includes('>go 200<'), second.includes('the end')]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  const whole = /href="([^"]*whole=121[^"]*)"/.exec(second)![1]!.replaceAll('&amp;', '&');
+  expect(await textOf(whole)).toContain('the end');
+});
+
+test('the tokens of an action are marked by their probability, as texts', async () => {
+  const { store, key, name: campaign } = await fullCampaign(database.pool);
+  const config = temporaryHome();
+  const artifacts = artifactStore(config.artifacts);
+  await mkdir(artifacts.policyPath(ids.start), { recursive: true });
+  const model = { type: 'BPE', vocab: { go: 4, '<b>': 5 }, merges: [] };
+  const parts = { version: '1.0', added_tokens: [], normalizer: null, pre_tokenizer: null, post_processor: null };
+  const tokenizer = JSON.stringify({ ...parts, decoder: null, model });
+  await writeFile(join(artifacts.policyPath(ids.start), 'tokenizer.json'), tokenizer);
+  await writeFile(join(artifacts.policyPath(ids.start), 'tokenizer_config.json'), '{}');
+  await store.tasks.seed(key, [task('sampled')]);
+  const turns = [{ ...step('go<b>'), logprobs: [-0.001, Math.log(0.04)] }];
+  await store.trajectories.save(attempt(key, { purpose: 'train', policyId: ids.start, taskId: 'sampled', turns }));
+  const shown = await runServer(database.url, { connections: { ...connectionsTo(database.url), artifacts } });
+  try {
+    const id = `1/train/${ids.start.slice(0, 12)}/sampled/0`;
+    const answer = await fetch(`${shown.url}/c/${campaign}/attempt?id=${encodeURIComponent(id)}`, {
+      headers: { cookie: `coevolve_token=${tokens.read}` },
+    });
+    expect(await answer.text()).toContain(
+      '<pre class="action">go<mark class="p4" title="probability 0.04">&lt;b&gt;</mark></pre>',
+    );
+  } finally {
+    await shown.close();
+    await removeHome(config);
+  }
+});
+
+test('a search lists the places of a text, and each opens its action', async () => {
+  const { store, key, name: campaign } = await fullCampaign(database.pool);
+  await store.tasks.seed(key, [task('sought')]);
+  const turns = [step('look'), step(`open the red ${hostile} door`)];
+  await store.trajectories.save(attempt(key, { purpose: 'train', policyId: ids.start, taskId: 'sought', turns }));
+  const page = await textOf(`/c/${campaign}/search?text=red`);
+  expect(page).toContain('open the red &lt;script&gt;');
+  const [, place] = /href="([^"]*from=2)"/.exec(page)!;
+  const shown = await textOf(place!.replaceAll('&amp;', '&'));
+  expect([shown.includes('action 1<'), shown.includes('action 2, 2 tokens')]).toEqual([false, true]);
+  expect(await textOf(`/c/${campaign}/search?text=nowhere`)).toContain('Not among');
 });
 
 test('an attempt says why it is in the training data', async () => {
@@ -169,9 +252,11 @@ test('the tasks that flipped between the first and the last policy open both att
       [campaignId, iteration, policyId],
     );
   const page = await textOf(`/c/${campaign}/flips?set=dev`);
-  expect(page).toMatch(/1 task of dev turned to solved,\s+1 task to failed/);
+  expect(page.replaceAll(/\s+/g, ' ')).toContain('1 task of dev turned to solved, 1 task to failed');
   expect(page).toMatch(/attempt\?id=[^"]*gained[^"]*&amp;vs=[^"]*gained/);
   expect(page).not.toContain('>same<');
+  const back = await textOf(`/c/${campaign}/flips?set=dev&before=${ids.trained}&after=${ids.start}`);
+  expect(back.indexOf('lost')).toBeLessThan(back.indexOf('gained'));
   expect(await textOf(`/c/${campaign}/flips?set=other`)).toContain('No task turned');
 });
 

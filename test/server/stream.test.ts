@@ -54,7 +54,7 @@ async function follow(url: string, lastId?: string): Promise<Client> {
     let rest = '';
     const decoder = new TextDecoder();
     for await (const chunk of response.body!) {
-      rest += decoder.decode(chunk as Uint8Array, { stream: true });
+      rest += decoder.decode(chunk, { stream: true });
       const blocks = rest.split('\n\n');
       rest = blocks.pop()!;
       for (const block of blocks) {

@@ -59,6 +59,8 @@ async function runCampaign(
     printMessage(
       `Temporal UI: ${ui}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
     );
+  if (config.pageUrl)
+    printMessage(`page: ${config.pageUrl}/c/${spec.name} (token: ${path.join(config.home, 'secrets/api-read-token')})`);
 
   const status = await followCampaign(connections, spec.name, {
     ...followOutput(spec.name),

@@ -1,4 +1,4 @@
-import type { AnalysisOutput } from '../../statistics/analysis-output';
+import { analysisOutput, type AnalysisOutput } from '../../statistics/analysis-output';
 import { completenessOf, earlyCells } from '../../domain/experiment/record';
 import { analysisInput } from '../../statistics/analysis-input';
 import type { ExperimentReport } from '../../report/experiment';
@@ -72,3 +72,21 @@ export const withoutScores = ({ version, look, level, broken, effort, contrasts 
     reasons: verdict === 'invalid' ? reasons : ['the look is not complete: its differences are not shown'],
   })),
 });
+
+/**
+ * Returns the report of the newest stored look, or null before the first. It takes no look itself, and an exploratory one is
+ * not shown.
+ *
+ * @throws DomainError `UnknownExperiment`
+ */
+export async function readNewestReport(
+  { pool, store }: Pick<Connections, 'pool' | 'store'>,
+  name: string,
+): Promise<ExperimentReport | null> {
+  const { id, ...stored } = await store.experimentRecords.get(name);
+  const taken = (await store.analyses.list(id)).findLast(({ exploratory }) => !exploratory);
+  const known = analysisOutput.safeParse(taken?.output);
+  if (!taken || !known.success) return null;
+  const record = { ...stored, looks: await store.experimentRecords.listLooks(id) };
+  return { record, analysis: known.data, inputHash: taken.inputHash, flips: await readFlips(pool, record, known.data) };
+}

@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import type { Html } from '../../tables/html';
-import { renderPage, type Served } from '../page/page';
+import { renderPage, type LiveParts, type Served } from '../page/page';
 import type { Queries, Query, Results, SharedData } from './campaign-data';
 import { renderHeader } from './header';
 import { sections } from './sections';
@@ -19,8 +18,8 @@ export type CampaignReport = SharedData & Intersection<RowsOf<(typeof sections)[
 export const renderReport = (report: CampaignReport): string =>
   renderPage({ title: `${report.campaign.name} · campaign report`, header: renderHeader(report), sections }, report);
 
-/** Renders the same for a server: `live` stands above the outcome. */
-export const renderLiveReport = (report: CampaignReport, live: Html, served: Served): string =>
+/** Renders the same for a server. */
+export const renderLiveReport = (report: CampaignReport, live: LiveParts, served: Served): string =>
   renderPage({ title: report.campaign.name, header: renderHeader(report, live), sections }, report, served);
 
 /**

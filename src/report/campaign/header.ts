@@ -20,18 +20,19 @@ import { checkpointsAlone } from '../../domain/evaluation/compare-rewards';
 import { significance } from '../../domain/evaluation/statistics';
 import { type Content, html, type Html } from '../../tables/html';
 import { badge, facts } from '../page/blocks';
+import type { LiveParts } from '../page/page';
 import type { CampaignHeader, Evaluation, Outcome, PairedCounts, SharedData } from './campaign-data';
 
 /**
  * The top of the page: the campaign's facts and its outcome, which claims no more than the evaluations show.
  *
- * @param live the state of a campaign that a server shows
+ * @param live parts of a server's page: in place of the kicker, and below the name
  */
-export function renderHeader({ campaign, outcome }: SharedData, live: Html | null = null): Html {
+export function renderHeader({ campaign, outcome }: SharedData, live?: LiveParts): Html {
   return html`<header>
-    <p class="kicker">Campaign report</p>
+    ${live?.above ?? html`<p class="kicker">Campaign report</p>`}
     <h1>${campaign.name}</h1>
-    ${live} ${facts(factsOf(campaign))} ${outcomeCard(outcome, campaign)}
+    ${live?.below ?? null} ${facts(factsOf(campaign))} ${outcomeCard(outcome, campaign)}
   </header>`;
 }
 

@@ -1,19 +1,25 @@
 import { dateTime, interval, shortHash, signedPoints } from '../../domain/formats';
 import { html, type Html } from '../../tables/html';
 import { badge, facts } from '../page/blocks';
+import type { LiveParts } from '../page/page';
 import { completeness, type ExperimentReport, isExploratory } from './report';
 import { intervalName, verdictSentence } from './verdict-sentence';
 import { validityChecks } from './validity';
 
-/** The primary verdict as a sentence, and below it the rules that it rests on. */
-export function renderHeader(report: ExperimentReport): Html {
+/**
+ * The primary verdict as a sentence, and below it the rules that it rests on.
+ *
+ * @param live parts of a server's page: in place of the kicker, and below the name
+ */
+export function renderHeader(report: ExperimentReport, live?: LiveParts): Html {
   const { record, analysis } = report;
   const { experiment } = record;
   const primary = analysis.contrasts.find(({ kind }) => kind === 'primary');
   const { finished, expected } = completeness(report);
   return html`<header>
-    <p class="kicker">experiment${isExploratory(report) ? ' · exploratory' : ''}</p>
+    ${live?.above ?? html`<p class="kicker">experiment${isExploratory(report) ? ' · exploratory' : ''}</p>`}
     <h1>${experiment.name}</h1>
+    ${live?.below ?? null}
     <p class="lead">${experiment.question}</p>
     ${facts([
       ['primary contrast', experiment.analysis.primary.name],

@@ -11,4 +11,4 @@ export { blocksTable, placeBlocks } from './blocks';
 export { contrastsTable } from './contrasts';
 export { combinedArmsTable, combinedTable, renderCombined } from './render-combined';
 export { pooledMarkdown, pooledSentence, pooledTables, renderPooled } from './render-pooled';
-export { renderExperiment } from './render';
+export { renderExperiment, renderLiveExperiment } from './render';

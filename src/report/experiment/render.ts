@@ -1,4 +1,4 @@
-import { renderPage } from '../page/page';
+import { renderPage, type LiveParts, type Served } from '../page/page';
 import type { Section } from '../page/section';
 import { armsSection } from './arms';
 import { blocksSection } from './blocks';
@@ -37,3 +37,7 @@ export const renderExperiment = (report: ExperimentReport): string =>
     { title: `${report.record.experiment.name} · experiment report`, header: renderHeader(report), sections },
     report,
   );
+
+/** Renders the same for a server. */
+export const renderLiveExperiment = (report: ExperimentReport, live: LiveParts, served: Served): string =>
+  renderPage({ title: report.record.experiment.name, header: renderHeader(report, live), sections }, report, served);

@@ -5,10 +5,16 @@ import { stylesheet } from './stylesheet';
 
 export type Page<Data> = { title: string; header: Html; sections: readonly Section<Data>[] };
 
-/** A page of a server may contain forms, and loads itself again after some seconds while its campaign runs. */
-export type Served = { refreshSeconds: number | null };
+/** A page of a server may contain forms, and follows its campaign while it runs. */
+export type Served = { follows: Followed | null };
 
-/** Renders a self-contained HTML page: without scripts, fonts or requests. Sections without a body are left out. */
+/** Parts of a server's page around the title of a report: links to the pages above, and the state as of now. */
+export type LiveParts = { above: Html; below: Html };
+
+/** `stream`: address of the events that change the page. What no event announces is at most `seconds` old. */
+export type Followed = { seconds: number; stream: string };
+
+/** Renders an HTML page; one that is not served is a single file without scripts or requests. Sections without a body are left out. */
 export function renderPage<Data>({ title, header, sections }: Page<Data>, data: Data, served?: Served): string {
   const shown = sections
     .map((section) => ({ ...section, blocks: section.body(data) }))
@@ -24,13 +30,12 @@ export function renderPage<Data>({ title, header, sections }: Page<Data>, data: 
 
 /** Renders a whole document with the style of all pages. */
 export function renderDocument(title: string, body: Content, served?: Served): string {
-  const refresh = served?.refreshSeconds ?? null;
   const page = html`<html lang="en">
     <head>
       <meta charset="utf-8" />
       <meta http-equiv="Content-Security-Policy" content="${served ? servedPolicy : contentPolicy}" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
-      ${refresh === null ? null : html`<meta http-equiv="refresh" content="${refresh}" />`}
+      ${served ? scriptOf(served) : null}
       <title>${title}</title>
       ${trusted(`<style>${stylesheet}</style>`)}
     </head>
@@ -53,8 +58,22 @@ const contentPolicy = [
   "form-action 'none'",
 ].join('; ');
 
-/** The policy of a page that a server sends: its forms go back to the server. */
-export const servedPolicy = contentPolicy.replace("form-action 'none'", "form-action 'self'");
+/** A browser without scripts loads the page again. */
+const scriptOf = ({ follows }: Served): Html =>
+  follows === null
+    ? html`<script src="${scriptPath}" defer></script>`
+    : html`<script src="${scriptPath}" defer data-seconds="${follows.seconds}" data-stream="${follows.stream}"></script>
+        <noscript><meta http-equiv="refresh" content="${follows.seconds}" /></noscript>`;
+
+/** Where a server has the script of its pages. */
+export const scriptPath = '/page.js';
+
+/** The policy of a page that a server sends: its forms, its script and the requests of this script are the server's. */
+export const servedPolicy = [
+  contentPolicy.replace("form-action 'none'", "form-action 'self'"),
+  "script-src-elem 'self'",
+  "connect-src 'self'",
+].join('; ');
 
 type ShownSection = { id: string; title: string; blocks: Block | readonly Block[] };
 

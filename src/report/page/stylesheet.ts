@@ -25,6 +25,7 @@ main, header, footer { max-width: 1080px; margin: 0 auto; padding: 0 24px; }
 header { padding-top: 44px; }
 h1 { font-size: 34px; line-height: 1.15; margin: 2px 0 18px; letter-spacing: -0.02em; overflow-wrap: anywhere; }
 h2 { font-size: 21px; letter-spacing: -0.01em; margin: 0 0 4px; }
+main > h2 { margin-top: 30px; }
 h3 { font-size: 15px; margin: 26px 0 8px; }
 h4 { font-size: 15px; margin: 0 0 4px; }
 p { margin: 0 0 10px; }
@@ -84,6 +85,8 @@ tbody th, td code { white-space: nowrap; }
 .player { font-size: 13.5px; font-weight: 600; display: flex; justify-content: space-between; flex-wrap: wrap; gap: 8px; margin-bottom: 6px; }
 pre { font-size: 12.5px; line-height: 1.5; margin: 0 0 6px; padding: 8px 11px; border-radius: 7px; background: var(--code); white-space: pre-wrap; overflow-wrap: anywhere; }
 pre.action { border-left: 3px solid var(--target); }
+mark { color: inherit; background: color-mix(in srgb, var(--bad) var(--doubt), transparent); border-radius: 2px; }
+.p1 { --doubt: 10%; } .p2 { --doubt: 20%; } .p3 { --doubt: 32%; } .p4 { --doubt: 45%; }
 pre.observation { background: none; border: 1px solid var(--rule); color: var(--muted); }
 .chain { list-style: none; margin: 12px 0 0; padding: 0; max-width: 86ch; }
 .chain li { position: relative; padding: 0 0 14px 26px; }
@@ -105,6 +108,11 @@ details:not(.part) caption { position: absolute; clip-path: inset(50%); width: 1
 .problem p { margin: 0; }
 form { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin: 12px 0; font-size: 13.5px; }
 input, select, button { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--rule); border-radius: 6px; padding: 4px 8px; max-width: 100%; }
+dialog { color: var(--ink); background: var(--card); border: 1px solid var(--rule); border-radius: 10px; }
+dialog dl { display: grid; grid-template-columns: max-content auto; gap: 4px 14px; margin: 0; }
+dialog dt { font-family: ui-monospace, monospace; }
+dialog dd { margin: 0; }
+#lost { position: sticky; top: 0; margin: 0; padding: 6px 24px; background: var(--warn-soft); color: var(--warn); z-index: 1; }
 :focus-visible { outline: 2px solid var(--target); outline-offset: 2px; }
 footer { color: var(--muted); font-size: 12.5px; padding-top: 30px; padding-bottom: 50px; }
 @media screen and (min-width: 761px) {

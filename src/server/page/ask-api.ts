@@ -4,10 +4,10 @@ import { RequestError, type Problem, type ProblemStatus } from '../request/probl
 import { addressWith } from './frame';
 import { tokenOf } from './session';
 
-/** Requests the API within the server, with the visitor's token and the origin that the browser named. */
+/** Requests the API within the server, with the visitor's token and some headers of the browser. */
 export async function askApi(app: Api, context: Context, path: string, body?: string): Promise<Response> {
   const headers = new Headers({ authorization: `Bearer ${tokenOf(context)}`, 'content-type': 'application/json' });
-  for (const name of ['host', 'origin']) {
+  for (const name of ['host', 'origin', 'last-event-id']) {
     const value = context.req.header(name);
     if (value !== undefined) headers.set(name, value);
   }

@@ -1,189 +1,189 @@
 import type { Context } from 'hono';
+import type { Pool } from 'pg';
 import type { z } from 'zod';
-import { count, counted, decimal, duration, shortHash, share } from '../../domain/formats';
+import { count, counted, decimal, duration, shortHash } from '../../domain/formats';
 import { rewardClass } from '../../report/campaign/attempts';
 import { badge, note } from '../../report/page/blocks';
+import { firstDifference } from '../../store/reporting/first-difference';
 import { html, type Html } from '../../tables/html';
-import { htmlTable } from '../../tables/html-table';
-import { code, table, text, type Column } from '../../tables/table';
 import type { Api } from '../request/context';
-import type { Attempt, Signal, Task, Turn } from '../rows/campaign-rows';
-import type { Pair } from '../rows/training-rows';
-import { askAll, askJson } from './ask-api';
+import { parentId } from '../request/parents';
+import type { Attempt, Task } from '../rows/campaign-rows';
+import { askAll, askJson, type Found } from './ask-api';
+import { reasons, usesOf } from './attempt-uses';
 import { attemptHref } from './attempts-page';
-import { alignTurns, type Place } from './divergence';
-import { campaignCrumb, home, sendPage } from './frame';
+import { addressWith, campaignCrumb, home, sendPage } from './frame';
+import type { tokenizers } from './token-texts';
+import { turnView, type ShownTurn, type TurnView } from './turn-view';
 
-type Shown = { attempt: z.infer<typeof Attempt>; turns: z.infer<typeof Turn>[] };
+/** Actions of a page. */
+const shownActions = 100;
+/** Equal actions that a page has before the first difference. */
+const actionsBefore = 20;
 
-/** `/c/<campaign>/attempt?id=&vs=`: an attempt, or two side by side, open at the first action that differs. */
-export async function attemptPage(app: Api, context: Context): Promise<Response> {
+type Side = { campaign: string; attempt: z.infer<typeof Attempt>; turns: ShownTurn[]; view: TurnView };
+
+type Sources = { app: Api; reader: Pool; textsOf: ReturnType<typeof tokenizers> };
+
+/**
+ * `/c/<campaign>/attempt?id=&vs=&with=&from=`: an attempt, or two side by side, open at the first action that differs. The
+ * other one may be of the campaign `with`. `from` is the number of the first action that is shown, from 1.
+ */
+export async function attemptPage(sources: Sources, context: Context): Promise<Response> {
+  const { app, reader } = sources;
   const name = context.req.param('campaign')!;
-  const { id = '', vs } = context.req.query();
-  const below = `/api/v1/campaigns/${name}`;
-  const left = await readAttempt(app, context, { below, id });
-  const right = vs ? await readAttempt(app, context, { below, id: vs }) : null;
-  const taskPath = `${below}/tasks/${encodeURIComponent(left.attempt.task_id)}`;
-  const task = await askJson<z.infer<typeof Task>>(app, context, taskPath);
-  const others = await askAll<Shown['attempt']>(app, context, `${below}/attempts`, { task_id: task.id });
-  const uses = await usesOf(app, context, { below, id });
+  const { id = '', vs, with: other = name, from } = context.req.query();
+  const keys = [{ campaign: name, id }, ...(vs ? [{ campaign: other, id: vs }] : [])];
+  const attempts = await Promise.all(keys.map((key) => askJson<Side['attempt']>(app, context, pathOf(key))));
+  const ids = await Promise.all(keys.map(({ campaign }) => parentId(reader, 'campaign', campaign)));
+  const [one, two] = keys.map((key, i) => ({ campaignId: ids[i]!, attemptId: key.id }));
+  const difference = two ? await firstDifference(reader, one!, two) : null;
+  const first = /^[1-9]\d{0,7}$/.test(from ?? '') ? Number(from) - 1 : Math.max(0, (difference ?? 0) - actionsBefore);
+  const sides = await Promise.all(
+    keys.map(({ campaign }, i) => readSide(sources, context, { campaign, attempt: attempts[i]!, first })),
+  );
+  const [left, right] = sides as [Side, Side?];
+  const task = await askJson<z.infer<typeof Task>>(app, context, taskPath(left));
+  const others = await othersOf(app, context, left);
   const trail = [home, campaignCrumb(name), { name: 'Attempts', href: `/c/${name}/attempts` }];
   return sendPage(
     context,
-    [...trail, { name: right === null ? 'An attempt' : 'Two attempts', href: attemptHref(name, id, vs) }],
+    [...trail, { name: right ? 'Two attempts' : 'An attempt', href: context.req.url }],
     [
       html`<p class="goal">${task.goal} <code>${task.id}</code></p>`,
       openingOf(left),
-      right === null ? oneAttempt(left) : twoAttempts(name, left, right),
-      otherAttempts(
-        name,
-        left.attempt,
-        others.filter((other) => other.id !== id),
-      ),
-      html`<h2>Why it is in the training data</h2>`,
-      reasons(uses, task),
+      right ? twoAttempts(left, right, { first, difference }) : oneAttempt(left),
+      otherActions(left, right, first),
+      otherAttempts(left, others),
+      reasons(await usesOf(app, context, { below: below(name), id }), task),
     ],
   );
 }
 
-type At = { below: string; id: string };
+const below = (campaign: string): string => `/api/v1/campaigns/${campaign}`;
 
-async function readAttempt(app: Api, context: Context, { below, id }: At): Promise<Shown> {
-  const path = `${below}/attempts/${encodeURIComponent(id)}`;
-  return {
-    attempt: await askJson<Shown['attempt']>(app, context, path),
-    turns: await askAll(app, context, `${below}/turns`, { attempt_id: id, detail: 'true' }),
-  };
+const pathOf = ({ campaign, id }: { campaign: string; id: string }): string =>
+  `${below(campaign)}/attempts/${encodeURIComponent(id)}`;
+
+const taskPath = ({ campaign, attempt }: Side): string =>
+  `${below(campaign)}/tasks/${encodeURIComponent(attempt.task_id)}`;
+
+async function readSide(
+  { app, textsOf }: Sources,
+  context: Context,
+  { campaign, attempt, first }: Pick<Side, 'campaign' | 'attempt'> & { first: number },
+): Promise<Side> {
+  const filters = { attempt_id: attempt.id, min_ordinal: first, limit: shownActions, detail: 'true' };
+  const { rows } = await askJson<Found<ShownTurn>>(app, context, addressWith(`${below(campaign)}/turns`, filters));
+  const { whole = null, ...parameters } = context.req.query();
+  const texts = attempt.policy_id === null ? () => null : await textsOf(attempt.policy_id);
+  const view = { texts, here: { path: context.req.path, parameters }, whole: whole === null ? null : Number(whole) };
+  return { campaign, attempt, turns: rows, view };
 }
 
-const oneAttempt = (shown: Shown): Html =>
+async function othersOf(app: Api, context: Context, { campaign, attempt }: Side): Promise<Side['attempt'][]> {
+  const all = await askAll<Side['attempt']>(app, context, `${below(campaign)}/attempts`, { task_id: attempt.task_id });
+  return all.filter(({ id }) => id !== attempt.id);
+}
+
+const oneAttempt = (side: Side): Html =>
   html`<article class="comparison">
-    ${heading(shown)} ${shown.turns.map((turn) => turnOf(turn))} ${ending(shown)}
+    ${heading(side)} ${side.turns.map((turn) => html`<div tabindex="-1">${turnView(turn, side.view)}</div>`)}
+    ${ending(side)}
   </article>`;
 
-function twoAttempts(name: string, left: Shown, right: Shown): Html {
-  const { places, divergence } = alignTurns(left.turns, right.turns);
-  const same = places.slice(0, divergence ?? places.length);
-  const rest = places.slice(same.length);
+function twoAttempts(left: Side, right: Side, at: { first: number; difference: number | null }): Html {
+  const { first, difference } = at;
+  const places = Array.from({ length: Math.max(left.turns.length, right.turns.length) }, (_, i) =>
+    placeOf(left, right, i),
+  );
+  const same = difference === null ? places.length : Math.min(Math.max(0, difference - first), places.length);
+  const swapped = attemptHref(right.campaign, right.attempt.id, { id: left.attempt.id, campaign: left.campaign });
   return html`<article class="comparison">
     <p>
-      <a accesskey="x" href="${attemptHref(name, right.attempt.id, left.attempt.id)}">Swap sides</a>
-      ${divergence === null ? ' · no action differs' : html` · <a accesskey="d" href="#divergence">first difference: action ${divergence + 1}</a>`}
+      <a accesskey="x" href="${swapped}">Swap sides</a>
+      ${difference === null ? ' · no action differs' : differenceLink(left, right, difference)}
     </p>
-    <div class="sides">
-      <div class="side">${heading(left)}</div>
-      <div class="side">${heading(right)}</div>
-    </div>
+    ${inSides(heading(left), heading(right))}
     ${
-      same.length === 0
+      same === 0
         ? null
         : html`<details>
-            <summary>${count(same.length)} equal actions before</summary>
-            ${same.map(placeOf)}
+            <summary>${count(same)} equal actions before</summary>
+            ${places.slice(0, same)}
           </details>`
     }
-    <div id="divergence" tabindex="-1">${rest.map(placeOf)}</div>
-    <div class="sides">
-      <div class="side">${ending(left)}</div>
-      <div class="side">${ending(right)}</div>
-    </div>
+    <div id="divergence" tabindex="-1">${places.slice(same)}</div>
+    ${inSides(ending(left), ending(right))}
   </article>`;
+}
+
+const inSides = (left: Html, right: Html): Html =>
+  html`<div class="sides">
+    <div class="side">${left}</div>
+    <div class="side">${right}</div>
+  </div>`;
+
+function differenceLink(left: Side, right: Side, difference: number): Html {
+  const href = attemptHref(left.campaign, left.attempt.id, { id: right.attempt.id, campaign: right.campaign });
+  return html` · <a accesskey="d" href="${href}#divergence">first difference: action ${difference + 1}</a>`;
 }
 
 /** The messages before the first action; two attempts at a task have the same ones. */
-const openingOf = ({ attempt: { opening } }: Shown): Html =>
+const openingOf = ({ attempt: { opening } }: Side): Html =>
   html`<details>
     <summary>Messages before the first action</summary>
-    ${(opening ?? []).map(messageOf)}
+    ${(opening ?? []).map(({ role, content }) => html`<pre class="observation" title="${role}">${String(content)}</pre>`)}
   </details>`;
 
-const messageOf = ({ role, content }: Shown['turns'][number]['observation'][number]): Html =>
-  html`<pre class="observation" title="${role}">${String(content)}</pre>`;
+function placeOf(left: Side, right: Side, i: number): Html {
+  const [one, two] = [left, right].map(({ turns, view }) =>
+    turns[i] ? turnView(turns[i], view) : note('The attempt has ended.'),
+  );
+  return html`<div tabindex="-1">${inSides(one!, two!)}</div>`;
+}
 
-const placeOf = ({ left, right }: Place<Shown['turns'][number]>): Html =>
-  html`<div class="sides">
-    ${[left, right].map((turn) => html`<div class="side">${turn ? turnOf(turn) : note('The attempt has ended.')}</div>`)}
-  </div>`;
-
-const heading = ({ attempt: { role, policy_id: policy, iteration, reward, seconds } }: Shown): Html =>
+const heading = ({ campaign, attempt: { role, policy_id: policy, iteration, reward, seconds } }: Side): Html =>
   html`<p class="player">
     <span>
-      ${role ?? 'reference actions'}, iteration ${iteration}, ${duration(seconds)}
+      ${campaign}, ${role ?? 'reference actions'}, iteration ${iteration}, ${duration(seconds)}
       ${policy === null ? null : html`<code>${shortHash(policy)}</code>`}
     </span>
     ${badge(rewardClass(reward ?? 0), `reward ${decimal(reward)}`)}
   </p>`;
 
-const ending = ({ attempt: { stop_reason: stop, fault, outcome } }: Shown): Html =>
+const ending = ({ attempt: { stop_reason: stop, fault, outcome } }: Side): Html =>
   html`<p class="note">${outcome}, ${stop}${fault === null ? null : `: ${fault}`}</p>`;
 
-/** The probability of an action is that of its tokens, as their geometric mean. */
-function turnOf({ ordinal, action, observation, logprobs }: Shown['turns'][number]): Html {
-  const mean = logprobs && logprobs.length > 0 ? logprobs.reduce((sum, one) => sum + one, 0) / logprobs.length : null;
-  const sampled =
-    mean === null ? null : `, ${counted(logprobs!.length, 'token')}, probability of a token ${decimal(Math.exp(mean))}`;
-  return html`<p class="note">action ${ordinal + 1}${sampled}</p>
-    <pre class="action">${action}</pre>
-    ${observation.map(messageOf)}`;
+/** Links to the actions before and after the shown ones. */
+function otherActions({ view, attempt }: Side, right: Side | undefined, first: number): Html | null {
+  const actions = Math.max(attempt.turns, right?.attempt.turns ?? 0);
+  const link = (key: string, from: number, name: string): Html =>
+    html`<a accesskey="${key}" href="${addressWith(view.here.path, { ...view.here.parameters, from: from + 1 })}"
+      >${name}</a
+    > `;
+  const isWhole = first === 0 && actions <= shownActions;
+  if (isWhole) return null;
+  return html`<p>
+    Actions ${count(first + 1)} to ${count(Math.min(actions, first + shownActions))} of ${count(actions)}
+    ${first === 0 ? null : link('p', Math.max(0, first - shownActions), 'earlier')}
+    ${first + shownActions >= actions ? null : link('n', first + shownActions, 'later')}
+  </p>`;
 }
 
-function otherAttempts(
-  name: string,
-  { id, policy_id: policy }: Shown['attempt'],
-  others: readonly Shown['attempt'][],
-): Html {
+function otherAttempts({ campaign, attempt }: Side, others: readonly Side['attempt'][]): Html {
   if (others.length === 0) return note('No other attempt at this task.');
   const solved = others.filter(({ reward }) => reward === 1).length;
   return html`<details>
-    <summary>
-      ${count(others.length)} other attempts at this task, ${share(solved, others.length)} solved: beside this one
-    </summary>
+    <summary>${counted(others.length, 'other attempt')} at this task, ${count(solved)} solved: beside this one</summary>
     <ul>
       ${others.map(
         (other) =>
           html`<li>
-            <a href="${attemptHref(name, id, other.id)}">${other.id}</a> reward
-            ${decimal(other.reward)}${other.policy_id === policy ? ', the same policy' : null}
+            <a href="${attemptHref(campaign, attempt.id, { id: other.id, campaign })}">${other.id}</a> reward
+            ${decimal(other.reward)}${other.policy_id === attempt.policy_id ? ', the same policy' : null}
           </li>`,
       )}
     </ul>
   </details>`;
 }
-
-type Uses = { signals: z.infer<typeof Signal>[]; pairs: z.infer<typeof Pair>[]; examples: { training_run: string }[] };
-
-async function usesOf(app: Api, context: Context, { below, id }: At): Promise<Uses> {
-  const ask = <Row>(list: string, filter: Record<string, string>): Promise<Row[]> =>
-    askAll<Row>(app, context, `${below}/${list}`, filter);
-  const pairs = [
-    ...(await ask<Uses['pairs'][number]>('pairs', { chosen_id: id })),
-    ...(await ask<Uses['pairs'][number]>('pairs', { rejected_id: id })),
-  ];
-  const examples = await ask<Uses['examples'][number]>('training-examples', { attempt_id: id });
-  return { signals: await ask('signals', { attempt_id: id }), pairs, examples };
-}
-
-/** From the signal behind the task to the jobs that trained on the attempt. */
-function reasons({ signals, pairs, examples }: Uses, task: z.infer<typeof Task>): Html {
-  const lines = [
-    task.parent_signal === null
-      ? `The task is of origin ${task.origin}.`
-      : `The task was made from ${task.parent_task_id}, aimed at the signal ${task.parent_signal} (${task.parent_signal_id}).`,
-    ...signals.map(({ kind, strength, id }) => `It is flagged ${kind} with strength ${decimal(strength)} (${id}).`),
-    ...examples.map(({ training_run: run }) => `The job ${run} was trained on it.`),
-  ];
-  const unused = signals.length + pairs.length + examples.length === 0;
-  return html`<ul>
-      ${lines.map((line) => html`<li>${line}</li>`)}
-      ${unused ? html`<li>No signal, pair or job uses the attempt.</li>` : null}
-    </ul>
-    ${pairs.length === 0 ? null : htmlTable(table('Preference pairs with it', pairs, pairColumns))}`;
-}
-
-const pairColumns: readonly Column<Uses['pairs'][number]>[] = [
-  text('pair', ({ id }) => id),
-  text('kind', ({ kind }) => kind),
-  text('trains', ({ for_role: role }) => role),
-  code('chosen', ({ chosen_id: chosen }) => chosen),
-  code('rejected', ({ rejected_id: rejected }) => rejected),
-];

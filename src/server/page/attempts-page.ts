@@ -8,6 +8,7 @@ import { linked, number, table, text, type Column } from '../../tables/table';
 import type { Api } from '../request/context';
 import { RequestError } from '../request/problem';
 import { Attempt, Signal } from '../rows/campaign-rows';
+import { select } from './form-fields';
 import { askJson, type Found } from './ask-api';
 import { addressWith, campaignCrumb, home, sendPage } from './frame';
 
@@ -63,7 +64,7 @@ function refusalOf(error: unknown): RequestError {
 }
 
 const filterForm = (here: string, given: Readonly<Record<string, string | undefined>>): Html =>
-  html`<form method="get" action="${here}" class="filters">
+  html`<form method="get" action="${here}">
     ${filters.map(([name, values]) => html`<label>${name.replace('_', ' ')} ${field(name, values, given[name] ?? '')}</label> `)}
     <button>Filter</button>
   </form>`;
@@ -71,15 +72,16 @@ const filterForm = (here: string, given: Readonly<Record<string, string | undefi
 function field(name: string, values: 'text' | 'number' | readonly string[], value: string): Html {
   if (typeof values === 'string')
     return html`<input name="${name}" value="${value}" size="${values === 'text' ? 24 : 5}" />`;
-  const option = (one: string): Html =>
-    one === value ? html`<option selected>${one}</option>` : html`<option>${one}</option>`;
-  return html`<select name="${name}">
-    ${['', ...values].map(option)}
-  </select>`;
+  return select(name, ['', ...values], value);
 }
 
-export const attemptHref = (campaign: string, id: string, other?: string): string =>
-  addressWith(`/c/${campaign}/attempt`, { id, vs: other });
+/** Address of an attempt, or of two beside each other, of which the other may be of another campaign. */
+export const attemptHref = (campaign: string, id: string, other?: { campaign: string; id: string }): string =>
+  addressWith(`/c/${campaign}/attempt`, {
+    id,
+    vs: other?.id,
+    with: other?.campaign === campaign ? null : other?.campaign,
+  });
 
 const columnsOf = (campaign: string): readonly Column<Row>[] => [
   linked(

@@ -8,11 +8,8 @@ import { count, counted, dateTime } from '../../domain/formats';
 import { collectReport, renderLiveReport } from '../../report/campaign/campaign-report';
 import { badge } from '../../report/page/blocks';
 import { html, type Html } from '../../tables/html';
-import { addressWith, crumbs, home, sendHtml } from './frame';
+import { crumbs, home, sendHtml, streamOf } from './frame';
 import { renderOrder, type ShownOrder } from './order-form';
-
-/** A report reads all rows of a campaign, so it is made anew less often than a list. */
-const refreshSeconds = 30;
 
 /** `problem`: why the newest order was refused. */
 type Shown = { mayOperate: boolean; order: ShownOrder | null; problem: string | null };
@@ -22,12 +19,19 @@ export async function campaignPage(context: Context, connections: Connections, s
   const details = await readCampaignDetails(connections, context.req.param('campaign')!);
   const report = await collectReport(connections.pool, details.campaignId);
   const isOpen = report.campaign.finishedAt === null;
-  const live = html`<div class="live">
-    ${crumbs([home])} ${stateLine(details)} ${waits(details)} ${links(details.name, shown.mayOperate && isOpen)}
+  const below = html`<div class="live">
+    ${stateLine(details)} ${waits(details)} ${links(details.name, shown.mayOperate && isOpen)}
     ${shown.problem === null ? null : html`<p role="alert" class="problem">${shown.problem}</p>`}
     ${shown.order === null ? null : renderOrder(shown.order)}
   </div>`;
-  return sendHtml(context, renderLiveReport(report, live, { refreshSeconds: isOpen ? refreshSeconds : null }));
+  return sendHtml(
+    context,
+    renderLiveReport(
+      report,
+      { above: crumbs([home]), below },
+      { follows: isOpen ? { seconds: 30, stream: streamOf(details.name) } : null },
+    ),
+  );
 }
 
 function stateLine({ status, progress, iterations, rollouts, jobs }: CampaignDetails): Html {
@@ -60,10 +64,15 @@ function waits(details: CampaignDetails): Html | null {
     : html`<div role="status" class="problem">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
 }
 
-const links = (name: string, mayOrder: boolean): Html =>
-  html`<p>
-    <a href="/c/${name}/attempts">Attempts</a> · <a href="/c/${name}/attempts?max_reward=0">failures</a> ·
-    <a href="${addressWith(`/c/${name}/flips`, { set: 'dev' })}">tasks that flipped on dev</a> ·
-    <a href="/c/${name}/approvals">approvals</a
-    >${mayOrder ? html` · <a accesskey="o" href="/c/${name}/order">give an order</a>` : null}
-  </p>`;
+function links(name: string, mayOrder: boolean): Html {
+  const all = [
+    ['a', 'attempts', 'Attempts'],
+    ['f', 'attempts?max_reward=0', 'failures'],
+    ['s', 'search', 'search'],
+    ['t', 'flips', 'tasks that flipped'],
+    ['r', 'approvals', 'approvals'],
+    ...(mayOrder ? [['o', 'order', 'give an order']] : []),
+  ] as [string, string, string][];
+  const anchors = all.map(([key, path, title]) => html`<a accesskey="${key}" href="/c/${name}/${path}">${title}</a>`);
+  return html`<p>${anchors.map((anchor, i) => (i === 0 ? anchor : [' · ', anchor]))}</p>`;
+}

@@ -6,9 +6,7 @@ import { html } from '../../tables/html';
 import { htmlTable } from '../../tables/html-table';
 import { badge, linked, number, table, text, type Column } from '../../tables/table';
 import { note } from '../../report/page/blocks';
-import { campaignCrumb, home, sendPage } from './frame';
-
-const refreshSeconds = 10;
+import { campaignCrumb, home, sendPage, streamOf } from './frame';
 
 /** `/`: all campaigns; those that wait stand first, then those that run, newest first. */
 export async function campaignsPage(context: Context, connections: Connections): Promise<Response> {
@@ -18,12 +16,13 @@ export async function campaignsPage(context: Context, connections: Connections):
     context,
     [home],
     [
+      html`<p><a accesskey="e" href="/e">Experiments</a></p>`,
       unchecked === null ? null : note(`Statuses are those of the database, not compared with Temporal: ${unchecked}`),
       sorted.length === 0
         ? html`<p class="lead">No campaign yet: <code>coevolve start &lt;spec&gt;</code> starts one.</p>`
         : htmlTable(table('Campaigns', sorted, columns), true),
     ],
-    { refreshSeconds },
+    { seconds: 10, stream: streamOf() },
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { renderDocument, servedPolicy, type Served } from '../../report/page/page';
+import { renderDocument, servedPolicy, type Followed } from '../../report/page/page';
 import { html, type Content, type Html } from '../../tables/html';
 import type { ProblemStatus } from '../request/problem';
 
@@ -7,14 +7,19 @@ type PageStatus = 200 | ProblemStatus;
 
 /** Answers with a document that has the style of all pages. */
 export const sendDocument = (context: Context, title: string, body: Content, status: PageStatus = 200): Response =>
-  sendHtml(context, renderDocument(`${title} · coevolve`, body, { refreshSeconds: null }), status);
+  sendHtml(context, renderDocument(`${title} · coevolve`, body, { follows: null }), status);
 
 /** The header repeats the policy of the document, so that nothing weaker holds. */
 export const sendHtml = (context: Context, document: string, status: PageStatus = 200): Response =>
   context.html(document, status, { 'content-security-policy': `${servedPolicy}; frame-ancestors 'none'` });
 
 /** A page that is not a report: links to the pages above it, and its parts. */
-export function sendPage(context: Context, trail: readonly Crumb[], parts: Content, served?: Served): Response {
+export function sendPage(
+  context: Context,
+  trail: readonly Crumb[],
+  parts: Content,
+  follows: Followed | null = null,
+): Response {
   const title = trail.at(-1)!.name;
   const document = renderDocument(
     `${title} · coevolve`,
@@ -25,15 +30,22 @@ export function sendPage(context: Context, trail: readonly Crumb[], parts: Conte
       </header>`,
       html`<main>${parts}</main>`,
     ],
-    served ?? { refreshSeconds: null },
+    { follows },
   );
   return sendHtml(context, document);
 }
 
 export type Crumb = { name: string; href: string };
 
+/** Links to the pages above; the key `u` follows the last one. */
 export const crumbs = (trail: readonly Crumb[]): Html =>
-  html`<p class="crumbs">${trail.map(({ name, href }) => html`<a href="${href}">${name}</a> / `)}</p>`;
+  html`<p class="crumbs">
+    ${trail.map(({ name, href }, i) =>
+      i === trail.length - 1
+        ? html`<a accesskey="u" href="${href}">${name}</a> / `
+        : html`<a href="${href}">${name}</a> / `,
+    )}
+  </p>`;
 
 export const home: Crumb = { name: 'Campaigns', href: '/' };
 
@@ -48,3 +60,6 @@ export function addressWith(
   const query = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
   return given.length === 0 ? path : `${path}?${query.toString()}`;
 }
+
+/** Address of the events of a campaign, or of all. */
+export const streamOf = (campaign?: string): string => addressWith('/stream', { campaign });

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import * as campaignRows from '../rows/campaign-rows';
 import * as trainingRows from '../rows/training-rows';
 import { attemptCondition, type AttemptFilter } from '../../store/trajectories/list-attempts';
-import type { Statement } from '../../store/database/sql';
+import { sql, type Statement } from '../../store/database/sql';
 import { share, whole, word, yesNo } from '../request/parameters';
 import type { Resource } from './resource';
 
@@ -102,7 +102,8 @@ export const campaignResources: readonly Resource[] = [
     view: 'turns',
     row: campaignRows.Turn,
     key: ['attempt_id', 'ordinal'],
-    filters: { attempt_id: word },
+    filters: { attempt_id: word, min_ordinal: whole },
+    conditions: turnConditions,
   },
   {
     path: `${ofCampaign}/faults`,
@@ -231,4 +232,11 @@ function attemptConditions(filters: Record<string, unknown>): Statement[] {
   const { min_reward: minReward, max_reward: maxReward, ...same } = others;
   const named = { task, policy, stopReason, minReward, maxReward, ...(purpose ? { purposes: [purpose] } : {}) };
   return [attemptCondition({ ...same, ...named } as Partial<Record<keyof AttemptFilter, unknown>> as AttemptFilter)];
+}
+
+function turnConditions({ attempt_id: id, min_ordinal: first }: Record<string, unknown>): Statement[] {
+  return [
+    ...(id === undefined ? [] : [sql`t.attempt_id = ${id}`]),
+    ...(first === undefined ? [] : [sql`t.ordinal >= ${first}::integer`]),
+  ];
 }

@@ -1,6 +1,9 @@
 import type { Pool } from 'pg';
 import { sql } from '../database/sql';
 
+/** A target policy that played a set, with its last evaluation on it. */
+export type Player = { set: string; policy_id: string; iteration: number; success: number };
+
 /** A task of a set that one of two policies solves and the other does not. */
 export type FlippedTask = {
   task_id: string;
@@ -12,30 +15,39 @@ export type FlippedTask = {
   after_reward: number;
 };
 
+/** Lists the target policies that played each set, in the order in which they first did. */
+export async function listPlayers(reader: Pool, campaignId: number): Promise<Player[]> {
+  const { rows } = await reader.query<Player>(sql`
+    select evaluation_set as set, policy_id, min(iteration) as iteration,
+      (array_agg(success order by iteration desc))[1] as success
+    from reporting.evaluations where campaign_id = ${campaignId}::integer and role = 'target'
+    group by evaluation_set, policy_id order by evaluation_set, iteration, policy_id`);
+  return rows;
+}
+
+export type Compared = { set: string; before: string; after: string };
+
 /**
- * Lists the tasks that turned between the first and the last target policy that played a set, the gained ones first. Of
- * several attempts at a task the first one is compared.
+ * Lists the tasks of a set that turned between two policies, the gained ones first. Of several attempts at a task the first
+ * one is compared.
  */
-export async function listFlippedTasks(reader: Pool, campaignId: number, set: string): Promise<FlippedTask[]> {
+export async function listFlippedTasks(
+  reader: Pool,
+  campaignId: number,
+  { set, before, after }: Compared,
+): Promise<FlippedTask[]> {
   const { rows } = await reader.query<FlippedTask>(sql`
-    with played as (
-      select e.policy_id, min(e.iteration) as iteration from reporting.evaluations e
-      where e.campaign_id = ${campaignId}::integer and e.evaluation_set = ${set} and e.role = 'target' group by e.policy_id
-    ), ends as (
-      select (select policy_id from played order by iteration limit 1) as first,
-        (select policy_id from played order by iteration desc limit 1) as last
-    ), firsts as (
-      select distinct on (a.policy_id, a.task_id) a.policy_id, a.task_id, a.id, a.reward from reporting.attempts a, ends
-      where a.campaign_id = ${campaignId}::integer and a.evaluation_set = ${set} and a.outcome = 'scored'
-        and a.policy_id in (ends.first, ends.last) and a.purpose in ('evaluation', 'test')
-      order by a.policy_id, a.task_id, a.iteration desc, a.attempt
+    with firsts as (
+      select distinct on (policy_id, task_id) policy_id, task_id, id, reward from reporting.attempts
+      where campaign_id = ${campaignId}::integer and evaluation_set = ${set} and outcome = 'scored'
+        and policy_id in (${before}, ${after}) and purpose in ('evaluation', 'test')
+      order by policy_id, task_id, iteration desc, attempt
     )
     select k.id as task_id, k.goal, after.reward = 1 as gained, before.id as before_id, before.reward as before_reward,
       after.id as after_id, after.reward as after_reward
-    from ends join firsts before on before.policy_id = ends.first
-      join firsts after on after.policy_id = ends.last and after.task_id = before.task_id
+    from firsts before join firsts after on after.policy_id = ${after} and after.task_id = before.task_id
       join reporting.tasks k on k.campaign_id = ${campaignId}::integer and k.id = before.task_id
-    where ends.first <> ends.last and (before.reward = 1) <> (after.reward = 1)
+    where before.policy_id = ${before} and (before.reward = 1) <> (after.reward = 1)
     order by gained desc, k.id`);
   return rows;
 }

@@ -12,6 +12,7 @@ import { newestProgress, type AttemptProgress } from '../../domain/campaign/atte
 import type { Operator } from '../../domain/operator-command';
 import { sendControl } from '../temporal/control';
 import { campaignDetails, enterJob } from '../temporal/details';
+import { withPageLink } from '../temporal/page-link';
 import { searchAttributes } from '../temporal/search-attributes';
 import {
   attemptProgressSignal,
@@ -40,7 +41,8 @@ export function handleOperatorCommands(state: CampaignState, abort: () => void):
   let childId: string | null = null;
   const jobs = new Map<string, string>();
   let attempts: AttemptProgress | null = null;
-  const showDetails = (): void => setCurrentDetails(campaignDetails(state, jobs, attempts));
+  const showDetails = (): void =>
+    setCurrentDetails(withPageLink(campaignDetails(state, jobs, attempts), `/c/${state.name}`));
   const show = (): void => {
     showDetails();
     upsertSearchAttributes(searchAttributes.ofState(state));

@@ -10,6 +10,7 @@ import type { ExperimentState } from '../../domain/experiment/progress';
 import { profiles } from '../temporal/activity-profiles';
 import { experimentStatusQuery, experimentUpdates, extendExperimentUpdate } from '../temporal/messages';
 import { searchAttributes } from '../temporal/search-attributes';
+import { withPageLink } from '../temporal/page-link';
 import { experimentDetails } from './details';
 
 const storeUnlimited = proxyActivities<Activities>(profiles.storeUnlimited);
@@ -25,7 +26,7 @@ export type ExperimentCommands = {
 export function handleExperimentCommands(state: ExperimentState): ExperimentCommands {
   let last: Promise<void> = Promise.resolve();
   const show = (): void => {
-    setCurrentDetails(experimentDetails(state));
+    setCurrentDetails(withPageLink(experimentDetails(state), `/e/${state.name}`));
     upsertSearchAttributes(searchAttributes.ofExperiment(state));
   };
   const record = (): Promise<void> => {

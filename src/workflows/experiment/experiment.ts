@@ -106,7 +106,7 @@ async function startCampaign({
   weight,
 }: Extract<OpenedCell, { outcome: 'play' }>): Promise<ChildWorkflowHandle<typeof campaign> | null> {
   const workflowId = campaignWorkflowId(state.name);
-  const { recovery } = readCampaignMemo(workflowInfo().memo) ?? { recovery: 'default' };
+  const own = readCampaignMemo(workflowInfo().memo) ?? { recovery: 'default' };
   try {
     return await startChild<typeof campaign>('campaign', {
       workflowId,
@@ -114,7 +114,7 @@ async function startCampaign({
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       parentClosePolicy: ParentClosePolicy.ABANDON,
       cancellationType: ChildWorkflowCancellationType.ABANDON,
-      ...memoOf({ recovery }, workflowId, { weight, campaignId: state.campaignId }),
+      ...memoOf(own, workflowId, { weight, campaignId: state.campaignId }),
       staticSummary: `${state.recipe} on ${state.environment}`,
     });
   } catch (error) {

@@ -9,6 +9,10 @@ test.each([
     { recovery: 'default', weight: 0.5 },
     { recovery: 'default', weight: 0.5 },
   ],
+  [
+    { recovery: 'default', weight: 1, campaignId: 7, pageUrl: 'http://127.0.0.1:8' },
+    { recovery: 'default', weight: 1, campaignId: 7, pageUrl: 'http://127.0.0.1:8' },
+  ],
   [{ recovery: 'slow', weight: 2 }, undefined],
   [{ recovery: 'fast', weight: '2' }, undefined],
   [{ recovery: 'fast', weight: 0 }, undefined],

@@ -39,9 +39,12 @@ test.each([
         workflowId,
         taskQueue: 'workflow',
         args: [stateOf(name, 'eto', 1)],
-        ...memoOf({ recovery }, workflowId, { weight: 2.5, campaignId: 7 }),
+        ...memoOf({ recovery, pageUrl: 'http://page.example' }, workflowId, { weight: 2.5, campaignId: 7 }),
       });
       expect(await handle.result()).toMatchObject({ status: 'finished' });
+      // the later run has the memo of the first
+      const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+      expect(currentDetails).toMatch(/^\[Page and report\]\(http:\/\/page\.example\/c\/carried-\w+\)\n\n###/);
     });
     expect([...recorded].sort()).toEqual(expected.map((options) => `${options} ${name} 2.5`));
     const runs = await until(async () => {
@@ -50,7 +53,12 @@ test.each([
       return all.length >= 6 && all; // two runs, two iterations, their rollouts
     });
     for (const run of runs) {
-      expect(readCampaignMemo(run.memo)).toEqual({ recovery, weight: 2.5, campaignId: 7 });
+      expect(readCampaignMemo(run.memo)).toEqual({
+        recovery,
+        weight: 2.5,
+        campaignId: 7,
+        pageUrl: 'http://page.example',
+      });
       const { raw } = await temporal.client.workflow.getHandle(run.workflowId, run.runId).describe();
       expect(raw.executionConfig?.defaultWorkflowTaskTimeout?.seconds?.toNumber()).toBe(taskTimeoutS);
     }
