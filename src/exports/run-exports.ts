@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { Readable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Pool } from 'pg';
 import { z } from 'zod';
@@ -20,13 +20,33 @@ const writtenFiles = z.array(z.strictObject({ path: z.string(), rows: z.int(), b
 
 type Root = Pick<Config, 'projectRoot'>;
 
-const setup = 'npm run setup -- --with export';
-const pythonOf = ({ projectRoot }: Root): string => path.join(projectRoot, '.venv-export', 'bin', 'python');
+/** Separate environments of optional Python packages, by their names in the set-up. */
+export type PythonExtra = 'export' | 'trackers';
 
-/** @throws StackError when the optional Python packages of the exports are not installed */
-export function requireExports(root: Root): void {
-  const python = pythonOf(root);
-  if (!existsSync(python)) throw new StackError(`the packages of this format are missing: found no ${python}`, setup);
+const setupOf = (extra: PythonExtra): string => `npm run setup -- --with ${extra}`;
+const pythonOf = ({ projectRoot }: Root, extra: PythonExtra): string =>
+  path.join(projectRoot, `.venv-${extra}`, 'bin', 'python');
+
+/** @throws StackError when the optional Python packages are not installed */
+export function requireExports(root: Root, extra: PythonExtra = 'export'): void {
+  const python = pythonOf(root, extra);
+  if (!existsSync(python))
+    throw new StackError(`the packages of this format are missing: found no ${python}`, setupOf(extra));
+}
+
+/** Starts `python -m coevolve_exports` with pipes for its input and output. */
+export const startExports = (root: Root, extra: PythonExtra, args: readonly string[]): ExportsProcess =>
+  spawn(pythonOf(root, extra), ['-m', 'coevolve_exports', ...args], {
+    cwd: path.join(root.projectRoot, 'exports', 'src'), // where -m finds the package
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+
+export type ExportsProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** Returns the error of a process that ended with `code`, from the last line that it wrote to stderr. */
+export function exportsError(root: Root, extra: PythonExtra, code: number | null, line: string): Error {
+  if (line.includes('No module named')) return new StackError(`${pythonOf(root, extra)}: ${line}`, setupOf(extra));
+  return new Error(`coevolve_exports failed with code ${code}: ${line}`);
 }
 
 /**
@@ -39,11 +59,7 @@ export async function runExports(
   command: 'parquet' | 'inspect',
   input: Iterable<string> | AsyncIterable<string>,
 ): Promise<WrittenFile[]> {
-  const python = pythonOf(root);
-  const child = spawn(python, ['-m', 'coevolve_exports', command], {
-    cwd: path.join(root.projectRoot, 'exports', 'src'), // where -m finds the package
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const child = startExports(root, 'export', [command]);
   const output = textOf(child.stdout);
   const errors = textOf(child.stderr);
   // An error of a pipe that the process closed is no reason: its exit code and its stderr are.
@@ -57,9 +73,7 @@ export async function runExports(
     },
   );
   if (code === 0) return writtenFiles.parse(JSON.parse(await output));
-  const line = (await errors).trim().split('\n').at(-1) ?? '';
-  if (line.includes('No module named')) throw new StackError(`${python}: ${line}`, setup);
-  throw new Error(`coevolve_exports failed with code ${code}: ${line}`);
+  throw exportsError(root, 'export', code, (await errors).trim().split('\n').at(-1) ?? '');
 }
 
 async function textOf(stream: Readable): Promise<string> {
