@@ -14,6 +14,7 @@ export type GrowingCampaign = NewCampaign & {
   points: Point[];
   /** Plays an iteration: a job of `updates` updates and two steps of RL, one commit after another. */
   play(iteration: number, updates?: number): Promise<void>;
+  finish(): Promise<void>;
 };
 
 export async function growingCampaign(pool: Pool): Promise<GrowingCampaign> {
@@ -95,6 +96,7 @@ export async function growingCampaign(pool: Pool): Promise<GrowingCampaign> {
   return {
     ...campaign,
     points,
+    finish: () => store.campaigns.setStatus(campaignId, 'finished'),
     async play(iteration, updates = 5) {
       const key = { campaignId, iteration, epoch: await store.iterations.open(campaignId, iteration) };
       const policyId = await trainOn(key, updates);

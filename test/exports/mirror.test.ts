@@ -1,17 +1,15 @@
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mirror, type MirrorRequest } from '../../src/exports/mirror';
-import type { Tracker } from '../../src/exports/tracker-process';
 import { createReaderPool } from '../../src/store/reporting/reader-pool';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { runsAll } from '../support/lane';
-import { runProgram } from '../support/run-program';
 import { hangTimeoutMs, until } from '../support/stack';
-import { growingCampaign, point, sorted, type GrowingCampaign, type Point } from './growing-campaign';
+import { childrenOf, follow, stop } from './following-mirror';
+import { growingCampaign, point, sorted, type Point } from './growing-campaign';
 import { runPython } from './run-python';
 
 vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
@@ -44,31 +42,6 @@ const readEvents = (from: string): Promise<Read[]> => runPython<Read[]>('.venv-e
 
 const pointsOf = (read: readonly Read[]): Point[] =>
   read.flatMap(([, tag, step, , value]) => (typeof value === 'number' ? [point(tag, step, value)] : []));
-
-const finish = ({ store, campaignId }: GrowingCampaign): Promise<unknown> =>
-  store.campaigns.setStatus(campaignId, 'finished');
-
-/** Follows the database in a separate process. */
-const follow = (to: string, tracker: Tracker = 'tensorboard'): ChildProcess =>
-  runProgram(
-    path.join(__dirname, 'mirror-program.ts'),
-    { databaseUrl: database.url, projectRoot, tracker, folder: to },
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  );
-
-async function stop(program: ChildProcess): Promise<void> {
-  program.kill();
-  await once(program, 'exit');
-}
-
-/** Returns the ids of the processes that a process has started. */
-function childrenOf(pid: number): number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-  } catch {
-    return []; // it has ended
-  }
-}
 
 test('the points of TensorBoard are the numbers of the rows, and a repetition adds none', async () => {
   const campaign = await growingCampaign(database.pool);
@@ -112,7 +85,7 @@ test('rows that commit late and out of order are mirrored, also of an iteration 
   const campaign = await growingCampaign(database.pool);
   await campaign.play(1);
   const to = output('late');
-  const program = follow(to);
+  const program = follow(database, to);
   const isMirrored = async (tag: string, step: number) =>
     (await readEvents(to).catch(() => [])).some((read) => read[1] === tag && read[2] === step);
   const slow = await database.pool.connect();
@@ -124,7 +97,7 @@ test('rows that commit late and out of order are mirrored, also of an iteration 
   await slow.query('commit');
   slow.release();
   campaign.points.push(point('train/target/loss', 6, 9), point('train/target/iteration', 6, 1));
-  await finish(campaign);
+  await campaign.finish();
   await until(async () => (await readEvents(to)).filter(([, , , , value]) => value === 9).length === 1);
   await stop(program);
   expect(sorted(pointsOf(await readEvents(to)))).toEqual(sorted(campaign.points));
@@ -138,7 +111,7 @@ test('over kills of the mirror and of its tracker process each point is stored o
   const playing = (async () => {
     for (let iteration = 1; !played.signal.aborted; iteration++) await campaign.play(iteration);
   })();
-  let program = follow(to);
+  let program = follow(database, to);
   for (let kill = 0; kill < kills; kill++) {
     await until(async () => childrenOf(program.pid!).length > 0);
     await sleep(Math.random() * 1500); // a kill at any moment of start, reading back and writing
@@ -147,11 +120,11 @@ test('over kills of the mirror and of its tracker process each point is stored o
     if (killed === 'tracker') continue; // the mirror starts another one
     program.kill('SIGKILL');
     await once(program, 'exit');
-    program = follow(to);
+    program = follow(database, to);
   }
   played.abort();
   await playing;
-  await finish(campaign);
+  await campaign.finish();
   const count = async () => pointsOf(await readEvents(to)).length;
   await until(async () => (await count()) >= campaign.points.length);
   await stop(program);
@@ -161,10 +134,10 @@ test('over kills of the mirror and of its tracker process each point is stored o
 test('a second mirror of a folder waits for the end of the first', async () => {
   await growingCampaign(database.pool);
   const to = output('shared');
-  const first = follow(to);
+  const first = follow(database, to);
   await until(async () => childrenOf(first.pid!).length > 0);
   await until(async () => (await readEvents(to).catch(() => [])).length > 0);
-  const second = follow(to);
+  const second = follow(database, to);
   const [line] = (await once(second.stderr!, 'data')) as [Buffer];
   expect(String(line)).toContain(`another mirror writes ${to}`);
   await stop(first);
@@ -175,7 +148,7 @@ test('a second mirror of a folder waits for the end of the first', async () => {
 test('lost connections to Postgres delay the mirror and lose nothing', async () => {
   const campaign = await growingCampaign(database.pool);
   const to = output('disconnected');
-  const program = follow(to);
+  const program = follow(database, to);
   for (const iteration of [1, 2, 3]) {
     await database.pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()

@@ -24,13 +24,14 @@ class MlflowRuns:
         from mlflow import MlflowClient, entities
 
         self.entities = entities
-        # The registry of models is not used, and needs packages that runs do not.
-        self.client = MlflowClient(f"sqlite:///{folder}/mlflow.db", registry_uri=str(folder / "registry"))
-        found = self.client.get_experiment_by_name(EXPERIMENT)
-        artifacts = str(folder / "artifacts")
-        self.experiment = (
-            found.experiment_id if found else self.client.create_experiment(EXPERIMENT, artifacts)
-        )
+        path = folder / "mlflow.db"
+        if not path.exists():  # MLflow cannot continue a database whose tables were created in part
+            staging = folder / "mlflow.db.staging"
+            staging.unlink(missing_ok=True)
+            MlflowClient(**uris(staging)).create_experiment(EXPERIMENT, str(folder / "artifacts"))
+            staging.rename(path)
+        self.client = MlflowClient(**uris(path))
+        self.experiment = self.client.get_experiment_by_name(EXPERIMENT).experiment_id
         self.ids: dict[str, str] = {}
 
     def open(self, run: Run) -> set[Key]:
@@ -62,6 +63,11 @@ class MlflowRuns:
         opened = self.ids.pop(run["id"])
         if finished:
             self.client.set_terminated(opened)
+
+
+def uris(path: Path) -> dict[str, str]:
+    # The registry of models is not used; in a database it needs further packages.
+    return {"tracking_uri": f"sqlite:///{path}", "registry_uri": str(path.parent / "registry")}
 
 
 def parts(items: list[Any], size: int) -> Iterator[list[Any]]:
