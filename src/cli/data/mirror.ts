@@ -41,7 +41,7 @@ export function addMirror(program: Command): void {
             signal: stop.signal,
             log: printMessage,
           });
-          printResult(json, { tracker, output, rows }, () => `${counted(rows, 'new row')}: ${output}`);
+          printResult(json, { tracker, output, rows }, () => `${counted(rows, 'row')}: ${output}`);
         } finally {
           await reader.end();
         }

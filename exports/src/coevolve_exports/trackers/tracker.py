@@ -1,5 +1,6 @@
 """The messages of a mirror, and the contract of a tracker."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypedDict
 
@@ -54,9 +55,10 @@ class Tracker(Protocol):
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str | float | bool]]:
-    """Returns the settings of a nested config under dotted names; lists and nulls as text."""
+    """Returns the settings of a nested config under dotted names; lists and nulls as JSON."""
     for name, value in config.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", value if isinstance(value, (str, int, float, bool)) else str(value)
+            plain = isinstance(value, (str, int, float, bool))
+            yield f"{prefix}{name}", value if plain else json.dumps(value)
