@@ -85,16 +85,17 @@ const queries: readonly string[] = [
    from reporting.phases
    where campaign_id = $1 and not iteration = any ($2::smallint[]) and finished_at is not null
    order by iteration, finished_at`,
-  `select 'rollout/' || a.role as prefix, 'iteration' as axis, p.iteration as step,
-     extract(epoch from p.finished_at)::float8 as at,
+  // Attempts are many, so they are read once: when their iteration is closed.
+  `select 'rollout/' || a.role as prefix, 'iteration' as axis, i.iteration as step,
+     extract(epoch from i.finished_at)::float8 as at,
      jsonb_build_object('attempts', count(*), 'scored', count(a.reward), 'mean_reward', avg(a.reward),
        'success', avg((a.reward = 1)::integer), 'mean_turns', avg(a.turns),
-       'mean_answer_tokens', avg(a.completion_tokens), 'faults', sum(a.faults)) as values
-   from reporting.phases p
-   join reporting.attempts a on a.campaign_id = $1 and a.iteration = p.iteration and a.purpose = 'train'
-   where p.campaign_id = $1 and not p.iteration = any ($2::smallint[]) and p.phase in ('rollout', 'optimize')
-     and p.finished_at is not null and a.role is not null
-   group by a.role, p.iteration, p.finished_at order by p.iteration, a.role`,
+       'mean_answer_tokens', avg(a.completion_tokens)) as values
+   from reporting.iterations i
+   join reporting.attempts a on a.campaign_id = $1 and a.iteration = i.iteration and a.purpose = 'train'
+   where i.campaign_id = $1 and not i.iteration = any ($2::smallint[]) and i.finished_at is not null
+     and a.role is not null
+   group by a.role, i.iteration, i.finished_at order by i.iteration, a.role`,
   `select 'spending' as prefix, 'iteration' as axis, i.iteration as step,
      extract(epoch from i.finished_at)::float8 as at, jsonb_object_agg(s.unit, s.amount) as values
    from reporting.iterations i

@@ -77,7 +77,7 @@ export async function growingCampaign(pool: Pool): Promise<GrowingCampaign> {
       [campaignId, iteration],
     );
     const phase = { scored: 4, held_out: 1.5, seconds: seconds.rows[0]!.seconds };
-    const rollout = { attempts: 4, scored: 4, mean_reward: 0.625, success: 0.5, mean_turns: 1, faults: 0 };
+    const rollout = { attempts: 4, scored: 4, mean_reward: 0.625, success: 0.5, mean_turns: 1 };
     points.push(...Object.entries(phase).map(([count, value]) => point(`phase/rollout/${count}`, iteration, value)));
     const numbers = Object.entries({ ...rollout, mean_answer_tokens: 2 });
     points.push(...numbers.map(([number, value]) => point(`rollout/target/${number}`, iteration, value)));
