@@ -756,7 +756,7 @@ CREATE INDEX training_runs_by_campaign ON training_runs USING btree (campaign_id
 CREATE INDEX training_runs_by_content ON training_runs USING btree (content_key) WHERE status = 'succeeded'::text;
 CREATE INDEX trajectories_by_policy ON trajectories USING btree (campaign_id, policy_id, purpose);
 CREATE INDEX trajectories_by_task ON trajectories USING btree (campaign_id, task_id, iteration);
-CREATE INDEX trajectories_by_time ON trajectories USING btree (campaign_id, recorded_at);
+CREATE INDEX trajectories_by_time ON trajectories USING btree (campaign_id, recorded_at, id);
 
 alter table abstractions add constraint abstractions_campaign_id_context_id_fkey FOREIGN KEY (campaign_id, context_id) REFERENCES exploration_contexts(campaign_id, id);
 alter table abstractions add constraint abstractions_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;

@@ -9,7 +9,7 @@ import { SearchPage } from './rows/search-rows';
 /** Adds the search in the contents of attempts. */
 export function addSearch(api: Api, { reader }: ServerContext): void {
   const path = '/campaigns/{campaign}/search';
-  const summary = 'attempts whose actions or observations contain a text, newest first';
+  const summary = 'attempts whose goal, actions or observations contain a text, newest first';
   const route = createRoute({
     method: 'get',
     path: `/api/v1${path}`,

@@ -9,6 +9,7 @@ import { createReaderPool } from '../store/reporting/reader-pool';
 import { createApp, type AppOptions } from './app';
 import type { MetricsSources } from './metrics/metrics';
 import { watchViolations } from './metrics/violations';
+import { keepSearchIndex } from './search-index';
 
 export type ServerOptions = Pick<AppOptions, 'tokens' | 'log' | 'connections'> & {
   host: string;
@@ -31,6 +32,8 @@ const statementTimeoutMs = 5_000;
 const maxConnections = 8;
 /** The invariants read all rows of the running campaigns. */
 const violationsPeriodMs = 600_000;
+/** Attempts wait so long for the search's index; until then searches read them. */
+const searchPeriodMs = 5_000;
 const defaultLimits = { requests: { burst: 200, perSecond: 50 }, orders: { burst: 20, perSecond: 1 } };
 
 /** Starts the server and returns when it accepts requests. */
@@ -57,12 +60,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     throw error;
   });
   const { port: chosen } = server.address() as AddressInfo;
+  const searchIndex = keepSearchIndex(connections.pool, options.log, searchPeriodMs);
   hosts.push(...namesOf(host).map((name) => `${name}:${chosen}`), ...allowedHosts.map((name) => name.toLowerCase()));
   return {
     url: `${tls ? 'https' : 'http'}://${namesOf(host)[0]!}:${chosen}`,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
+      await searchIndex.stop();
       await reader.end();
     },
   };

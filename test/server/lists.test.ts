@@ -121,7 +121,7 @@ test('pages have each row once while rows are inserted and deleted', async () =>
   expect(new Set(seen).size).toBe(seen.length);
 });
 
-test('a search finds actions and observations with an excerpt, page by page, and takes no wildcards', async () => {
+test('a search finds goals, actions and observations with an excerpt, page by page, and takes no wildcards', async () => {
   const { store, key } = campaign;
   await store.tasks.seed(key, [task('searched')]);
   const turns = (action: string, answer: string) => [
@@ -146,6 +146,10 @@ test('a search finds actions and observations with an excerpt, page by page, and
   expect((await search('red door')).rows[0]!.excerpt).toBe('open the Red door');
   expect(places(await search('red "door"\nis'))).toEqual([['observation', 1]]);
   expect(places(await search('100%'))).toEqual([['observation', 1]]);
+  expect(places(await search('many SEARCHED'))).toEqual([
+    ['goal', null],
+    ['goal', null],
+  ]);
   expect(places(await search('r_d'))).toEqual([]);
   const first = await search('red', '&limit=1');
   const second = await search('red', `&limit=1&cursor=${first.next}`);

@@ -35,7 +35,7 @@ export type IterationProgress = {
   iteration: number;
   /** Epoch of the run that sends it, from 1. Release 0.1.0 sent none. */
   epoch?: number;
-  /** Place of a report among those of its run, from 1. Release 0.1.0 sent none. */
+  /** Place of a report in its run, from 1. Release 0.1.0 sent none. */
   sent?: { run: string; number: number };
   phase: Phase;
   /** Counts of the committed phase as one readable line. */
