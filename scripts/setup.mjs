@@ -32,6 +32,7 @@ const extras = {
     installSeparately('openenv');
     installSeparately('export');
     installSeparately('notebook');
+    installSeparately('contract');
     installAppworld();
     if (canCompile()) installSeparately('alfworld');
     else process.stderr.write('setup: skipped ALFWorld and its tests: its planner needs g++ and make\n');

@@ -53,8 +53,33 @@ export function createApp(options: AppOptions): Api {
   addSearch(app, options);
   addStream(app, options);
   addOrders(app, options.connections, options.log);
+  refuseOtherMethods(app);
   addPage(app, options);
   return app;
+}
+
+/** Answers 405 to requests whose path is in the document and whose method is not. Hono answers HEAD by the routes of GET. */
+function refuseOtherMethods(app: Api): void {
+  const methods = new Map<string, string[]>();
+  for (const definition of app.openAPIRegistry.definitions)
+    if (definition.type === 'route') {
+      const { path, method } = definition.route;
+      methods.set(path, [
+        ...(methods.get(path) ?? []),
+        ...(method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]),
+      ]);
+    }
+  for (const [path, allowed] of methods)
+    app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ req, header }) => {
+      header('allow', allowed.join(', '));
+      throw new RequestError(405, {
+        code: 'MethodNotAllowed',
+        error: `method: found ${req.method}, expected ${allowed.join(' or ')}`,
+        field: 'method',
+        found: req.method,
+        expected: allowed.join(' or '),
+      });
+    });
 }
 
 const unknownRoute = (path: string): RequestError =>

@@ -87,7 +87,7 @@ function addRows(
     request: { params: parametersOf(path) },
     responses: {
       200: { description: 'the row with its details', content: { 'application/json': { schema: Row } } },
-      ...problemResponses(404),
+      ...problemResponses(400, 404),
     },
   });
   api.openapi(route, async ({ req, json }) => {

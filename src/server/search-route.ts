@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { searchAttempts } from '../store/reporting/search-attempts';
 import type { Api, ServerContext } from './request/context';
-import { paging } from './request/parameters';
+import { paging, searchedText } from './request/parameters';
 import { parametersOf, parentId } from './request/parents';
 import { problemResponses } from './request/problem';
 import { SearchPage } from './rows/search-rows';
@@ -17,7 +17,7 @@ export function addSearch(api: Api, { reader }: ServerContext): void {
     summary,
     request: {
       params: parametersOf(path),
-      query: z.strictObject({ text: z.string().min(2).max(200), ...paging }),
+      query: z.strictObject({ text: searchedText, ...paging }),
     },
     responses: {
       200: { description: summary, content: { 'application/json': { schema: SearchPage } } },

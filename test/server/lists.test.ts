@@ -3,9 +3,10 @@ import { resources } from '../../src/server/app';
 import { SearchPage } from '../../src/server/rows/search-rows';
 import { describeViews } from '../../src/store/reporting/describe-views';
 import { freshDatabase, type FreshDatabase } from '../support/database';
-import { fullCampaign, ids } from '../store/support/campaign-rows';
+import { ids } from '../store/support/campaign-rows';
 import { attempt, step, task, type NewCampaign } from '../store/support/new-campaign';
-import { runServer, type TestServer } from './running-server';
+import { runServer, tokens, type TestServer } from './running-server';
+import { experimentName, servedCampaign } from './served-campaign';
 
 type Page = { rows: Record<string, unknown>[]; next: string | null };
 
@@ -14,8 +15,7 @@ let campaign: NewCampaign;
 let server: TestServer;
 beforeAll(async () => {
   database = await freshDatabase();
-  campaign = await fullCampaign(database.pool);
-  await addExperiment();
+  campaign = await servedCampaign(database.pool);
   server = await runServer(database.url);
 });
 afterAll(async () => {
@@ -23,31 +23,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function addExperiment(): Promise<void> {
-  const { pool } = database;
-  await pool.query(`insert into experiments (name) values ('trial')`);
-  await pool.query(
-    `insert into experiment_cells (experiment_id, arm, seed, campaign, version) select id, 'a', 1, 'trial-a-1', 1 from experiments`,
-  );
-  await pool.query(
-    `insert into experiment_scores (experiment_id, arm, seed, checkpoint, task, features, reward, success)
-     select id, 'a', 1, 0, 'key', '{}', 1, 1 from experiments`,
-  );
-  await pool.query(
-    `insert into experiment_analyses (experiment_id, input_hash, look, exploratory, output)
-     select id, 'hash', 1, false, '{"contrasts": []}' from experiments`,
-  );
-  await pool.query(
-    `insert into orders (request_id, kind, campaign, input, actor, reason) values ('first', 'pause', $1, '{}', 'ada', 'lunch')`,
-    [campaign.name],
-  );
-  await pool.query(
-    `insert into training_progress (job_key, step, facts) select job_key, 1, '{"loss": 0.5}' from training_runs limit 1`,
-  );
-}
-
 const pathOf = (path: string): string =>
-  `/api/v1${path.replace('{campaign}', campaign.name).replace('{experiment}', 'trial')}`;
+  `/api/v1${path.replace('{campaign}', campaign.name).replace('{experiment}', experimentName)}`;
 
 const rowsOf = async (path: string): Promise<Record<string, unknown>[]> => (await server.get<Page>(path)).rows;
 
@@ -159,6 +136,7 @@ test('a search finds goals, actions and observations with an excerpt, page by pa
 test.each([
   ['attempts?limit=0', 'limit', '"0"', 'a whole number from 1 to 1000'],
   ['attempts?limit=1001', 'limit', '"1001"', 'a whole number from 1 to 1000'],
+  ['attempts?iteration=32768', 'iteration', '"32768"', 'a whole number from 0 to 32767'],
   ['attempts?outcom=scored', 'outcom', 'an unknown key', /document/],
   ['attempts?min_reward=2', 'min_reward', '"2"', 'a number from 0 to 1'],
   ['tasks?verdict=good', 'verdict', '"good"', 'one of admitted, candidate, rejected'],
@@ -183,6 +161,16 @@ test.each([
   const response = await server.request(path);
   expect(response.status).toBe(404);
   expect(await response.json()).toMatchObject({ code, next: expect.any(String) });
+});
+
+test.each([
+  ['POST', 'attempts', 'GET, HEAD'],
+  ['DELETE', 'tasks/first', 'GET, HEAD'],
+])('%s %s is refused with the methods of the path', async (method, path, allowed) => {
+  const headers = { authorization: `Bearer ${tokens.operate}` };
+  const response = await server.request(pathOf(`/campaigns/{campaign}/${path}`), { method, headers });
+  expect([response.status, response.headers.get('allow')]).toEqual([405, allowed]);
+  expect(await response.json()).toMatchObject({ code: 'MethodNotAllowed', found: method });
 });
 
 test('a value that is no text of Postgres is refused', async () => {

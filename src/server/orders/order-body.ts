@@ -13,12 +13,16 @@ const common = {
     .openapi({ description: 'Chosen by the client. A repeated request with the same id and body is the same order.' }),
   actor: z
     .string()
-    .regex(/^[^\p{Cc}]{1,100}$/u, 'a name of at most 100 characters')
+    // Without flags, which a pattern of the document cannot have.
+    .regex(/^[^\u0000-\u001f\u007f-\u009f]{1,100}$/, 'a name of at most 100 characters') // oxlint-disable-line no-control-regex
     .optional()
     .openapi({ description: "Name of the operator for the log of events. Default: the server's user." }),
 };
 
-const changes = z.array(z.string().max(10_000)).max(100).default([]);
+const changes = z
+  .array(z.string().regex(/^[^=]{1,200}=[\s\S]{0,10000}$/, '<key>=<value>, as in training.dpo.beta=0.2'))
+  .max(100)
+  .default([]);
 const commands = Object.keys(campaignCommands) as [CampaignCommandName, ...CampaignCommandName[]];
 
 /** An order, as its client sends it. */

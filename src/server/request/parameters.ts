@@ -1,12 +1,23 @@
 import { z } from '@hono/zod-openapi';
 
-export const word = z.string().min(1).max(500);
+/** A text of Postgres, which has no NUL. */
+const textTo = (max: number) =>
+  z.string().regex(new RegExp(`^[^\\u0000]{1,${max}}$`), `1 to ${max} characters without NUL`);
 
-export const whole = z
-  .string()
-  .regex(/^\d{1,9}$/, 'a whole number from 0')
-  .transform(Number)
-  .openapi({ type: 'integer', minimum: 0 });
+export const word = textTo(500);
+export const searchedText = textTo(200).min(2);
+
+/** A whole number from 0, at most `max`. */
+const wholeTo = (max: number) =>
+  z
+    .string()
+    .refine((text) => /^\d{1,16}$/.test(text) && Number(text) <= max, `a whole number from 0 to ${max}`)
+    .transform(Number)
+    .openapi({ type: 'integer', minimum: 0, maximum: max });
+
+/** Iterations and other numbers of columns of two bytes. */
+export const whole = wholeTo(32_767);
+export const seed = wholeTo(2_147_483_647);
 
 /** A number in [0, 1]. */
 export const share = z
@@ -32,5 +43,9 @@ const limit = z
 /** Parameters of every list. */
 export const paging = {
   limit: limit.optional(),
-  cursor: z.string().min(1).max(4000).optional().openapi({ description: '`next` of the page before.' }),
+  cursor: z
+    .string()
+    .regex(/^[\w-]{1,4000}$/, '`next` of the page before')
+    .optional()
+    .openapi({ description: '`next` of the page before.' }),
 };

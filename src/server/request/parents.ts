@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Pool } from 'pg';
 import { raw, sql, type Statement } from '../../store/database/sql';
+import { word } from './parameters';
 import { RequestError } from './problem';
 
 /** Parents of lists: the path's parameter, its view and the column of their rows. */
@@ -38,4 +39,4 @@ const parametersIn = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)
 
 /** Returns the schema of the parameters in a path. */
 export const parametersOf = (path: string) =>
-  z.object(Object.fromEntries(parametersIn(path).map((name) => [name, z.string().min(1).max(500)])));
+  z.object(Object.fromEntries(parametersIn(path).map((name) => [name, word])));

@@ -24,6 +24,7 @@ export const problemStatuses = {
   401: 'no token, or a wrong one',
   403: 'the role, the host or the origin is not allowed',
   404: 'no such route or row',
+  405: 'the path has other methods, which the header Allow names',
   409: 'the order is refused, or its request id was used for another order',
   413: 'the body is too large',
   429: 'too many requests; Retry-After has the seconds to wait',
@@ -33,16 +34,18 @@ export const problemStatuses = {
 
 export type ProblemStatus = keyof typeof problemStatuses;
 
-/** Returns the responses of a route that refuses requests; every route may answer 401, 403, 429, 500 and 503. */
-export const problemResponses = (...statuses: readonly ProblemStatus[]): Record<number, ProblemResponse> =>
-  Object.fromEntries(
+/** Returns the responses of a route that refuses requests; every route may answer 401, 403, 429, 431, 500 and 503. */
+export const problemResponses = (...statuses: readonly ProblemStatus[]): Record<number, ProblemResponse> => ({
+  ...Object.fromEntries(
     [...statuses, 401 as const, 403 as const, 429 as const, 500 as const, 503 as const].map((status) => [
       status,
       { description: problemStatuses[status], content: { 'application/json': { schema: Problem } } },
     ]),
-  );
+  ),
+  431: { description: 'address and headers are longer than 16 KiB' }, // of Node's server, without content
+});
 
-type ProblemResponse = { description: string; content: { 'application/json': { schema: typeof Problem } } };
+type ProblemResponse = { description: string; content?: { 'application/json': { schema: typeof Problem } } };
 
 /** Refuses a request. */
 export class RequestError extends Error {

@@ -1,5 +1,5 @@
 import { Analysis, Cell, Experiment, Score } from '../rows/training-rows';
-import { whole, word } from '../request/parameters';
+import { seed, whole, word } from '../request/parameters';
 import type { Resource } from './resource';
 
 const ofExperiment = '/experiments/{experiment}';
@@ -33,7 +33,7 @@ export const experimentResources: readonly Resource[] = [
     view: 'scores',
     row: Score,
     key: ['arm', 'seed', 'checkpoint', 'task'],
-    filters: { arm: word, seed: whole, checkpoint: whole },
+    filters: { arm: word, seed, checkpoint: whole },
   },
   {
     path: `${ofExperiment}/analyses`,
