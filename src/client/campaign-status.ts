@@ -205,10 +205,11 @@ async function explainEmptySyntheses(
 type ShownState = Omit<CampaignState, 'status'> & Pick<CampaignDetails, 'status' | 'problem' | keyof WorkByKind>;
 
 async function readState(connections: Connections, row: CampaignRow, phases: readonly PhaseRow[]): Promise<ShownState> {
-  const problem = await withTemporalDeadline(connections, () => findRunProblem(connections, row));
+  const isOver = hasEnded(row.status);
+  const problem = isOver ? null : await withTemporalDeadline(connections, () => findRunProblem(connections, row));
   if (problem) return stateOfRows(connections, row, phases, problem);
-  const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(row.name));
   try {
+    const handle = (await connections.temporal()).workflow.getHandle(campaignWorkflowId(row.name));
     const state: CampaignState = await handle.query(statusQuery);
     if (state.campaignId === row.id) {
       const held = hasEnded(state.status)
@@ -217,10 +218,10 @@ async function readState(connections: Connections, row: CampaignRow, phases: rea
       const progress = { ...state.progress, parkedCode: parkedCode(state.progress) };
       return { ...state, progress, problem, ...workByKind(held) };
     }
-    return await stateOfRows(connections, row, phases, hasEnded(row.status) ? null : otherCampaign(row.name));
+    return await stateOfRows(connections, row, phases, isOver ? null : otherCampaign(row.name));
   } catch (error) {
     const { status } = await connections.store.campaigns.getByName(row.name);
-    if (hasEnded(status)) return stateOfRows(connections, { ...row, status }, phases, null); // Temporal keeps closed workflows for a limited time
+    if (hasEnded(status)) return stateOfRows(connections, { ...row, status }, phases, null); // Temporal keeps closed workflows for a limited time, and may be away
     throw error;
   }
 }

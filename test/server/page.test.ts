@@ -118,6 +118,10 @@ test('the list shows every campaign with its state, and those that wait first', 
   expect(page.indexOf(`/c/${waiting}"`)).toBeLessThan(page.indexOf(`/c/${name}"`));
 });
 
+test('the page of a campaign that has ended needs no Temporal server', async () => {
+  expect(await textOf(`/c/${name}`)).toMatch(/class="badge finished"/);
+});
+
 test('the filters of attempts are in the address, and a wrong one is named', async () => {
   const page = await textOf(`/c/${name}/attempts?purpose=train`);
   expect(page).toContain('<option value="train" selected>train</option>');
