@@ -15,6 +15,8 @@ alter table reporting.search_blocks alter column signature set storage external;
 -- Attempts that one statement stores have the same time.
 drop index trajectories_by_time;
 create index trajectories_by_time on trajectories (campaign_id, recorded_at, id);
+-- An iteration is a small part of the times; without it, the newest attempts of an old one are found behind all later ones.
+create index trajectories_of_iteration on trajectories (campaign_id, iteration, recorded_at, id);
 
 do $$
 begin

@@ -757,6 +757,7 @@ CREATE INDEX training_runs_by_content ON training_runs USING btree (content_key)
 CREATE INDEX trajectories_by_policy ON trajectories USING btree (campaign_id, policy_id, purpose);
 CREATE INDEX trajectories_by_task ON trajectories USING btree (campaign_id, task_id, iteration);
 CREATE INDEX trajectories_by_time ON trajectories USING btree (campaign_id, recorded_at, id);
+CREATE INDEX trajectories_of_iteration ON trajectories USING btree (campaign_id, iteration, recorded_at, id);
 
 alter table abstractions add constraint abstractions_campaign_id_context_id_fkey FOREIGN KEY (campaign_id, context_id) REFERENCES exploration_contexts(campaign_id, id);
 alter table abstractions add constraint abstractions_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES campaigns(id) ON DELETE CASCADE;

@@ -3,6 +3,7 @@ import { bodyLimit } from 'hono/body-limit';
 import type { DescribedView } from '../store/reporting/describe-views';
 import type { Api, ServerContext } from './request/context';
 import { hostGuard, orderGuard, securityHeaders, tokenGuard, type GuardOptions } from './request/guard';
+import { addDataset } from './dataset-route';
 import { addList } from './list-routes';
 import { documentOf } from './openapi-document';
 import { scrape, type MetricsSources } from './metrics/metrics';
@@ -51,6 +52,7 @@ export function createApp(options: AppOptions): Api {
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
   for (const resource of resources) addList(app, options, resource);
   addSearch(app, options);
+  addDataset(app, options);
   addStream(app, options);
   addOrders(app, options.connections, options.log);
   refuseOtherMethods(app);

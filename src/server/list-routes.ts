@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { readPage } from '../store/reporting/read-page';
+import { countRows, readPage } from '../store/reporting/read-page';
 import { containing } from '../store/database/like-pattern';
 import { raw, sql, type Statement } from '../store/database/sql';
 import type { Api, ServerContext } from './request/context';
@@ -17,7 +17,7 @@ export function addList(api: Api, context: ServerContext, resource: Resource): v
 
 function addPages(api: Api, { reader }: ServerContext, resource: Resource, Row: z.ZodObject): void {
   const { path, summary, view, key, newestFirst = false } = resource;
-  const Page = z.object({ rows: z.array(Row), next: z.string().nullable() });
+  const Page = z.object({ rows: z.array(Row), next: z.string().nullable(), total: Total.optional() });
   const order = z.enum(['asc', 'desc']).default(newestFirst ? 'desc' : 'asc');
   const details = detailsOf(resource);
   const filters = Object.entries(resource.filters ?? {}).map(([name, type]) => [name, type.optional()] as const);
@@ -32,6 +32,8 @@ function addPages(api: Api, { reader }: ServerContext, resource: Resource, Row: 
         ...Object.fromEntries(filters),
         ...paging,
         order,
+        ...(resource.sorts ? { sort: sortOf(resource.sorts) } : {}),
+        count: yesNo.optional().openapi({ description: 'Whether the answer has `total`.' }),
         ...(details.length > 0 ? { detail: detail(details) } : {}),
       }),
     },
@@ -42,18 +44,59 @@ function addPages(api: Api, { reader }: ServerContext, resource: Resource, Row: 
   });
   api.openapi(route, async ({ req, json }) => {
     const query = req.valid('query') as PageQuery;
-    const { limit = 100, cursor, order: given, detail: hasDetails, ...values } = query;
+    const { limit = 100, cursor, order: given, sort, count, detail: hasDetails, ...values } = query;
     const columns = Object.keys(resource.row.shape).filter((column) => hasDetails || !details.includes(column));
     const compared = resource.conditions?.(values) ?? comparisons(values, resource.contains);
     const conditions = [...(await ofParent(reader, path, req.valid('param'))), ...compared];
-    return json(
-      await readPage(reader, { view, columns, key, conditions, descending: given === 'desc', limit, cursor }),
-      200,
-    );
+    const sortBy = sort === undefined ? undefined : expressionOf(sort, resource.sorts!, values);
+    const descending = given === 'desc';
+    const page = await readPage(reader, { view, columns, key, sortBy, conditions, descending, limit, cursor });
+    return json({ ...page, ...(count ? { total: await countRows(reader, { view, conditions }, maxCount) } : {}) }, 200);
   });
 }
 
-type PageQuery = { limit?: number; cursor?: string; order: string; detail?: boolean } & Record<string, unknown>;
+type PageQuery = {
+  limit?: number;
+  cursor?: string;
+  order: string;
+  sort?: string;
+  count?: boolean;
+  detail?: boolean;
+} & Record<string, unknown>;
+
+/** A count beyond would read more rows than a page is worth. */
+const maxCount = 10_000;
+
+const Total = z
+  .object({
+    count: z
+      .number()
+      .int()
+      .openapi({ description: `Rows of all pages, at most ${maxCount}.` }),
+    is_exact: z.boolean().openapi({ description: `False: there are more than ${maxCount} rows.` }),
+  })
+  .openapi('Total');
+
+type Sorts = NonNullable<Resource['sorts']>;
+
+const sortOf = ({ by, within }: Sorts) =>
+  z
+    .enum(Object.keys(by) as [string, ...string[]])
+    .optional()
+    .openapi({
+      description: `Order of the rows in place of their time; needs ${within}. A missing value is the lowest.`,
+    });
+
+/** @throws RequestError 400 without the filter that keeps the rows few */
+function expressionOf(sort: string, { by, within }: Sorts, values: Record<string, unknown>): string {
+  if (values[within] !== undefined) return by[sort]!;
+  throw new RequestError(400, {
+    code: 'SortNeedsFilter',
+    error: `${within}: found nothing, expected a value, because the rows are sorted by ${sort}`,
+    field: within,
+    expected: `a value beside sort=${sort}`,
+  });
+}
 
 const detail = (columns: readonly string[]) =>
   yesNo.optional().openapi({ description: `Whether rows have ${columns.join(', ')}.` });

@@ -1,10 +1,9 @@
 import type { z } from 'zod';
 import { resources } from '../../src/server/app';
-import { SearchPage } from '../../src/server/rows/search-rows';
 import { describeViews } from '../../src/store/reporting/describe-views';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { ids } from '../store/support/campaign-rows';
-import { attempt, step, task, type NewCampaign } from '../store/support/new-campaign';
+import { attempt, task, type NewCampaign } from '../store/support/new-campaign';
 import { runServer, tokens, type TestServer } from './running-server';
 import { experimentName, servedCampaign } from './served-campaign';
 
@@ -23,8 +22,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-const pathOf = (path: string): string =>
-  `/api/v1${path.replace('{campaign}', campaign.name).replace('{experiment}', experimentName)}`;
+const pathOf = (template: string): string =>
+  `/api/v1${template.replace('{campaign}', campaign.name).replace('{experiment}', experimentName)}`;
 
 const rowsOf = async (path: string): Promise<Record<string, unknown>[]> => (await server.get<Page>(path)).rows;
 
@@ -98,44 +97,10 @@ test('pages have each row once while rows are inserted and deleted', async () =>
   expect(new Set(seen).size).toBe(seen.length);
 });
 
-test('a search finds goals, actions and observations with an excerpt, page by page, and takes no wildcards', async () => {
-  const { store, key } = campaign;
-  await store.tasks.seed(key, [task('searched')]);
-  const turns = (action: string, answer: string) => [
-    step('look'),
-    { ...step(action), observation: [{ role: 'user', content: answer }] },
-  ];
-  const played = { purpose: 'train', policyId: ids.start, taskId: 'searched' } as const;
-  const texts = [
-    ['open the Red door', 'nothing'],
-    ['wait', 'a red "door"\nis 100% open'],
-  ] as const;
-  for (const [n, [action, answer]] of texts.entries())
-    await store.trajectories.save(attempt(key, { ...played, attempt: n, turns: turns(action, answer) }));
-  const search = async (text: string, query = '') =>
-    SearchPage.parse(await server.get(pathOf(`/campaigns/{campaign}/search?text=${encodeURIComponent(text)}${query}`)));
-  const places = (page: { rows: { place: string; ordinal: number | null }[] }) =>
-    page.rows.map(({ place, ordinal }) => [place, ordinal]);
-  expect(places(await search('RED'))).toEqual([
-    ['observation', 1],
-    ['action', 1],
-  ]);
-  expect((await search('red door')).rows[0]!.excerpt).toBe('open the Red door');
-  expect(places(await search('red "door"\nis'))).toEqual([['observation', 1]]);
-  expect(places(await search('100%'))).toEqual([['observation', 1]]);
-  expect(places(await search('many SEARCHED'))).toEqual([
-    ['goal', null],
-    ['goal', null],
-  ]);
-  expect(places(await search('r_d'))).toEqual([]);
-  const first = await search('red', '&limit=1');
-  const second = await search('red', `&limit=1&cursor=${first.next}`);
-  expect([places(first), places(second)]).toEqual([[['observation', 1]], [['action', 1]]]);
-});
-
 test.each([
   ['attempts?limit=0', 'limit', '"0"', 'a whole number from 1 to 1000'],
   ['attempts?limit=1001', 'limit', '"1001"', 'a whole number from 1 to 1000'],
+  ['attempts?sort=reward', 'iteration', null, 'a value beside sort=reward'],
   ['attempts?iteration=32768', 'iteration', '"32768"', 'a whole number from 0 to 32767'],
   ['attempts?outcom=scored', 'outcom', 'an unknown key', /document/],
   ['attempts?min_reward=2', 'min_reward', '"2"', 'a number from 0 to 1'],

@@ -78,6 +78,16 @@ export const campaignResources: readonly Resource[] = [
     row: Attempt,
     key: ['recorded_at', 'id'],
     newestFirst: true,
+    // An index for each would cost every attempt; of one iteration the rows are few enough.
+    sorts: {
+      within: 'iteration',
+      by: {
+        reward: 'coalesce(t.reward, -1)',
+        turns: 't.turns',
+        duration: 't.seconds',
+        tokens: 't.prompt_tokens + t.completion_tokens',
+      },
+    },
     filters: {
       iteration: whole,
       purpose: Attempt.shape.purpose,

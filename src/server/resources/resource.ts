@@ -14,6 +14,8 @@ export type Resource = {
   key: readonly string[];
   /** Whether the newest row is the first by default. */
   newestFirst?: true;
+  /** Orders that the parameter `sort` selects, as expressions over the view `t` that are never null; they need the filter `within`. */
+  sorts?: { within: string; by: Readonly<Record<string, string>> };
   /** Columns that a parameter of the same name compares. */
   filters?: Readonly<Record<string, z.ZodType>>;
   /** Those of them that compare for a part of the text, without regard to upper and lower case. */

@@ -9,6 +9,8 @@ export type PageQuery = {
   columns: readonly string[];
   /** Columns that identify a row and order the rows. None is null. */
   key: readonly string[];
+  /** An expression over `t` by which the rows are ordered before their key. It is never null. */
+  sortBy?: string | undefined;
   /** All of them hold for each row; the view is called `t`. */
   conditions: readonly Statement[];
   descending: boolean;
@@ -28,15 +30,14 @@ export type KeyedPage = { rows: Record<string, unknown>[]; next: string | null }
  * @throws DomainError `InvalidCursor`
  */
 export async function readPage(pool: Pool, query: PageQuery): Promise<KeyedPage> {
-  const { view, columns, key, conditions, descending, limit, cursor } = query;
-  const names = key.map((column) => `t.${column}`).join(', ');
-  const order = key.map((column) => `t.${column} ${descending ? 'desc' : 'asc'}`).join(', ');
+  const { view, columns, conditions, descending, limit, cursor } = query;
+  const terms = orderedBy(query);
+  const order = terms.map((term) => `${term} ${descending ? 'desc' : 'asc'}`).join(', ');
   const after = cursor === undefined ? [] : [afterCursor(query, cursor)];
-  const where = [...conditions, ...after].reduce((all, one) => sql`${all} and ${one}`, sql`true`);
   const statement = sql`
-    select ${raw(columns.map((column) => `t.${column}`).join(', '))}, jsonb_build_array(${raw(names)})::text as next_key
+    select ${raw(columns.map((column) => `t.${column}`).join(', '))}, jsonb_build_array(${raw(terms.join(', '))})::text as next_key
     from reporting.${raw(view)} t
-    where ${where}
+    where ${allOf([...conditions, ...after])}
     order by ${raw(order)}
     limit ${limit + 1}::integer`;
   const { rows } = await pool.query<{ next_key: string }>(statement).catch(throwInvalidCursor(cursor));
@@ -46,6 +47,27 @@ export async function readPage(pool: Pool, query: PageQuery): Promise<KeyedPage>
     rows: page.map(({ next_key: _key, ...row }) => row),
     next: last ? cursorOf(last.next_key) : null,
   };
+}
+
+const orderedBy = ({ key, sortBy }: Pick<PageQuery, 'key' | 'sortBy'>): string[] => [
+  ...(sortBy === undefined ? [] : [sortBy]),
+  ...key.map((column) => `t.${column}`),
+];
+
+const allOf = (conditions: readonly Statement[]): Statement =>
+  conditions.reduce((all, one) => sql`${all} and ${one}`, sql`true`);
+
+/** Counts the rows of all pages, up to `max`. */
+export async function countRows(
+  pool: Pool,
+  { view, conditions }: Pick<PageQuery, 'view' | 'conditions'>,
+  max: number,
+): Promise<{ count: number; is_exact: boolean }> {
+  const { rows } = await pool.query<{ count: number }>(sql`
+    select count(*)::integer as count from (
+      select from reporting.${raw(view)} t where ${allOf(conditions)} limit ${max + 1}::integer) counted`);
+  const { count } = rows[0]!;
+  return { count: Math.min(count, max), is_exact: count <= max };
 }
 
 /** Throws `InvalidCursor` where a value of the cursor is not of the type of its column. */
@@ -66,13 +88,16 @@ export const cursorOf = (key: string): string => Buffer.from(key).toString('base
  *
  * @throws DomainError `InvalidCursor`
  */
-export function afterCursor({ key, descending }: Pick<PageQuery, 'key' | 'descending'>, cursor: string): Statement {
+export function afterCursor(
+  { descending, ...order }: Pick<PageQuery, 'key' | 'sortBy' | 'descending'>,
+  cursor: string,
+): Statement {
   const values = valuesOf(cursor);
-  if (values?.length !== key.length) throw invalidCursor();
-  const names = raw(key.map((column) => `t.${column}`).join(', '));
+  const terms = orderedBy(order);
+  if (values?.length !== terms.length) throw invalidCursor();
   const bounds = values.map((value) => sql`${value}`).reduce((all, one) => sql`${all}, ${one}`);
   // Each value has the type of the column that it is compared with.
-  return sql`(${names}) ${raw(descending ? '<' : '>')} (${bounds})`;
+  return sql`(${raw(terms.join(', '))}) ${raw(descending ? '<' : '>')} (${bounds})`;
 }
 
 function valuesOf(cursor: string): string[] | null {

@@ -19,12 +19,16 @@ import { pagesOf } from '../../domain/pages';
 export const exportFormats = ['trl-sft', 'trl-dpo'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-export type ExportRequest = {
+/** The training examples of a campaign's agent in one format. */
+export type DatasetRequest = {
   campaign: string;
   format: ExportFormat;
   role: AgentRole;
   /** Is null for all iterations. */
   iteration: number | null;
+};
+
+export type ExportRequest = DatasetRequest & {
   /** Path of the file, which is replaced if it exists. */
   output: string;
 };
@@ -34,18 +38,30 @@ export type Exported = ExportRequest & { rows: number; bytes: number; sha256: st
 type Query = ExampleQuery & Pick<Reading, 'functions'>;
 
 /**
- * Writes the training examples of a campaign as JSON lines for `datasets.load_dataset("json")` and TRL's trainers. The
- * rows are streamed in a fixed order, so equal rows give equal bytes, and the file appears only when it is complete.
+ * Writes the training examples of a campaign as JSON lines. The file appears only when it is complete.
  *
  * @throws DomainError `UnknownCampaign`; `NothingToExport`, with the next commands
  */
 export async function exportDataset(store: Store, pool: Pool, request: ExportRequest): Promise<Exported> {
-  const { id: campaignId, spec } = await store.campaigns.getByName(request.campaign);
+  const lines = await datasetLines(store, pool, request);
+  return { ...request, ...(await replaceFile(request.output, lines, () => nothingToExport(request))) };
+}
+
+/**
+ * Returns the training examples as JSON texts for `datasets.load_dataset("json")` and TRL's trainers, in a fixed order, so
+ * that equal rows give equal bytes. The ids are read at once, the texts some examples at a time.
+ *
+ * @throws DomainError `UnknownCampaign`
+ */
+export async function datasetLines(
+  store: Store,
+  pool: Pool,
+  { campaign, format, role, iteration }: DatasetRequest,
+): Promise<AsyncGenerator<string>> {
+  const { id: campaignId, spec } = await store.campaigns.getByName(campaign);
   const { functions = 'text' } = (spec as Partial<CampaignSpec>).policy ?? {};
-  const query = { campaignId, role: request.role, iteration: request.iteration, functions };
-  const lines = request.format === 'trl-sft' ? demonstrations(store, pool, query) : pairs(store, pool, query);
-  const written = await replaceFile(request.output, lines, () => nothingToExport(request));
-  return { ...request, ...written };
+  const query = { campaignId, role, iteration, functions };
+  return format === 'trl-sft' ? demonstrations(store, pool, query) : pairs(store, pool, query);
 }
 
 async function* demonstrations(store: Store, pool: Pool, query: Query): AsyncGenerator<string> {
@@ -65,7 +81,7 @@ async function* pairs(store: Store, pool: Pool, query: Query): AsyncGenerator<st
   }
 }
 
-function nothingToExport({ campaign, format, role, iteration }: ExportRequest): DomainError {
+export function nothingToExport({ campaign, format, role, iteration }: DatasetRequest): DomainError {
   const kind = format === 'trl-sft' ? 'trajectory' : 'preference pair';
   const scope = iteration === null ? '' : ` in iteration ${iteration}`;
   const other = format === 'trl-sft' ? '--format trl-dpo' : '--format trl-sft';
