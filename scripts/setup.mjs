@@ -29,10 +29,7 @@ const queues = new Map();
 const extras = {
   test: () => {
     installLocks('smollm2', 'java', 'trl', 'test');
-    installSeparately('openenv');
-    installSeparately('export');
-    installSeparately('notebook');
-    installSeparately('contract');
+    for (const name of ['openenv', 'export', 'notebook', 'contract']) installSeparately(name);
     installAppworld();
     if (canCompile()) installSeparately('alfworld');
     else process.stderr.write('setup: skipped ALFWorld and its tests: its planner needs g++ and make\n');

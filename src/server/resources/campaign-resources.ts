@@ -1,9 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import * as campaignRows from '../rows/campaign-rows';
 import * as trainingRows from '../rows/training-rows';
-import { attemptCondition, type AttemptFilter } from '../../store/trajectories/list-attempts';
-import { sql, type Statement } from '../../store/database/sql';
 import { share, whole, word, yesNo } from '../request/parameters';
+import { attemptConditions, turnConditions } from './conditions';
 import type { Resource } from './resource';
 
 const { Attempt, Task } = campaignRows;
@@ -235,18 +234,3 @@ export const campaignResources: readonly Resource[] = [
     filters: { iteration: whole, kind: word, actor: word },
   },
 ];
-
-/** The filters of `coevolve attempts`, by the names of columns. */
-function attemptConditions(filters: Record<string, unknown>): Statement[] {
-  const { purpose, task_id: task, policy_id: policy, stop_reason: stopReason, ...others } = filters;
-  const { min_reward: minReward, max_reward: maxReward, ...same } = others;
-  const named = { task, policy, stopReason, minReward, maxReward, ...(purpose ? { purposes: [purpose] } : {}) };
-  return [attemptCondition({ ...same, ...named } as Partial<Record<keyof AttemptFilter, unknown>> as AttemptFilter)];
-}
-
-function turnConditions({ attempt_id: id, min_ordinal: first }: Record<string, unknown>): Statement[] {
-  return [
-    ...(id === undefined ? [] : [sql`t.attempt_id = ${id}`]),
-    ...(first === undefined ? [] : [sql`t.ordinal >= ${first}::integer`]),
-  ];
-}
