@@ -59,9 +59,9 @@ export async function listEvaluations(
     select * from (
       select distinct on (e.policy_id, e.evaluation_set) e.iteration, e.policy_id as "policyId",
         e.evaluation_set as "evaluationSet", e.tasks, e.successes / greatest(e.tasks, 1) as success, e.success_low as low,
-        e.success_high as high, e.mean_reward as "meanReward", p.role,
+        e.success_high as high, e.mean_reward as "meanReward", e.role,
         to_char(e.recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') as "recordedAt"
-      from evaluations e join policies p on p.campaign_id = e.campaign_id and p.id = e.policy_id
+      from reporting.evaluations e
       where e.campaign_id = ${campaignId}::integer
       order by e.policy_id, e.evaluation_set, e.iteration) first
     where ${iteration}::smallint is null or iteration = ${iteration}::smallint

@@ -133,7 +133,7 @@ export async function listTaskExamples(
   const { rows } = await client.query<Pick>(
     `with newest as (
        select distinct on (policy_id, task_id) id, policy_id, task_id, reward
-         from trajectories
+         from reporting.attempts
         where campaign_id = $1::int and policy_id in ($2::text, $3::text)
           and purpose = 'evaluation' and outcome = 'scored'
         order by policy_id, task_id, iteration desc, attempt),
@@ -148,7 +148,7 @@ export async function listTaskExamples(
      select distinct on (array_position(array['gained', 'lost', 'near miss'], l.label))
             l.label, l.task_id as "taskId", k.goal, l.before_id as "beforeId", l.after_id as "afterId"
        from labelled l
-       join tasks k on k.campaign_id = $1::int and k.id = l.task_id
+       join reporting.tasks k on k.campaign_id = $1::int and k.id = l.task_id
       where l.label is not null
       order by array_position(array['gained', 'lost', 'near miss'], l.label), l.reward desc, l.task_id collate "C"`,
     [campaignId, start.policyId, final.policyId],
@@ -188,7 +188,7 @@ export async function findPairExample(client: pg.ClientBase, campaignId: number)
     Omit<PairExample, 'chosen' | 'rejected'> & { chosenId: string; rejectedId: string }
   >(
     `with best as materialized ( -- before the join, which took 0.3 s until the tables' first analyze
-       select * from preference_pairs
+       select * from reporting.pairs
         where campaign_id = $1::int
         order by hard_negative desc, kind = 'failure-failure' desc, iteration desc, for_role <> 'target',
                  rejected_reward desc, id collate "C"
@@ -196,7 +196,7 @@ export async function findPairExample(client: pg.ClientBase, campaignId: number)
      select p.id as "pairId", p.iteration, p.for_role as "forRole", p.kind, p.hard_negative as "hardNegative",
             p.task_id as "taskId", k.goal, p.chosen_id as "chosenId", p.rejected_id as "rejectedId"
        from best p
-       join tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id`,
+       join reporting.tasks k on k.campaign_id = p.campaign_id and k.id = p.task_id`,
     [campaignId],
   );
   if (!rows[0]) return null;
@@ -212,14 +212,13 @@ async function listShownAttempts(
   trajectoryIds: readonly string[],
 ): Promise<Map<string, ShownAttempt>> {
   const { rows } = await client.query<ShownAttempt>(
-    `select t.id as "trajectoryId", t.policy_id as "policyId", p.role, t.iteration, t.reward,
+    `select t.id as "trajectoryId", t.policy_id as "policyId", t.role, t.iteration, t.reward,
             t.stop_reason as "stopReason",
             coalesce((select json_agg(json_build_object('action', s.action, 'observation', s.observation)
                                       order by s.ordinal)
-                        from trajectory_turns s
-                       where s.campaign_id = t.campaign_id and s.trajectory_id = t.id), '[]') as turns
-       from trajectories t
-       left join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
+                        from reporting.turns s
+                       where s.campaign_id = t.campaign_id and s.attempt_id = t.id), '[]') as turns
+       from reporting.attempts t
       where t.campaign_id = $1::int and t.id = any($2::text[])`,
     [campaignId, trajectoryIds],
   );

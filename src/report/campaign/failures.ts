@@ -183,11 +183,10 @@ export async function listRoleAttempts(
 ): Promise<RoleAttempts[]> {
   const { rows } = await client.query<RoleAttempts>(
     `with scored as (
-       select t.iteration, p.role, t.task_id, t.reward,
+       select t.iteration, t.role, t.task_id, t.reward,
               case when t.reward < 1 then floor(t.reward * $3::int)::int end as bin
-         from trajectories t
-         join policies p on p.campaign_id = t.campaign_id and p.id = t.policy_id
-        where t.campaign_id = $1::int and t.purpose = 'train' and t.outcome = 'scored'),
+         from reporting.attempts t
+        where t.campaign_id = $1::int and t.purpose = 'train' and t.outcome = 'scored' and t.role is not null),
      binned as (
        select iteration, role, bin, count(*)::int as failures
          from scored where bin is not null

@@ -83,7 +83,7 @@ export async function listJudgeCalibrations(client: pg.ClientBase, campaignId: n
             agreement, agreement_low as "agreementLow", agreement_high as "agreementHigh",
             precision_ as precision, precision_low as "precisionLow", precision_high as "precisionHigh",
             recall, recall_low as "recallLow", recall_high as "recallHigh", reason as drift,
-            (select e.detail ->> 'reason' from events e
+            (select e.detail ->> 'reason' from reporting.events e
               where e.campaign_id = c.campaign_id and e.iteration = c.iteration and e.kind = 'judge-untrusted'
               order by e.id desc limit 1) as distrust
        from judge_calibrations c
@@ -114,8 +114,8 @@ export async function listJudgeAgreement(client: pg.ClientBase, campaignId: numb
             (count(*) filter (where not j.completed and v.reward < 1))::int as neither,
             (count(*) filter (where j.completed is null))::int as unusable
        from judgements j
-       join tasks k on k.campaign_id = j.campaign_id and k.id = j.task_id
-       join trajectories v on v.campaign_id = j.campaign_id and v.iteration = j.iteration and v.task_id = j.task_id
+       join reporting.tasks k on k.campaign_id = j.campaign_id and k.id = j.task_id
+       join reporting.attempts v on v.campaign_id = j.campaign_id and v.iteration = j.iteration and v.task_id = j.task_id
                           and v.purpose = 'validation' and v.outcome = 'scored'
       where j.campaign_id = $1::int and j.kind = 'candidate'
       group by j.iteration, k.grader

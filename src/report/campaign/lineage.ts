@@ -73,36 +73,36 @@ export type Lineage = {
 export async function findLineage(client: pg.ClientBase, campaignId: number): Promise<Lineage | null> {
   const { rows } = await client.query<Lineage>(
     `with grown as materialized (
-       select id from tasks
+       select id from reporting.tasks
         where campaign_id = $1::int and origin = 'synthesized' and verdict = 'admitted' and parent_signal_id is not null),
      example as materialized (
-       select x.campaign_id, x.job_key, x.ordinal, x.trajectory_id, x.pair_id, r.method, o.id as policy_id, o.role,
+       select x.campaign_id, x.training_run, x.ordinal, x.attempt_id, x.pair_id, r.method, o.id as policy_id, o.role,
               o.iteration
-         from training_examples x
-         join training_runs r on r.job_key = x.job_key and r.status = 'succeeded'
-         join policies o on o.campaign_id = x.campaign_id and o.training_run = r.job_key
+         from reporting.training_examples x
+         join reporting.training_runs r on r.campaign_id = x.campaign_id and r.id = x.training_run and r.status = 'succeeded'
+         join reporting.policies o on o.campaign_id = x.campaign_id and o.training_run = x.training_run
          left join active_policies h on h.campaign_id = o.campaign_id and h.policy_id = o.id and h.role = 'target'
         where x.campaign_id = $1::int
-          and (x.pair_id in (select id from preference_pairs
+          and (x.pair_id in (select id from reporting.pairs
                               where campaign_id = $1::int and task_id in (select id from grown))
-            or x.trajectory_id in (select id from trajectories
+            or x.attempt_id in (select id from reporting.attempts
                                     where campaign_id = $1::int and task_id in (select id from grown)))
         order by h.policy_id is null, o.role <> 'target', o.iteration desc, x.ordinal
         limit 1)
      select e.policy_id as "policyId", e.role as "policyRole", e.iteration as "policyIteration",
-            e.job_key as "jobKey", e.method, e.ordinal, p.id as "pairId", p.kind as "pairKind",
+            e.training_run as "jobKey", e.method, e.ordinal, p.id as "pairId", p.kind as "pairKind",
             c.id as "chosenId", c.reward as "chosenReward", j.id as "rejectedId", j.reward as "rejectedReward",
             t.id as "taskId", t.goal as "taskGoal", t.created_iteration as "taskIteration",
-            s.id as "signalId", s.kind as "signalKind", s.trajectory_id as "signalTrajectoryId",
+            s.id as "signalId", s.kind as "signalKind", s.attempt_id as "signalTrajectoryId",
             a.reward as "signalReward", s.task_id as "parentTaskId", g.goal as "parentGoal"
        from example e
-       left join preference_pairs p on p.campaign_id = e.campaign_id and p.id = e.pair_id
-       join trajectories c on c.campaign_id = e.campaign_id and c.id = coalesce(e.trajectory_id, p.chosen_id)
-       left join trajectories j on j.campaign_id = e.campaign_id and j.id = p.rejected_id
-       join tasks t on t.campaign_id = e.campaign_id and t.id = c.task_id
-       join feedback_signals s on s.campaign_id = e.campaign_id and s.id = t.parent_signal_id
-       join trajectories a on a.campaign_id = e.campaign_id and a.id = s.trajectory_id
-       join tasks g on g.campaign_id = e.campaign_id and g.id = s.task_id`,
+       left join reporting.pairs p on p.campaign_id = e.campaign_id and p.id = e.pair_id
+       join reporting.attempts c on c.campaign_id = e.campaign_id and c.id = coalesce(e.attempt_id, p.chosen_id)
+       left join reporting.attempts j on j.campaign_id = e.campaign_id and j.id = p.rejected_id
+       join reporting.tasks t on t.campaign_id = e.campaign_id and t.id = c.task_id
+       join reporting.signals s on s.campaign_id = e.campaign_id and s.id = t.parent_signal_id
+       join reporting.attempts a on a.campaign_id = e.campaign_id and a.id = s.attempt_id
+       join reporting.tasks g on g.campaign_id = e.campaign_id and g.id = s.task_id`,
     [campaignId],
   );
   return rows[0] ?? null;

@@ -107,7 +107,7 @@ export async function listPairGroups(client: pg.ClientBase, campaignId: number):
     `select iteration, for_role as role, kind, count(*)::int as pairs, count(distinct task_id)::int as tasks,
             (count(*) filter (where hard_negative))::int as "hardNegatives",
             avg(chosen_reward) as "meanChosenReward", avg(rejected_reward) as "meanRejectedReward"
-       from preference_pairs
+       from reporting.pairs
       where campaign_id = $1::int
       group by iteration, for_role, kind
       order by iteration, for_role, kind`,

@@ -19,15 +19,15 @@ async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Pro
   const { rows } = await client.query<CampaignHeader>(
     `select c.id, c.name, c.recipe, c.environment, c.spec, c.spec_hash as "specHash", c.seed::text as seed, c.status,
             c.created_at as "createdAt", c.finished_at as "finishedAt",
-            (select s.name from campaigns s where s.id = c.forked_from) as "forkedFrom",
+            c.forked_from as "forkedFrom",
             c.fork_iteration as "forkIteration", c.nondeterminism,
-            (select count(*)::int from iterations i where i.campaign_id = c.id) as iterations,
+            (select count(*)::int from reporting.iterations i where i.campaign_id = c.id) as iterations,
             coalesce((c.spec #>> '{evaluation,attempts}')::int, 1) as "evaluationAttempts",
             coalesce((c.spec #>> '{evaluation,confidence}')::float8, 0.95) as confidence,
             coalesce((c.spec #>> '{pairs,hardNegativeReward}')::float8, 0.6) as "hardNegativeReward",
             coalesce((c.spec #>> '{pairs,nearMisses,warnBelow}')::float8, 0.1) as "warnBelow",
             coalesce((c.spec #>> '{pairs,nearMisses,stopBelow}')::float8, 0) as "stopBelow"
-       from campaigns c
+       from reporting.campaigns c
       where c.id = $1::int`,
     [campaignId],
   );
@@ -38,9 +38,8 @@ async function getCampaignHeader(client: pg.ClientBase, campaignId: number): Pro
 /** Attempts of each policy at the set $2 of campaign $1. */
 const exclusionCounts = `
   select t.policy_id, count(*)::int as attempts, (count(*) filter (where t.outcome <> 'scored'))::int as excluded
-    from trajectories t
-    join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = $2::text
-   where t.campaign_id = $1::int and t.purpose in ('evaluation', 'test')
+    from reporting.attempts t
+   where t.campaign_id = $1::int and t.evaluation_set = $2::text and t.purpose in ('evaluation', 'test')
    group by t.policy_id`;
 
 /** Lists the evaluations on a set in the order of iterations, the target's first. */
@@ -52,7 +51,7 @@ async function listEvaluations(
   const { rows } = await client.query<Evaluation>(
     `with counts as (${exclusionCounts})
      select e.policy_id as "policyId", e.iteration, e.tasks, e.successes, e.success_low as "successLow",
-            e.success_high as "successHigh", e.mean_reward as "meanReward", p.role,
+            e.success_high as "successHigh", e.mean_reward as "meanReward", e.role,
             coalesce(c.attempts, 0) as attempts, coalesce(c.excluded, 0) as excluded,
             m.decision, m.reason,
             case when b.policy_id is not null then json_build_object(
@@ -64,19 +63,18 @@ async function listEvaluations(
               'wins', e.wins, 'losses', e.losses, 'mcnemarP', e.mcnemar_p, 'meanDifference', e.mean_difference,
               'differenceLow', e.difference_low, 'differenceHigh', e.difference_high)
             end as paired
-       from evaluations e
-       join policies p on p.campaign_id = e.campaign_id and p.id = e.policy_id
+       from reporting.evaluations e
        left join counts c on c.policy_id = e.policy_id
        left join counts bc on bc.policy_id = e.incumbent_id
        left join promotions m on m.campaign_id = e.campaign_id and m.iteration = e.iteration
-                             and m.candidate_id = e.policy_id and m.role = p.role
+                             and m.candidate_id = e.policy_id and m.role = e.role
        left join lateral (
-         select * from evaluations o
+         select * from reporting.evaluations o
           where o.evaluation_set = $2::text and o.campaign_id = e.campaign_id and o.policy_id = e.incumbent_id and o.iteration <= e.iteration
           order by o.iteration desc
           limit 1) b on true
       where e.campaign_id = $1::int and e.evaluation_set = $2::text
-      order by e.iteration, p.role <> 'target', p.role, e.policy_id`,
+      order by e.iteration, e.role <> 'target', e.role, e.policy_id`,
     [campaignId, evaluationSet],
   );
   return rows;
@@ -126,7 +124,7 @@ async function listTestScores(client: pg.ClientBase, campaignId: number): Promis
      select e.policy_id as "policyId", e.tasks, e.successes, e.success_low as "successLow",
             e.success_high as "successHigh", e.mean_reward as "meanReward", coalesce(c.attempts, 0) as attempts,
             coalesce(c.excluded, 0) as excluded
-       from evaluations e
+       from reporting.evaluations e
        left join counts c on c.policy_id = e.policy_id
       where e.campaign_id = $1::int and e.evaluation_set = $2::text
       order by e.iteration desc`,
@@ -160,9 +158,8 @@ async function listScorePairs(
     `with rewards as (
        select t.policy_id, t.task_id,
               json_build_object('reward', avg(t.reward), 'success', ${successShare('t.reward')}) as score
-         from trajectories t
-         join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = $4::text
-        where t.campaign_id = $1::int and t.policy_id in ($2::text, $3::text)
+         from reporting.attempts t
+        where t.campaign_id = $1::int and t.evaluation_set = $4::text and t.policy_id in ($2::text, $3::text)
           and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
         group by t.policy_id, t.task_id)
      select b.score as before, a.score as after

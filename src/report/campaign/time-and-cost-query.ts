@@ -13,7 +13,7 @@ export type Phase = {
 export async function listPhases(client: pg.ClientBase, campaignId: number): Promise<Phase[]> {
   const { rows } = await client.query<Phase>(
     `select iteration, phase, started_at as "startedAt", finished_at as "finishedAt", result
-       from phases
+       from reporting.phases
       where campaign_id = $1::int
       order by iteration, started_at, phase`,
     [campaignId],
@@ -34,7 +34,7 @@ export async function listEvents(client: pg.ClientBase, campaignId: number): Pro
   const { rows } = await client.query<CampaignEvent>(
     `select * from (
        select id, iteration, kind, actor, detail, recorded_at as "recordedAt"
-         from events
+         from reporting.events
         where campaign_id = $1::int
         order by id desc
         limit 200) newest
@@ -58,7 +58,7 @@ export async function listAttemptCosts(client: pg.ClientBase, campaignId: number
   const { rows } = await client.query<AttemptCost>(
     `select iteration, purpose, count(*)::int as attempts, sum(prompt_tokens)::float8 as "promptTokens",
             sum(completion_tokens)::float8 as "completionTokens", sum(seconds)::float8 as seconds
-       from trajectories
+       from reporting.attempts
       where campaign_id = $1::int
       group by iteration, purpose
       order by iteration, array_position(array['expert', 'train', 'validation', 'solving', 'evaluation', 'test'], purpose)`,
@@ -73,7 +73,7 @@ export type LedgerGroup = { unit: LedgerUnit; entry: string; entries: number; am
 export async function listLedgerGroups(client: pg.ClientBase, campaignId: number): Promise<LedgerGroup[]> {
   const { rows } = await client.query<LedgerGroup>(
     `select unit, entry, count(*)::int as entries, sum(amount) as amount
-       from ledger
+       from reporting.spending
       where campaign_id = $1::int
       group by unit, entry
       order by unit, array_position(array['reserve', 'settle', 'release', 'found'], entry)`,
@@ -96,12 +96,12 @@ export async function listFaultGroups(client: pg.ClientBase, campaignId: number)
     `select f.iteration, f.outcome, f.replaced, count(*)::int as faults, min(f.fault) as example
        from (
          select iteration, outcome, false as replaced, fault
-           from trajectories
+           from reporting.attempts
           where campaign_id = $1::int and outcome <> 'scored'
          union all
          select t.iteration, a.outcome, true as replaced, a.fault
-           from attempt_faults a
-           left join trajectories t on t.campaign_id = a.campaign_id and t.id = a.trajectory_id
+           from reporting.faults a
+           left join reporting.attempts t on t.campaign_id = a.campaign_id and t.id = a.attempt_id
           where a.campaign_id = $1::int) f
       group by f.iteration, f.outcome, f.replaced
       order by f.iteration nulls last, f.outcome, f.replaced`,

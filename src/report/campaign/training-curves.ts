@@ -75,13 +75,13 @@ export type TrainingCurve = { jobKey: string; iteration: number; role: string; m
 /** Lists the reported updates of each training job, in the order of submission. */
 export async function listTrainingCurves(client: pg.ClientBase, campaignId: number): Promise<TrainingCurve[]> {
   const { rows } = await client.query<TrainingCurve>(
-    `select r.job_key as "jobKey", r.iteration, r.role, r.method,
-            json_agg(json_build_object('step', p.step, 'facts', p.facts) order by p.step) as points
-       from training_runs r
-       join training_progress p on p.job_key = r.job_key
+    `select r.id as "jobKey", r.iteration, r.role, r.method,
+            json_agg(json_build_object('step', p.update, 'facts', p.facts) order by p.update) as points
+       from reporting.training_runs r
+       join reporting.training_curves p on p.campaign_id = r.campaign_id and p.training_run = r.id
       where r.campaign_id = $1::int
-      group by r.job_key
-      order by r.iteration, r.submitted_at, r.job_key`,
+      group by r.id, r.iteration, r.role, r.method, r.submitted_at
+      order by r.iteration, r.submitted_at, r.id`,
     [campaignId],
   );
   return rows;

@@ -90,21 +90,24 @@ export type TrainingRun = {
 /** Lists training jobs in the order of iterations and submission. */
 export async function listTrainingRuns(client: pg.ClientBase, campaignId: number): Promise<TrainingRun[]> {
   const { rows } = await client.query<TrainingRun>(
-    `select r.job_key as "jobKey", r.iteration, r.role, r.method, r.status, r.dataset_rows as "datasetRows", r.settings,
-            coalesce(r.tokens::float8, max(l.amount) filter (where l.unit = 'tokens')) as tokens,
+    `select r.id as "jobKey", r.iteration, r.role, r.method, r.status, r.dataset_rows as "datasetRows", r.settings,
+            coalesce(r.tokens::float8, paid.tokens) as tokens,
             (r.truncation ->> 'rows_cut')::float8 as "rowsCut",
             (r.truncation ->> 'tokens_dropped')::float8 as "tokensDropped",
             (r.truncation ->> 'actions_dropped')::float8 as "actionsDropped",
             nullif((r.truncation ->> 'actions')::float8, 0) as actions,
-            coalesce(r.seconds, max(l.amount) filter (where l.unit = 'seconds')) as seconds,
-            coalesce(max(l.amount) filter (where l.unit = 'gpu-seconds'), 0) as "gpuSeconds",
-            coalesce(max(l.amount) filter (where l.unit = 'usd'), 0) as usd,
+            coalesce(r.seconds, paid.seconds) as seconds,
+            coalesce(paid.gpu_seconds, 0) as "gpuSeconds",
+            coalesce(paid.usd, 0) as usd,
             r.base_policy as "basePolicy", r.policy_id as "policyId", r.failure
-       from training_runs r
-       left join ledger l on l.campaign_id = r.campaign_id and l.key = r.job_key and l.entry = 'settle'
+       from reporting.training_runs r
+       left join lateral (
+         select max(amount) filter (where unit = 'tokens') as tokens, max(amount) filter (where unit = 'seconds') as seconds,
+                max(amount) filter (where unit = 'gpu-seconds') as gpu_seconds, max(amount) filter (where unit = 'usd') as usd
+           from reporting.spending l
+          where l.campaign_id = r.campaign_id and l.key = r.id and l.entry = 'settle') paid on true
       where r.campaign_id = $1::int
-      group by r.job_key
-      order by r.iteration, r.submitted_at, r.job_key`,
+      order by r.iteration, r.submitted_at, r.id`,
     [campaignId],
   );
   return rows;

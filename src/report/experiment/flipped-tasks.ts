@@ -30,9 +30,9 @@ export async function readFlips(
 async function findAttempts(pool: Pool, sought: readonly Sought[]): Promise<(string | null)[]> {
   const { rows } = await pool.query<{ attempt: string | null }>(
     `select (select c.name || '/' || r.id
-               from campaigns c
-               join tasks t on t.campaign_id = c.id and t.content_key = sought.task and t.split = 'held-out'
-               join trajectories r on r.campaign_id = c.id and r.task_id = t.id and r.purpose = 'test'
+               from reporting.campaigns c
+               join reporting.tasks t on t.campaign_id = c.id and t.content_key = sought.task and t.split = 'held-out'
+               join reporting.attempts r on r.campaign_id = c.id and r.task_id = t.id and r.purpose = 'test'
                                   and r.iteration = sought.checkpoint
               where c.name = sought.campaign
               order by r.attempt limit 1) as attempt

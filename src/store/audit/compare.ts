@@ -21,22 +21,22 @@ export type IterationEffort = {
  */
 export async function listEffort(pool: Pool, campaignId: number): Promise<IterationEffort[]> {
   const { rows } = await pool.query<IterationEffort>(sql`
-    select i.number as iteration,
-      (select count(*)::integer from tasks t where t.campaign_id = i.campaign_id
-        and t.created_iteration = i.number and t.origin <> 'seed') as candidates,
-      (select count(*)::integer from tasks t where t.campaign_id = i.campaign_id
-        and t.created_iteration = i.number and t.origin <> 'seed' and t.verdict = 'admitted') as admitted,
-      (select count(*)::integer from trajectories j where j.campaign_id = i.campaign_id
-        and j.iteration = i.number and j.purpose = 'train') as attempts,
-      (select coalesce(sum(r.updates), 0)::integer from training_runs r
-        where r.campaign_id = i.campaign_id and r.iteration = i.number) as updates,
-      (select coalesce(sum(r.tokens), 0)::float8 from training_runs r
-        where r.campaign_id = i.campaign_id and r.iteration = i.number) as "trainedTokens",
+    select i.iteration,
+      (select count(*)::integer from reporting.tasks t where t.campaign_id = i.campaign_id
+        and t.created_iteration = i.iteration and t.origin <> 'seed') as candidates,
+      (select count(*)::integer from reporting.tasks t where t.campaign_id = i.campaign_id
+        and t.created_iteration = i.iteration and t.origin <> 'seed' and t.verdict = 'admitted') as admitted,
+      (select count(*)::integer from reporting.attempts j where j.campaign_id = i.campaign_id
+        and j.iteration = i.iteration and j.purpose = 'train') as attempts,
+      (select coalesce(sum(r.updates), 0)::integer from reporting.training_runs r
+        where r.campaign_id = i.campaign_id and r.iteration = i.iteration) as updates,
+      (select coalesce(sum(r.tokens), 0)::float8 from reporting.training_runs r
+        where r.campaign_id = i.campaign_id and r.iteration = i.iteration) as "trainedTokens",
       (select count(*)::integer from model_calls c where c.campaign_id = i.campaign_id
-        and c.iteration = i.number) as "modelCalls",
+        and c.iteration = i.iteration) as "modelCalls",
       (select coalesce(sum(c.prompt_tokens + c.completion_tokens), 0)::float8 from model_calls c
-        where c.campaign_id = i.campaign_id and c.iteration = i.number) as "modelTokens"
-    from iterations i where i.campaign_id = ${campaignId}::integer order by i.number`);
+        where c.campaign_id = i.campaign_id and c.iteration = i.iteration) as "modelTokens"
+    from reporting.iterations i where i.campaign_id = ${campaignId}::integer order by i.iteration`);
   return rows;
 }
 
@@ -74,9 +74,8 @@ async function listRewards(
       'success', r.success, 'trained', r.trained) order by r.content_key collate "C")
         from (select k.content_key, avg(t.reward)::float8 as reward, ${raw(successShare('t.reward'))} as success,
             (h.policy_id, k.environment, k.content_key) in (select * from trained) as trained
-          from trajectories t
-          join tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id and k.evaluation_set = ${evaluationSet}
-          where t.campaign_id = h.campaign_id and t.policy_id = h.policy_id
+          from reporting.attempts t join reporting.tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
+          where t.campaign_id = h.campaign_id and t.policy_id = h.policy_id and t.evaluation_set = ${evaluationSet}
             and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
           group by k.environment, k.content_key) r), '[]') as rewards
     from (${raw(chosenTarget[target])}) h where h.campaign_id = ${campaignId}::integer`);

@@ -173,7 +173,7 @@ const commits = (pool: Pool) => ({
   async listPhases(campaignId: number): Promise<PhaseRow[]> {
     const { rows } = await pool.query<PhaseRow>(sql`
       select iteration, phase, started_at as "startedAt", finished_at as "finishedAt", result
-      from phases where campaign_id = ${campaignId}::integer
+      from reporting.phases where campaign_id = ${campaignId}::integer
       order by iteration, started_at`);
     return rows;
   },

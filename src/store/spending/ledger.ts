@@ -81,7 +81,7 @@ export const ledgerStore = (pool: Pool) => ({
         coalesce(sum(l.amount) filter (where l.unit = 'seconds'), 0) as seconds,
         coalesce(sum(l.amount) filter (where l.unit = 'gpu-seconds'), 0) as "gpuSeconds",
         coalesce(sum(l.amount) filter (where l.unit = 'usd'), 0) as usd
-      from ledger l join training_runs r on r.job_key = l.key and r.campaign_id = l.campaign_id
+      from reporting.spending l join reporting.training_runs r on r.id = l.key and r.campaign_id = l.campaign_id
       where l.campaign_id = ${campaignId}::integer and l.entry = 'settle'`);
     return rows[0]!;
   },

@@ -63,7 +63,7 @@ export const admissionStore = (pool: Pool) => ({
     const { rows } = await pool.query<{ taskId: string; trail: StageVerdict[] }>(sql`
       select task_id as "taskId", jsonb_agg(jsonb_build_object('stage', stage, 'passed', passed, 'reason', reason,
         'detail', detail) order by ordinal) as trail
-      from admission_verdicts
+      from reporting.verdicts
       where campaign_id = ${campaignId}::integer and (${taskIds ?? null}::text[] is null
         or task_id = any (${taskIds ?? null}::text[]))
       group by task_id`);

@@ -77,7 +77,7 @@ const taskRows = (pool: Pool) => ({
 
   async list(campaignId: number, filter: TaskFilter = {}): Promise<TaskRow[]> {
     const { rows } = await pool.query<TaskRow>(sql`
-      select ${raw(columns)} from tasks
+      select ${raw(columns)} from reporting.tasks
       where campaign_id = ${campaignId}::integer
         and (${filter.verdict ?? null}::text is null or verdict = ${filter.verdict ?? null}::text)
         and (${filter.split ?? null}::text is null or split = ${filter.split ?? null}::text)

@@ -25,12 +25,12 @@ export async function listEvaluated(pool: Pool, campaignId: number): Promise<Eva
         where p.campaign_id = e.campaign_id and p.role = 'target' and p.decision = 'promote'
           and p.iteration <= e.iteration
         order by p.iteration desc limit 1) as policy_id
-      from phases e
+      from reporting.phases e
       where e.campaign_id = ${campaignId}::integer and e.phase = 'evaluate'
         and e.finished_at is not null and not e.result ? 'skipped'
     ), rewards as (
       select a.iteration, ${raw(successShare('t.reward'))} as success
-      from acting a left join trajectories t on t.campaign_id = ${campaignId}::integer and t.policy_id = a.policy_id
+      from acting a left join reporting.attempts t on t.campaign_id = ${campaignId}::integer and t.policy_id = a.policy_id
         and t.iteration <= a.iteration and t.purpose = 'evaluation' and t.outcome = 'scored'
       group by a.iteration, t.task_id
     ), scores as (
@@ -44,7 +44,7 @@ export async function listEvaluated(pool: Pool, campaignId: number): Promise<Eva
       exists (select from promotions p where p.campaign_id = ${campaignId}::integer and p.iteration = s.iteration
         and p.role = 'target' and p.decision = 'promote') as promoted
     from scores s
-    left join evaluations v on v.campaign_id = ${campaignId}::integer and v.iteration = s.iteration
+    left join reporting.evaluations v on v.campaign_id = ${campaignId}::integer and v.iteration = s.iteration
       and v.evaluation_set = 'dev'
     order by s.iteration`);
   return rows.map(({ iteration, confidence, candidate, promoted, ...counts }) => ({

@@ -14,19 +14,19 @@ export async function listScenarioCompletion(
 ): Promise<ScenarioCompletion[]> {
   const { rows } = await client.query<ScenarioCompletion>(sql`
     with evaluated as (
-      select policy_id, evaluation_set, min(iteration) as iteration from evaluations
+      select policy_id, evaluation_set, min(iteration) as iteration from reporting.evaluations
         where campaign_id = ${campaignId}::int
        group by policy_id, evaluation_set),
     rewards as (
       select policy_id, task_id, avg(reward) as reward
-        from trajectories
+        from reporting.attempts
        where campaign_id = ${campaignId}::int and purpose in ('evaluation', 'test') and outcome = 'scored'
        group by policy_id, task_id),
     scenarios as (
       select e.policy_id, e.evaluation_set, e.iteration, k.features ->> 'scenario' as scenario,
              bool_and(coalesce(r.reward, 0) >= 1) as completed
         from evaluated e
-        join tasks k on k.campaign_id = ${campaignId}::int and k.evaluation_set = e.evaluation_set
+        join reporting.tasks k on k.campaign_id = ${campaignId}::int and k.evaluation_set = e.evaluation_set
           and k.features ? 'scenario'
         left join rewards r on r.policy_id = e.policy_id and r.task_id = k.id
        group by e.policy_id, e.evaluation_set, e.iteration, scenario)

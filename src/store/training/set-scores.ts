@@ -47,7 +47,7 @@ export const trainedOn = 'trained on';
 export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId: number): Promise<SetScore[]> {
   const { rows } = await client.query<Row>(sql`
     with evaluated as (
-      select policy_id, evaluation_set, min(iteration) as iteration from evaluations
+      select policy_id, evaluation_set, min(iteration) as iteration from reporting.evaluations
         where campaign_id = ${campaignId}::int
        group by policy_id, evaluation_set),
     trained as (${trainedTasks(campaignId)}),
@@ -57,14 +57,14 @@ export async function listSetScores(client: pg.ClientBase | pg.Pool, campaignId:
              count(*) as attempts, count(*) filter (where t.outcome <> 'scored') as excluded,
              (e.policy_id, k.environment, k.content_key) in (select * from trained) as trained
         from evaluated e
-        join trajectories t on t.campaign_id = ${campaignId}::int and t.policy_id = e.policy_id
+        join reporting.attempts t on t.campaign_id = ${campaignId}::int and t.policy_id = e.policy_id
          and t.purpose = case e.evaluation_set when 'dev' then 'evaluation' else 'test' end
-        join tasks k on k.campaign_id = ${campaignId}::int and k.id = t.task_id
+        join reporting.tasks k on k.campaign_id = ${campaignId}::int and k.id = t.task_id
           and k.evaluation_set = e.evaluation_set
        group by e.iteration, e.policy_id, e.evaluation_set, k.id, k.features, k.content_key, k.environment),
     groups as (
       select k.evaluation_set, f.key
-        from tasks k, jsonb_each(k.features) f
+        from reporting.tasks k, jsonb_each(k.features) f
        where k.campaign_id = ${campaignId}::int and k.evaluation_set is not null and jsonb_typeof(f.value) = 'string'
          and f.key <> 'scenario'
        group by k.evaluation_set, f.key

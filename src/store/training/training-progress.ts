@@ -40,13 +40,14 @@ export const trainingProgressStore = (pool: Pool) => ({
   /** Lists the running jobs of a campaign that have a stored update. */
   async listRunning(campaignId: number): Promise<RunningJob[]> {
     const { rows } = await pool.query<RunningJob>(sql`
-      select r.job_key as "jobKey", r.role, r.method, newest.step, newest.facts
-      from training_runs r
+      select r.id as "jobKey", r.role, r.method, newest.step, newest.facts
+      from reporting.training_runs r
       cross join lateral (
-        select step, facts from training_progress p where p.job_key = r.job_key order by step desc limit 1
+        select update as step, facts from reporting.training_curves p
+        where p.campaign_id = r.campaign_id and p.training_run = r.id order by update desc limit 1
       ) as newest
       where r.campaign_id = ${campaignId}::integer and r.status = 'submitted'
-      order by r.submitted_at, r.job_key`);
+      order by r.submitted_at, r.id`);
     return rows;
   },
 });

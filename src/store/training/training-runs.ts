@@ -114,9 +114,9 @@ export const trainingRunStore = (pool: Pool) => ({
         (truncation ->> 'rows_cut')::integer as "rowsCut",
         nullif((truncation ->> 'actions')::integer, 0) as actions,
         (truncation ->> 'actions_dropped')::integer as "actionsLost"
-      from training_runs
+      from reporting.training_runs
       where campaign_id = ${campaignId}::integer and (truncation ->> 'rows_cut')::integer > 0
-      order by iteration, submitted_at, job_key`);
+      order by iteration, submitted_at, id`);
     return rows;
   },
 

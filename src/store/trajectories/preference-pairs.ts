@@ -54,7 +54,7 @@ export const preferencePairStore = (pool: Pool) => ({
   /** Lists the pairs of one role, or of all, in a fixed order. */
   async list(campaignId: number, iteration: number, forRole?: AgentRole): Promise<PreferencePairRow[]> {
     const { rows } = await pool.query<PreferencePairRow>(
-      `select ${columns} from preference_pairs
+      `select ${columns} from reporting.pairs
        where campaign_id = $1::integer and iteration = $2::smallint and ($3::text is null or for_role = $3::text)
        order by for_role, kind, id collate "C"`,
       [campaignId, iteration, forRole ?? null],
@@ -76,7 +76,7 @@ export const preferencePairStore = (pool: Pool) => ({
   /** Returns the pairs with these ids. */
   async findMany(campaignId: number, ids: readonly string[]): Promise<Map<string, PreferencePairRow>> {
     const { rows } = await pool.query<PreferencePairRow>(
-      `select ${columns} from preference_pairs where campaign_id = $1::integer and id = any ($2::text[])`,
+      `select ${columns} from reporting.pairs where campaign_id = $1::integer and id = any ($2::text[])`,
       [campaignId, ids],
     );
     return new Map(rows.map((row) => [row.id, row]));
@@ -85,7 +85,7 @@ export const preferencePairStore = (pool: Pool) => ({
   /** Returns the newest iteration with pairs, 0 without one. */
   async lastIteration(campaignId: number): Promise<number> {
     const { rows } = await pool.query<{ iteration: number }>(
-      `select coalesce(max(iteration), 0) as iteration from preference_pairs where campaign_id = $1::integer`,
+      `select coalesce(max(iteration), 0) as iteration from reporting.pairs where campaign_id = $1::integer`,
       [campaignId],
     );
     return rows[0]!.iteration;
@@ -93,7 +93,7 @@ export const preferencePairStore = (pool: Pool) => ({
 
   async countByKind(campaignId: number, iteration: number): Promise<Record<string, number>> {
     const { rows } = await pool.query<{ name: string; count: number }>(
-      `select for_role || ': ' || kind as name, count(*)::integer as count from preference_pairs
+      `select for_role || ': ' || kind as name, count(*)::integer as count from reporting.pairs
        where campaign_id = $1::integer and iteration = $2::smallint group by for_role, kind order by for_role, kind`,
       [campaignId, iteration],
     );

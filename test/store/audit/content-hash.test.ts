@@ -254,7 +254,7 @@ async function withoutConstraints(into: PoolClient): Promise<void> {
     do $$ declare c record; begin
       for c in select conrelid::regclass as of, conname from pg_constraint
         where contype in ('c', 'f', 'p', 'u') and conparentid = 0 and coninhcount = 0
-          and connamespace = 'public'::regnamespace
+          and connamespace in ('public'::regnamespace, 'reporting'::regnamespace)
         order by contype in ('p', 'u') -- references before the keys
       loop execute format('alter table %s drop constraint %I', c.of, c.conname); end loop;
       drop index tasks_admitted_once;

@@ -295,7 +295,7 @@ async function startedCampaign(): Promise<Started> {
 /** Returns all rows of the campaign in all tables, without epochs. */
 async function snapshot({ campaignId }: NewCampaign): Promise<unknown> {
   const { rows: tables } = await database.pool.query<{ name: string }>(
-    `select c.relname as name from pg_attribute a join pg_class c on c.oid = a.attrelid
+    `select c.oid::regclass::text as name from pg_attribute a join pg_class c on c.oid = a.attrelid
      where a.attname = 'campaign_id' and c.relkind in ('r', 'p') and not c.relispartition order by 1`,
   );
   const ofCampaign = tables.map(
