@@ -6,6 +6,7 @@
 import json
 import os
 import re
+import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 import coevolve
 from coevolve import ApiError, Campaign, Client, CoevolveError, NotConnectedError
+from coevolve.transport import Transport
 
 seeded: dict[str, Any] = json.loads(os.environ["COEVOLVE_TEST"])
 url, token = os.environ["COEVOLVE_URL"], os.environ["COEVOLVE_TOKEN"]
@@ -86,6 +88,42 @@ def test_flipped_tasks_name_the_attempts_of_both_policies(campaign: Campaign) ->
     assert list(flips["task_id"]) == ["held"]
     assert (flips["success_before"][0], flips["success_after"][0], flips["gain"][0]) == (0, 1, 1)
     assert flips["attempts_after"][0] == [f"1/evaluation/{seeded['trained'][:12]}/held/0"]
+
+
+def test_training_examples_are_a_dataset_for_trl(campaign: Campaign) -> None:
+    pairs = campaign.to_dataset("trl-dpo")
+    assert {"prompt", "chosen", "rejected"} <= set(pairs.column_names)
+    assert "select 1\u2028, 2" in [message["content"] for message in pairs[0]["rejected"]]
+    assert list(pairs) == list(campaign.examples("trl-dpo"))
+    assert len(campaign.to_dataset("trl-sft", iteration=1)) == len(campaign.to_dataset("trl-sft")) - 1
+    with pytest.raises(ApiError) as caught:
+        campaign.to_dataset(iteration=99)
+    assert caught.value.code == "NothingToExport"
+
+
+def test_an_answer_that_ends_early_is_no_dataset() -> None:
+    def answer() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{}\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answering = threading.Thread(target=answer)
+        answering.start()
+        campaign = Campaign(Transport(f"http://127.0.0.1:{server.getsockname()[1]}", token, None), "any")
+        with pytest.raises(NotConnectedError, match="not complete"):
+            list(campaign.examples())
+        answering.join()
+
+
+def test_frames_become_frames_of_polars(campaign: Campaign) -> None:
+    for frame in (campaign.tasks_df(), campaign.turns_df(tokens=True), campaign.pairs_df(task_id="held")):
+        converted = coevolve.to_polars(frame)
+        assert (converted.columns, len(converted)) == (list(frame.columns), len(frame))
+    turns = coevolve.to_polars(campaign.turns_df(seeded["attempt"], tokens=True))
+    assert turns["token_ids"].to_list() == [[4, 5]]
+    assert json.loads(turns["observation"][0]) == campaign.turns_df(seeded["attempt"])["observation"][0]
 
 
 @pytest.mark.parametrize("name", ["tasks", "policies", "curves", "events"])

@@ -46,6 +46,11 @@ async function playMore({ store, pool, campaignId, key }: NewCampaign): Promise<
      values ($1, 0, $2, 1, 0, 0, 0.8, 0, 1)`,
     [campaignId, ids.start],
   );
+  await pool.query(`update trajectory_turns set action = $3 where campaign_id = $1 and trajectory_id = $2`, [
+    campaignId,
+    ids.failed,
+    'select 1\u2028, 2',
+  ]);
   await pool.query(
     `insert into trajectories (campaign_id, id, iteration, purpose, task_id, policy_id, attempt, epoch, seed, outcome,
        reward, raw_score, stop_reason, opening, turn_count, prompt_tokens, completion_tokens, seconds)

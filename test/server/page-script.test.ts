@@ -182,6 +182,7 @@ test('tasks that wait for an operator are gone through and marked with keys alon
 test('a page shows an event without being loaded again: open parts stay open, and the focus stays', async () => {
   const { store, campaignId, name } = await runningCampaign();
   const { document } = await open(`/c/${name}`);
+  await until(async () => document.querySelector('details') !== null); // the report may be collected meanwhile
   const part = document.querySelector('details')!;
   part.open = true;
   const link = document.querySelector<HTMLElement>('[accesskey="a"]')!;

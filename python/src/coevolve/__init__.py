@@ -9,5 +9,6 @@
 from coevolve.campaign import Campaign
 from coevolve.client import Client, connect
 from coevolve.errors import ApiError, CoevolveError, NotConnectedError
+from coevolve.frames import to_polars
 
-__all__ = ["ApiError", "Campaign", "Client", "CoevolveError", "NotConnectedError", "connect"]
+__all__ = ["ApiError", "Campaign", "Client", "CoevolveError", "NotConnectedError", "connect", "to_polars"]

@@ -2,15 +2,18 @@
 
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from coevolve.errors import CoevolveError
 from coevolve.frames import frame
-from coevolve.transport import Filter, Row, Transport
+from coevolve.transport import Filter, Row, Transport, filled
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 ENDED = ("finished", "stopped", "aborted")
 POLL_SECONDS = 1.0
@@ -91,6 +94,33 @@ class Campaign:
     def events_df(self, **filters: Filter) -> pd.DataFrame:
         """Returns the events with their time and operator. Filters: `kind`, `actor`, `iteration`."""
         return self._frame("events", filters)
+
+    def examples(
+        self, kind: str = "trl-dpo", *, role: str = "target", iteration: int | None = None
+    ) -> Iterator[Row]:
+        """Returns the training examples of an agent one after another, in the order of their first use.
+
+        `trl-dpo`: `prompt`, `chosen` and `rejected` of preference pairs; `trl-sft`: `messages` of
+        demonstrations. Both have the `sources` from which they were made. `iteration` restricts them to
+        training runs of one iteration. Raises ApiError `NothingToExport`, if there is none.
+        """
+        path = filled("/campaigns/{campaign}/datasets/{kind}", {"campaign": self.name, "kind": kind})
+        return self._transport.lines(path, {"role": role, "iteration": iteration})
+
+    def to_dataset(
+        self, kind: str = "trl-dpo", *, role: str = "target", iteration: int | None = None
+    ) -> "Dataset":
+        """Returns `examples` as a dataset of Hugging Face, in memory, as TRL's trainers take it.
+
+        Needs `pip install 'coevolve[datasets]'`.
+        """
+        try:
+            from datasets import Dataset
+        except ImportError as error:
+            raise CoevolveError("next: pip install 'coevolve[datasets]'") from error
+        rows = list(self.examples(kind, role=role, iteration=iteration))
+        names = dict.fromkeys(name for row in rows for name in row)
+        return Dataset.from_dict({name: [row.get(name) for row in rows] for name in names})
 
     def flips_df(
         self, evaluation_set: str = "dev", before: str | None = None, after: str | None = None

@@ -1,5 +1,6 @@
 """Requests to the API: tokens, repetitions, pages, and the columns of its OpenAPI document."""
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -58,6 +59,28 @@ class Transport:
             if cursor is None:
                 return
 
+    def lines(self, path: str, filters: Mapping[str, Filter]) -> Iterator[Row]:
+        """Returns the rows of an answer in JSON lines, while they arrive.
+
+        Raises NotConnectedError, if the server does not answer or the answer ends before its last row.
+        """
+        given = {name: value for name, value in filters.items() if value is not None}
+        rest = b""
+        try:
+            with self._http.stream(
+                "GET", f"/api/v1{path}", headers=self._authorization("read"), params=given
+            ) as response:
+                if not response.is_success:
+                    response.read()
+                    raise problem_of(response)
+                for part in response.iter_bytes():  # other ends of lines than \n are part of a text
+                    *complete, rest = (rest + part).split(b"\n")
+                    yield from map(json.loads, complete)
+        except httpx.TransportError as error:
+            raise NotConnectedError(
+                f"{self.url}: the answer is not complete: {error}\n  next: the same call"
+            ) from error
+
     def columns(self, template: str, detail: bool = False) -> dict[str, str]:
         """Returns the type of each column of a list: integer, number, boolean, date-time or object."""
         page = self._operation(template)["responses"]["200"]["content"]["application/json"]["schema"]
@@ -91,10 +114,7 @@ class Transport:
         return found
 
     def _request(self, method: str, path: str, role: str | None, **content: Any) -> Row:
-        token = self._tokens[role] if role else None
-        if role and token is None:
-            raise NotConnectedError(f"no token of the role {role}\n  next: coevolve.connect(url, token)")
-        headers = {"authorization": f"Bearer {token}"} if token else {}
+        headers = self._authorization(role) if role else {}
         for attempt in range(1, TRIES + 1):
             try:
                 response = self._http.request(method, f"/api/v1{path}", headers=headers, **content)
@@ -111,16 +131,26 @@ class Transport:
             return answer_of(response)
         raise AssertionError("the last try returns or raises")
 
+    def _authorization(self, role: str) -> dict[str, str]:
+        token = self._tokens[role]
+        if token is None:
+            raise NotConnectedError(f"no token of the role {role}\n  next: coevolve.connect(url, token)")
+        return {"authorization": f"Bearer {token}"}
+
 
 def answer_of(response: httpx.Response) -> Row:
     if response.is_success:
         answer: Row = response.json()
         return answer
+    raise problem_of(response)
+
+
+def problem_of(response: httpx.Response) -> ApiError:
     try:
         problem: Row = response.json()
     except ValueError:
         problem = {"error": f"{response.url}: HTTP {response.status_code}"}
-    raise ApiError(
+    return ApiError(
         response.status_code,
         problem.get("code", "Unknown"),
         problem.get("error", ""),

@@ -59,7 +59,7 @@ function refuseParked(name: string): never {
 
 function statusText(details: CampaignDetails): string {
   const { name, status, abortedBy, progress, iterations, phases } = details;
-  const isEnd = status !== 'lost' && status !== 'failing' && hasEnded(status);
+  const isEnd = hasEnded(status);
   const unfinished =
     status === 'parked' ? 'parked' : isEnd || status === 'lost' || status === 'failing' ? 'not finished' : 'running';
   const timeOf = ({ startedAt, finishedAt }: PhaseRow): string | null =>

@@ -5,33 +5,34 @@ import { noticesOf } from '../../client/held-work';
 import { causeHint } from '../../domain/campaign/parked-hints';
 import { parkedCode } from '../../domain/campaign/parked-reasons';
 import { count, counted, dateTime } from '../../domain/formats';
-import { collectReport, renderLiveReport } from '../../report/campaign/campaign-report';
-import { badge } from '../../report/page/blocks';
+import { renderLiveReport } from '../../report/campaign/campaign-report';
+import { hasEnded } from '../../store/campaign/campaigns';
+import { badge, note } from '../../report/page/blocks';
 import { html, type Html } from '../../tables/html';
-import { crumbs, home, sendHtml, streamOf } from './frame';
+import { campaignCrumb, crumbs, home, sendHtml, sendPage, streamOf } from './frame';
+import type { keptReports } from './kept-reports';
 import { renderOrder, type ShownOrder } from './order-form';
 
 /** `problem`: why the newest order was refused. */
 type Shown = { mayOperate: boolean; order: ShownOrder | null; problem: string | null };
 
-/** `/c/<campaign>`: where it is, what it waits for and the orders, above its report as of now. */
-export async function campaignPage(context: Context, connections: Connections, shown: Shown): Promise<Response> {
+/** `/c/<campaign>`: where it is, what it waits for and the orders, above its newest report. */
+export async function campaignPage(
+  context: Context,
+  { connections, reports }: { connections: Connections; reports: ReturnType<typeof keptReports> },
+  shown: Shown,
+): Promise<Response> {
   const details = await readCampaignDetails(connections, context.req.param('campaign')!);
-  const report = await collectReport(connections.pool, details.campaignId);
-  const isOpen = report.campaign.finishedAt === null;
-  const below = html`<div class="live">
-    ${stateLine(details)} ${waits(details)} ${links(details.name, shown.mayOperate && isOpen)}
+  const { report, seconds } = await reports(details.campaignId);
+  const follows = report?.campaign.finishedAt ? null : { seconds, stream: streamOf(details.name) };
+  const state = html`<div class="live">
+    ${stateLine(details)} ${waits(details)} ${links(details.name, shown.mayOperate && !hasEnded(details.status))}
     ${shown.problem === null ? null : html`<p role="alert" class="problem">${shown.problem}</p>`}
     ${shown.order === null ? null : renderOrder(shown.order)}
   </div>`;
-  return sendHtml(
-    context,
-    renderLiveReport(
-      report,
-      { above: crumbs([home]), below },
-      { follows: isOpen ? { seconds: 30, stream: streamOf(details.name) } : null },
-    ),
-  );
+  return report === null
+    ? sendPage(context, [home, campaignCrumb(details.name)], [state, note('The report is being collected.')], follows)
+    : sendHtml(context, renderLiveReport(report, { above: crumbs([home]), below: state }, { follows }));
 }
 
 function stateLine({ status, progress, iterations, rollouts, jobs }: CampaignDetails): Html {

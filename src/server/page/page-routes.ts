@@ -17,6 +17,7 @@ import { askApi } from './ask-api';
 import { addressWith, crumbs, home, sendDocument } from './frame';
 import { findOrder, orderPage, postOrder } from './order-form';
 import { experimentPage, experimentsPage } from './experiment-pages';
+import { keptReports } from './kept-reports';
 import { searchPage } from './search-page';
 import { tokenizers } from './token-texts';
 import { addLogin, countGuesses, sessionGuard } from './session';
@@ -30,6 +31,7 @@ const maxFormBytes = 16_384;
 export function addPage(app: Api, options: ServerContext & GuardOptions & { isTls: boolean }): void {
   const { connections, reader } = options;
   app.use('/login', bodyLimit({ maxSize: maxFormBytes }));
+  const reports = keptReports(connections.pool);
   const textsOf = tokenizers(connections.artifacts);
   const countGuess = countGuesses();
   const guard = sessionGuard(options, countGuess);
@@ -43,11 +45,15 @@ export function addPage(app: Api, options: ServerContext & GuardOptions & { isTl
   app.get('/e', (context) => experimentsPage(context, connections));
   app.get('/e/:experiment', (context) => experimentPage(context, connections));
   app.get('/c/:campaign', async (context) =>
-    campaignPage(context, connections, {
-      mayOperate: context.get('role') === 'operate',
-      order: await findOrder(app, context, context.req.query('order')),
-      problem: context.req.query('problem') ?? null,
-    }),
+    campaignPage(
+      context,
+      { connections, reports },
+      {
+        mayOperate: context.get('role') === 'operate',
+        order: await findOrder(app, context, context.req.query('order')),
+        problem: context.req.query('problem') ?? null,
+      },
+    ),
   );
   app.get('/c/:campaign/order', orderPage);
   app.post('/c/:campaign/order', (context) => postOrder(app, context));

@@ -12,7 +12,7 @@ import { raw, sql } from '../database/sql';
 export type CampaignStatus = 'running' | 'paused' | 'parked' | 'finished' | 'stopped' | 'aborted';
 
 /** Returns whether a status is final. */
-export const hasEnded = (status: CampaignStatus): boolean => ['finished', 'stopped', 'aborted'].includes(status);
+export const hasEnded = (status: string): boolean => ['finished', 'stopped', 'aborted'].includes(status);
 
 /** `spec` is the resolved spec as stored; the caller knows its type. */
 export type CampaignRow<Spec = unknown> = {

@@ -1,0 +1,52 @@
+import type { Pool } from 'pg';
+import { collectReport, type CampaignReport } from '../../report/campaign/campaign-report';
+
+/** `report`: null while the first one is being collected. `seconds`: time after which a newer one may be there. */
+export type KeptReport = { report: CampaignReport | null; seconds: number };
+
+/** `tookMs`, `at`: how long the newest collection took, and when it ended. */
+type Kept = { report: CampaignReport | null; tookMs: number; at: number; collecting: Promise<void> | null };
+
+const maxKept = 32;
+const patienceMs = 300;
+const seconds = { least: 2, most: 30 };
+
+/**
+ * Collects the reports of campaigns for pages. The time grows with the campaign, to seconds at a million attempts. A
+ * report that takes at most 300 ms is collected for each request. A slower one is shown for ten times its time, that of
+ * an ended campaign always, and the next one is collected while it is shown.
+ */
+export function keptReports(pool: Pool): (campaignId: number) => Promise<KeptReport> {
+  const all = new Map<number, Kept>();
+
+  async function collect(campaignId: number, kept: Kept): Promise<void> {
+    const started = performance.now();
+    try {
+      kept.report = await collectReport(pool, campaignId);
+      kept.at = performance.now();
+      kept.tookMs = kept.at - started;
+    } finally {
+      kept.collecting = null;
+    }
+  }
+
+  return async (campaignId) => {
+    const kept = all.get(campaignId) ?? { report: null, tookMs: 0, at: 0, collecting: null };
+    all.delete(campaignId);
+    all.set(campaignId, kept); // the one asked for last is the last to go
+    if (all.size > maxKept) all.delete(all.keys().next().value!);
+    const isSlow = kept.tookMs > patienceMs;
+    const secondsLeft = isSlow ? lasts(kept) - (performance.now() - kept.at) / 1000 : 0;
+    if (secondsLeft <= 0) {
+      kept.collecting ??= collect(campaignId, kept);
+      await Promise.race([kept.collecting, after(isSlow ? 0 : patienceMs)]);
+    }
+    const next = kept.collecting !== null ? seconds.least : isSlow ? secondsLeft : seconds.most;
+    return { report: kept.report, seconds: Math.ceil(Math.min(Math.max(next, seconds.least), seconds.most)) };
+  };
+}
+
+const lasts = ({ report, tookMs }: Kept): number =>
+  report!.campaign.finishedAt === null ? (10 * tookMs) / 1000 : Infinity;
+
+const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
