@@ -3,6 +3,7 @@ import { DomainError } from '../../domain/errors';
 import type { ExperimentCommandName } from '../../domain/experiment/operator-commands';
 import { experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
 import { experimentUpdates } from '../../workflows/temporal/messages';
+import { isUnderway } from '../../store/experiment/experiments';
 import { withTemporalDeadline } from '../campaign-run';
 import { operatorName, type Connections } from '../connections';
 
@@ -40,7 +41,7 @@ export async function sendExperimentCommand(
   const arms = row.resolved.arms.map((each) => each.name);
   if (arm !== undefined && !arms.includes(arm))
     throw new DomainError('UnknownArm', `--arm: found "${arm}", expected one of ${arms.join(', ')}`);
-  if (row.status !== 'running' && row.status !== 'paused')
+  if (!isUnderway(row))
     throw new DomainError(
       'ExperimentEnded',
       `${name} is ${row.status}: nothing to ${command}; \`coevolve experiment start ${name}\` plays what is missing`,

@@ -4,7 +4,7 @@ import { meanEffort, nominalOf } from '../../domain/experiment/effort';
 import { waitingCells, type ClosedCell } from '../../domain/experiment/progress';
 import { secondsLeft } from '../../domain/experiment/progress';
 import type { CellRow } from '../../store/experiment/cells';
-import type { ExperimentRow } from '../../store/experiment/experiments';
+import { isUnderway, type ExperimentRow } from '../../store/experiment/experiments';
 import { findRunProblem } from '../campaign-run';
 import type { Connections } from '../connections';
 import { isExperimentOpen, notRunning } from './experiment-run';
@@ -50,11 +50,13 @@ export async function listExperiments(connections: Connections): Promise<Experim
   return Promise.all(rows.map((row) => detailsOf(connections, row)));
 }
 
-async function detailsOf(connections: Connections, row: ExperimentRow): Promise<ExperimentDetails> {
+async function detailsOf(connections: Connections, found: ExperimentRow): Promise<ExperimentDetails> {
+  const isClosed = isUnderway(found) && !(await isExperimentOpen(connections, found.name));
+  const row = isClosed ? await connections.store.experiments.getByName(found.name) : found; // it may have ended meanwhile
+  const isLost = isClosed && isUnderway(row);
   const { name, version, hash, frozenAt, seeds, stopped, reason } = row;
   const { arms, looks } = row.resolved;
   const stored = await connections.store.experimentCells.list(row.id);
-  const isOpen = row.status !== 'running' && row.status !== 'paused' ? true : await isExperimentOpen(connections, name);
   const names = cellsOf(arms, looks.at(-1)!);
   const cells = await Promise.all(names.map((cell) => shownCell(connections, name, cell, stored)));
   return {
@@ -65,8 +67,8 @@ async function detailsOf(connections: Connections, row: ExperimentRow): Promise<
     seeds,
     stopped,
     reason,
-    status: isOpen ? row.status : 'lost',
-    problem: isOpen ? null : notRunning(name).message,
+    status: isLost ? 'lost' : row.status,
+    problem: isLost ? notRunning(name).message : null,
     cells,
     secondsLeft: estimateLeft(row, stored),
     looks: looks.map((look) => {
@@ -77,8 +79,9 @@ async function detailsOf(connections: Connections, row: ExperimentRow): Promise<
   };
 }
 
-function estimateLeft({ status, resolved, seeds, stopped }: ExperimentRow, stored: readonly CellRow[]): number | null {
-  if (seeds === null || (status !== 'running' && status !== 'paused')) return null;
+function estimateLeft(row: ExperimentRow, stored: readonly CellRow[]): number | null {
+  const { resolved, seeds, stopped } = row;
+  if (seeds === null || !isUnderway(row)) return null;
   const { arms, concurrency } = resolved;
   const running = stored.filter((cell) => cell.status === 'running');
   const closed = stored.filter((cell): cell is CellRow & ClosedCell => cell.status !== 'running');
@@ -140,7 +143,7 @@ export async function followExperiment(
         onCell(cell, details);
       }
     if (details.status === 'lost') throw notRunning(name);
-    if (details.status !== 'running' && details.status !== 'paused') return details;
+    if (!isUnderway(details)) return details;
     await sleep(pollMs);
   }
 }

@@ -6,7 +6,7 @@ import { cellCampaign, cellsOf, type Experiment } from '../../domain/experiment/
 import { endingLook, experimentWorkflowId, type ExperimentState } from '../../domain/experiment/progress';
 import { cellSpec } from '../../specification/experiment/cell-spec';
 import { hashAsStored, nameTaken } from '../../specification/read-spec';
-import type { ExperimentRow } from '../../store/experiment/experiments';
+import { isUnderway, type ExperimentRow } from '../../store/experiment/experiments';
 import type { experiment } from '../../workflows';
 import { experimentStatusQuery, extendExperimentUpdate } from '../../workflows/temporal/messages';
 import type { Connections } from '../connections';
@@ -54,7 +54,7 @@ export async function startExperiment(
     return joinOrExtend(connections, row, { seeds: wanted, onUnchecked, checked });
   if (await isPlayed(connections, row, seeds)) return { ...started, outcome: 'ended' };
   const nondeterminism = checked ?? (await checkCells(connections, row.resolved, seeds, onUnchecked));
-  const isInterrupted = row.status === 'running' || row.status === 'paused';
+  const isInterrupted = isUnderway(row);
   const begun = isInterrupted && row.seeds === seeds ? row : await experiments.begin(row.id, seeds);
   const isStarted = await startExperimentWorkflow(connections, await stateOf(connections, begun, nondeterminism));
   return { ...started, outcome: isStarted ? 'started' : 'joined' };
@@ -93,9 +93,7 @@ const endsNow = (name: string): DomainError =>
 
 /** Starts the workflows of experiments that Temporal does not run and that have not ended; returns their names. */
 export async function restartExperiments(connections: Connections): Promise<string[]> {
-  const open = (await connections.store.experiments.list()).filter(
-    ({ status }) => status === 'running' || status === 'paused',
-  );
+  const open = (await connections.store.experiments.list()).filter(isUnderway);
   const restarted: string[] = [];
   for (const { name } of open)
     if (

@@ -6,6 +6,9 @@ import { raw, sql } from '../database/sql';
 
 export type ExperimentStatus = 'frozen' | 'running' | 'paused' | 'finished' | 'stopped';
 
+/** Whether a workflow plays the experiment, or should. */
+export const isUnderway = ({ status }: { status: string }): boolean => status === 'running' || status === 'paused';
+
 /** An experiment with its frozen version in force. */
 export type ExperimentRow = {
   id: number;

@@ -33,3 +33,23 @@ test('a cell whose campaign is parked is shown so, with the command that names t
   ]);
   await expect(store.experimentCells.find(experimentId, cell)).resolves.toMatchObject({ status: 'running' });
 });
+
+test('an experiment that ends while Temporal is asked about it is shown as finished, not as lost', async () => {
+  const base = { environment: { name: 'intercode-sql' }, recipe: 'combined', iterations: 1 };
+  const id = await insertFrozen(
+    database.pool,
+    twoArms({ name: 'ends', looks: [1], concurrency: 1 }, base, base),
+    'another',
+  );
+  const store = createStore(database.pool);
+  await store.experiments.begin(id, 1);
+  const ending = scriptedTemporal(async () => {
+    await database.pool.query(`update experiments set status = 'finished', finished_at = now() where id = $1`, [id]);
+    return { status: { name: 'COMPLETED' }, memo: {}, raw: {} };
+  });
+  const connections = { pool: database.pool, store, temporal: ending } as unknown as Connections;
+  await expect(readExperimentDetails(connections, 'ends')).resolves.toMatchObject({
+    status: 'finished',
+    problem: null,
+  });
+});

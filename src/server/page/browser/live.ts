@@ -5,8 +5,8 @@ const gatherMs = 300;
 
 /**
  * Follows the events of a campaign, or of all, and puts the page's newest content in place of the shown one. Open parts
- * stay open, and the focus stays where it is. `seconds` of the newest answer is the time
- * after which it is old; an answer without it will not change.
+ * stay open, and the focus stays where it is. `seconds` of the newest answer is the time after which it is old; an answer
+ * without it will not change.
  *
  * @param stream address of the server-sent events
  */
