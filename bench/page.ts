@@ -87,7 +87,6 @@ async function measure(connections: Connections, campaignId: number): Promise<vo
   const jumps = await cursors(connections.pool, campaignId);
   const views: Record<string, (i: number) => string> = {
     campaigns: () => '/',
-    campaign: () => '/c/bench',
     'attempts, first': () => attempts,
     'attempts, jump': (i) => `${attempts}?cursor=${encodeURIComponent(jumps[i % jumps.length]!)}`,
     'attempts, filtered': (i) => `${attempts}?iteration=${1 + (i % iterations)}&max_reward=0`,
@@ -99,6 +98,7 @@ async function measure(connections: Connections, campaignId: number): Promise<vo
   };
   try {
     print('view', ['p50 ms', 'p95 ms', 'bytes']);
+    await timeReport(`${server.url}/c/bench`);
     for (const [view, addressOf] of Object.entries(views)) await timeView(view, (i) => server.url + addressOf(i));
     print('script', [
       '',
@@ -133,6 +133,18 @@ async function timeView(view: string, addressOf: (i: number) => string): Promise
   print(view, [...[50, 95].map((share) => Math.round(percentile(times, share / 100)!)), bytes]);
 }
 
+/** Times the first visit of a campaign, the collection of its report, and later visits. */
+async function timeReport(address: string): Promise<void> {
+  const headers = { cookie: `coevolve_token=${token}` };
+  const started = performance.now();
+  const visit = async () => (await fetch(address, { headers })).text();
+  let page = await visit();
+  print('campaign, first visit', [Math.round(performance.now() - started), '', page.length]);
+  while (page.includes('is being collected')) page = await visit();
+  print("campaign, until the report's end", [Math.round(performance.now() - started), '', page.length]);
+  await timeView('campaign', () => address);
+}
+
 async function timePaint(address: string): Promise<void> {
   const found =
     process.env['CHROMIUM'] ?? execFileSync('sh', ['-c', 'command -v chromium || true'], { encoding: 'utf8' }).trim();
@@ -142,6 +154,7 @@ async function timePaint(address: string): Promise<void> {
     const page = await browser.newPage();
     await page.context().addCookies([{ name: 'coevolve_token', value: token, url: address }]);
     await page.goto(address);
+    await page.waitForFunction(`performance.getEntriesByName('first-contentful-paint').length > 0`);
     const painted = await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0].startTime`);
     print('long attempt, first paint', [Math.round(painted as number), '', '']);
   } finally {

@@ -4,8 +4,14 @@ import { collectReport, type CampaignReport } from '../../report/campaign/campai
 /** `report`: null while the first one is being collected. `seconds`: time after which a newer one may be there. */
 export type KeptReport = { report: CampaignReport | null; seconds: number };
 
-/** `tookMs`, `at`: how long the newest collection took, and when it ended. */
-type Kept = { report: CampaignReport | null; tookMs: number; at: number; collecting: Promise<void> | null };
+/** `tookMs`, `endedAt`: of the newest collection. `startedAt`: of the running one. */
+type Kept = {
+  report: CampaignReport | null;
+  tookMs: number;
+  endedAt: number;
+  startedAt: number;
+  collecting: Promise<void> | null;
+};
 
 const maxKept = 32;
 const patienceMs = 300;
@@ -20,26 +26,26 @@ export function keptReports(pool: Pool): (campaignId: number) => Promise<KeptRep
   const all = new Map<number, Kept>();
 
   async function collect(campaignId: number, kept: Kept): Promise<void> {
-    const started = performance.now();
+    kept.startedAt = performance.now();
     try {
       kept.report = await collectReport(pool, campaignId);
-      kept.at = performance.now();
-      kept.tookMs = kept.at - started;
+      kept.endedAt = performance.now();
+      kept.tookMs = kept.endedAt - kept.startedAt;
     } finally {
       kept.collecting = null;
     }
   }
 
   return async (campaignId) => {
-    const kept = all.get(campaignId) ?? { report: null, tookMs: 0, at: 0, collecting: null };
+    const kept = all.get(campaignId) ?? { report: null, tookMs: 0, endedAt: 0, startedAt: 0, collecting: null };
     all.delete(campaignId);
     all.set(campaignId, kept); // the one asked for last is the last to go
     if (all.size > maxKept) all.delete(all.keys().next().value!);
     const isSlow = kept.tookMs > patienceMs;
-    const secondsLeft = isSlow ? lasts(kept) - (performance.now() - kept.at) / 1000 : 0;
+    const secondsLeft = isSlow ? lasts(kept) - (performance.now() - kept.endedAt) / 1000 : 0;
     if (secondsLeft <= 0) {
       kept.collecting ??= collect(campaignId, kept);
-      await Promise.race([kept.collecting, after(isSlow ? 0 : patienceMs)]);
+      await Promise.race([kept.collecting, after(isSlow ? 0 : kept.startedAt + patienceMs - performance.now())]);
     }
     const next = kept.collecting !== null ? seconds.least : isSlow ? secondsLeft : seconds.most;
     return { report: kept.report, seconds: Math.ceil(Math.min(Math.max(next, seconds.least), seconds.most)) };
