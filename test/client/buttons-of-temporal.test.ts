@@ -6,7 +6,8 @@ import { recordOperatorCommand } from '../../src/activities/campaign/record-oper
 import type { Activities } from '../../src/activities';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import { listAbandoned } from '../../src/client/reconcile/abandoned-workflows';
-import { listCampaigns, readCampaignDetails, type ListedCampaign } from '../../src/client/campaign-status';
+import { readCampaignDetails } from '../../src/client/campaign-details';
+import { listCampaigns, type ListedCampaign } from '../../src/client/campaign-status';
 import type { Connections } from '../../src/client/connections';
 import { reconcileCampaign } from '../../src/client/reconcile/reconcile-campaign';
 import { findTroubles, noticesOf } from '../../src/client/held-work';

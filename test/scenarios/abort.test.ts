@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { artifactStore } from '../../src/artifacts/artifact-store';
 import type { DiskUsage } from '../../src/client/disk-usage';
-import type { LogEntry } from '../../src/client/log-entry';
+import type { LogEntry } from '../../src/client/logs/log-entry';
 import { listCommands } from '../../src/process/list-processes';
 import { testOfAll } from '../support/lane';
 import { bringUpStack, hangTimeoutMs, runCli, until, type TestStack } from '../support/stack';

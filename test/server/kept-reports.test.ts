@@ -29,11 +29,11 @@ test('a page does not wait for a slow report, and shows it as soon as it is ther
   const { campaignId, name } = await finishedCampaign(database.pool);
   const newest = keptReports(database.pool);
   const { answer, unlock } = await askWhileLocked(newest, campaignId);
-  expect(answer).toEqual({ report: null, seconds: 2 });
+  expect(answer).toEqual({ rendered: null, seconds: 2 });
   await unlock();
-  await until(async () => (await newest(campaignId)).report?.campaign.name === name);
-  const { report } = await newest(campaignId);
-  expect((await newest(campaignId)).report).toBe(report); // an ended campaign is not collected again
+  await until(async () => (await newest(campaignId)).rendered?.report.campaign.name === name);
+  const { rendered } = await newest(campaignId);
+  expect((await newest(campaignId)).rendered).toBe(rendered); // an ended campaign is not collected again
 });
 
 test('a slow report of a campaign that runs is shown until the next one is collected', async () => {
@@ -42,12 +42,12 @@ test('a slow report of a campaign that runs is shown until the next one is colle
   const newest = keptReports(database.pool);
   const { unlock } = await askWhileLocked(newest, campaignId);
   await unlock();
-  await until(async () => (await newest(campaignId)).report !== null);
+  await until(async () => (await newest(campaignId)).rendered !== null);
   const first = await newest(campaignId);
   expect(first.seconds).toBeGreaterThan(0);
   await database.pool.query('delete from events where campaign_id = $1', [campaignId]);
-  expect((await newest(campaignId)).report).toBe(first.report);
-  await until(async () => (await newest(campaignId)).report !== first.report);
+  expect((await newest(campaignId)).rendered).toBe(first.rendered);
+  await until(async () => (await newest(campaignId)).rendered !== first.rendered);
 });
 
 test('a quick report is collected for each request, and a failure is told', async () => {
@@ -55,7 +55,7 @@ test('a quick report is collected for each request, and a failure is told', asyn
   const newest = keptReports(database.pool);
   await until(async () => {
     const [one, two] = [await newest(campaignId), await newest(campaignId)];
-    return one.report !== null && one.report !== two.report;
+    return one.rendered !== null && one.rendered !== two.rendered;
   });
   await expect(newest(-1)).rejects.toThrow('no campaign');
 });

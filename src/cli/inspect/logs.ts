@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
-import { readCampaignLogs, type LogFilter } from '../../client/campaign-logs';
-import type { LogEntry } from '../../client/log-entry';
-import { findMissingLogs } from '../../client/missing-logs';
+import { readCampaignLogs, type LogFilter } from '../../client/logs/campaign-logs';
+import type { LogEntry } from '../../client/logs/log-entry';
+import { findMissingLogs } from '../../client/logs/missing-logs';
 import { withConnections, type Connections } from '../../client/connections';
 import { DomainError } from '../../domain/errors';
 import { hasEnded, type CampaignRow } from '../../store/campaign/campaigns';

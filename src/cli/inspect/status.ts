@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readCampaignDetails, type CampaignDetails } from '../../client/campaign-status';
+import { readCampaignDetails, type CampaignDetails } from '../../client/campaign-details';
 import { runCheck } from '../../client/campaign-run';
 import { followCampaign } from '../../client/follow-campaign';
 import { withConnections } from '../../client/connections';

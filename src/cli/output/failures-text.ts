@@ -1,4 +1,4 @@
-import type { FailureShare } from '../../client/campaign-status';
+import type { FailureShare } from '../../client/campaign-details';
 import { wilsonInterval } from '../../domain/evaluation/statistics';
 import { count, interval, percent } from '../../domain/formats';
 

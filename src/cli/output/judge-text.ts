@@ -1,4 +1,4 @@
-import type { JudgeTrust } from '../../client/campaign-status';
+import type { JudgeTrust } from '../../client/campaign-details';
 import { faultOf } from '../../domain/evaluation/judge-calibration';
 import { decimal, interval } from '../../domain/formats';
 

@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { renderPage, type LiveParts, type Served } from '../page/page';
+import type { Html } from '../../tables/html';
+import { renderDocument, renderPage, renderSections, type LiveParts, type Served } from '../page/page';
 import type { Queries, Query, Results, SharedData } from './campaign-data';
 import { renderHeader } from './header';
 import { sections } from './sections';
@@ -18,9 +19,17 @@ export type CampaignReport = SharedData & Intersection<RowsOf<(typeof sections)[
 export const renderReport = (report: CampaignReport): string =>
   renderPage({ title: `${report.campaign.name} · campaign report`, header: renderHeader(report), sections }, report);
 
-/** Renders the same for a server. */
-export const renderLiveReport = (report: CampaignReport, live: LiveParts, served: Served): string =>
-  renderPage({ title: report.campaign.name, header: renderHeader(report, live), sections }, report, served);
+/** `main`: the rendered sections, whose charts take most of the time of a page. */
+export type RenderedReport = { report: CampaignReport; main: Html };
+
+export const renderMain = (report: CampaignReport): RenderedReport => ({
+  report,
+  main: renderSections(sections, report),
+});
+
+/** Renders the report for a server. */
+export const renderLiveReport = ({ report, main }: RenderedReport, live: LiveParts, served: Served): string =>
+  renderDocument(report.campaign.name, [renderHeader(report, live), main], served);
 
 /**
  * Reads a campaign's report in one snapshot, so that its numbers agree with each other while the campaign runs.

@@ -1,4 +1,4 @@
-import { renderPage, type LiveParts, type Served } from '../page/page';
+import { renderDocument, renderPage, renderSections, type LiveParts, type Served } from '../page/page';
 import type { Section } from '../page/section';
 import { armsSection } from './arms';
 import { blocksSection } from './blocks';
@@ -40,4 +40,4 @@ export const renderExperiment = (report: ExperimentReport): string =>
 
 /** Renders the same for a server. */
 export const renderLiveExperiment = (report: ExperimentReport, live: LiveParts, served: Served): string =>
-  renderPage({ title: report.record.experiment.name, header: renderHeader(report, live), sections }, report, served);
+  renderDocument(report.record.experiment.name, [renderHeader(report, live), renderSections(sections, report)], served);

@@ -14,8 +14,12 @@ export type LiveParts = { above: Html; below: Html };
 /** `stream`: address of the events that change the page. What no event announces is at most `seconds` old. */
 export type Followed = { seconds: number; stream: string };
 
-/** Renders an HTML page; one that is not served is a single file without scripts or requests. Sections without a body are left out. */
-export function renderPage<Data>({ title, header, sections }: Page<Data>, data: Data, served?: Served): string {
+/** Renders an HTML page as a single file without scripts or requests. */
+export const renderPage = <Data>({ title, header, sections }: Page<Data>, data: Data): string =>
+  renderDocument(title, [header, renderSections(sections, data)]);
+
+/** Renders the sections below a list of links to them. Sections without a body are left out. */
+export function renderSections<Data>(sections: readonly Section<Data>[], data: Data): Html {
   const shown = sections
     .map((section) => ({ ...section, blocks: section.body(data) }))
     .filter(({ blocks }) => blocks !== null);
@@ -25,7 +29,7 @@ export function renderPage<Data>({ title, header, sections }: Page<Data>, data: 
       ${links}
     </ol>
   </nav>`;
-  return renderDocument(title, [header, html`<main>${nav} ${shown.map(renderSection)}</main>`], served);
+  return html`<main>${nav} ${shown.map(renderSection)}</main>`;
 }
 
 /** Renders a whole document with the style of all pages. */

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { readCampaignDetails, type CampaignDetails } from '../../client/campaign-status';
+import { readCampaignNow, type CampaignNow } from '../../client/campaign-status';
 import type { Connections } from '../../client/connections';
 import { noticesOf } from '../../client/held-work';
 import { causeHint } from '../../domain/campaign/parked-hints';
@@ -22,20 +22,20 @@ export async function campaignPage(
   { connections, reports }: { connections: Connections; reports: ReturnType<typeof keptReports> },
   shown: Shown,
 ): Promise<Response> {
-  const details = await readCampaignDetails(connections, context.req.param('campaign')!);
-  const { report, seconds } = await reports(details.campaignId);
-  const follows = report?.campaign.finishedAt ? null : { seconds, stream: streamOf(details.name) };
+  const now = await readCampaignNow(connections, context.req.param('campaign')!);
+  const { rendered, seconds } = await reports(now.campaignId);
+  const follows = rendered?.report.campaign.finishedAt ? null : { seconds, stream: streamOf(now.name) };
   const state = html`<div class="live">
-    ${stateLine(details)} ${waits(details)} ${links(details.name, shown.mayOperate && !hasEnded(details.status))}
+    ${stateLine(now)} ${waits(now)} ${links(now.name, shown.mayOperate && !hasEnded(now.status))}
     ${shown.problem === null ? null : html`<p role="alert" class="problem">${shown.problem}</p>`}
     ${shown.order === null ? null : renderOrder(shown.order)}
   </div>`;
-  return report === null
-    ? sendPage(context, [home, campaignCrumb(details.name)], [state, note('The report is being collected.')], follows)
-    : sendHtml(context, renderLiveReport(report, { above: crumbs([home]), below: state }, { follows }));
+  return rendered === null
+    ? sendPage(context, [home, campaignCrumb(now.name)], [state, note('The report is being collected.')], follows)
+    : sendHtml(context, renderLiveReport(rendered, { above: crumbs([home]), below: state }, { follows }));
 }
 
-function stateLine({ status, progress, iterations, rollouts, jobs }: CampaignDetails): Html {
+function stateLine({ status, progress, iterations, rollouts, jobs }: CampaignNow): Html {
   const { iteration, phase } = progress;
   const played = rollouts.map(
     ({ purpose, done, planned }) => `${purpose}: ${count(done)} of ${counted(planned, 'attempt')}`,
@@ -48,15 +48,15 @@ function stateLine({ status, progress, iterations, rollouts, jobs }: CampaignDet
 }
 
 /** The reason of a wait with the step that ends it, as in `coevolve status`. */
-function waits(details: CampaignDetails): Html | null {
-  const { problem, progress, status, waitsFor, waitsSince, pausedWork, failingWork } = details;
+function waits(now: CampaignNow): Html | null {
+  const { problem, progress, status, waitsFor, waitsSince, pausedWork, failingWork } = now;
   const since = waitsSince ? ` since ${dateTime(waitsSince.toISOString())}` : '';
   const lines = [
     ...[...(problem ? [problem] : []), ...noticesOf([...pausedWork, ...failingWork])].map(
       ({ what, next }) => `${what}; ${next}`,
     ),
     ...(progress.parked && status === 'parked'
-      ? [`parked${since} by ${parkedCode(progress)}: ${progress.parked}`, `Remedy: ${causeHint(details)}`]
+      ? [`parked${since} by ${parkedCode(progress)}: ${progress.parked}`, `Remedy: ${causeHint(now)}`]
       : []),
     ...(status === 'paused' && waitsFor !== null ? [`${waitsFor}${since}`] : []),
   ];

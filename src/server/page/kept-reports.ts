@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import { collectReport, type CampaignReport } from '../../report/campaign/campaign-report';
+import { collectReport, renderMain, type RenderedReport } from '../../report/campaign/campaign-report';
 
-/** `report`: null while the first one is being collected. `seconds`: time after which a newer one may be there. */
-export type KeptReport = { report: CampaignReport | null; seconds: number };
+/** `rendered`: null while the first one is being collected. `seconds`: time after which a newer one may be there. */
+export type KeptReport = { rendered: RenderedReport | null; seconds: number };
 
 /** `tookMs`, `endedAt`: of the newest collection. `startedAt`: of the running one. */
 type Kept = {
-  report: CampaignReport | null;
+  rendered: RenderedReport | null;
   tookMs: number;
   endedAt: number;
   startedAt: number;
@@ -28,7 +28,7 @@ export function keptReports(pool: Pool): (campaignId: number) => Promise<KeptRep
   async function collect(campaignId: number, kept: Kept): Promise<void> {
     kept.startedAt = performance.now();
     try {
-      kept.report = await collectReport(pool, campaignId);
+      kept.rendered = renderMain(await collectReport(pool, campaignId));
       kept.endedAt = performance.now();
       kept.tookMs = kept.endedAt - kept.startedAt;
     } finally {
@@ -37,7 +37,7 @@ export function keptReports(pool: Pool): (campaignId: number) => Promise<KeptRep
   }
 
   return async (campaignId) => {
-    const kept = all.get(campaignId) ?? { report: null, tookMs: 0, endedAt: 0, startedAt: 0, collecting: null };
+    const kept = all.get(campaignId) ?? { rendered: null, tookMs: 0, endedAt: 0, startedAt: 0, collecting: null };
     all.delete(campaignId);
     all.set(campaignId, kept); // the one asked for last is the last to go
     if (all.size > maxKept) all.delete(all.keys().next().value!);
@@ -48,11 +48,11 @@ export function keptReports(pool: Pool): (campaignId: number) => Promise<KeptRep
       await Promise.race([kept.collecting, after(isSlow ? 0 : kept.startedAt + patienceMs - performance.now())]);
     }
     const next = kept.collecting !== null ? seconds.least : isSlow ? secondsLeft : seconds.most;
-    return { report: kept.report, seconds: Math.ceil(Math.min(Math.max(next, seconds.least), seconds.most)) };
+    return { rendered: kept.rendered, seconds: Math.ceil(Math.min(Math.max(next, seconds.least), seconds.most)) };
   };
 }
 
-const lasts = ({ report, tookMs }: Kept): number =>
-  report!.campaign.finishedAt === null ? (10 * tookMs) / 1000 : Infinity;
+const lasts = ({ rendered, tookMs }: Kept): number =>
+  rendered!.report.campaign.finishedAt === null ? (10 * tookMs) / 1000 : Infinity;
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,6 +1,6 @@
 import { readdir, open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Config } from '../config';
+import type { Config } from '../../config';
 import { entryOf, type LogEntry, type LoggedCampaign, type LogSource } from './log-entry';
 
 export type LogFilter = {

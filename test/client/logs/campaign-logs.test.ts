@@ -1,14 +1,14 @@
 import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { readCampaignLogs, type LogFilter } from '../../src/client/campaign-logs';
-import { entryOf } from '../../src/client/log-entry';
-import { artifactStore } from '../../src/artifacts/artifact-store';
-import { findMissingLogs } from '../../src/client/missing-logs';
-import type { Connections } from '../../src/client/connections';
-import { fullCampaign } from '../store/support/campaign-rows';
-import { freshDatabase } from '../support/database';
-import { logLine } from '../../src/workers/worker-log';
+import { readCampaignLogs, type LogFilter } from '../../../src/client/logs/campaign-logs';
+import { entryOf } from '../../../src/client/logs/log-entry';
+import { artifactStore } from '../../../src/artifacts/artifact-store';
+import { findMissingLogs } from '../../../src/client/logs/missing-logs';
+import type { Connections } from '../../../src/client/connections';
+import { fullCampaign } from '../../store/support/campaign-rows';
+import { freshDatabase } from '../../support/database';
+import { logLine } from '../../../src/workers/worker-log';
 
 let home: string;
 beforeEach(() => {

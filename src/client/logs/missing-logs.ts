@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { logFile } from '../process/processes';
-import { workerRoles } from '../stack';
-import type { CampaignRow } from '../store/campaign/campaigns';
-import { backends } from '../training/backends';
-import type { LogsHint } from '../training/contract/backend-module';
-import type { Connections } from './connections';
+import { logFile } from '../../process/processes';
+import { workerRoles } from '../../stack';
+import type { CampaignRow } from '../../store/campaign/campaigns';
+import { backends } from '../../training/backends';
+import type { LogsHint } from '../../training/contract/backend-module';
+import type { Connections } from '../connections';
 
 /**
  * Finds the logs that are elsewhere: of workers that `up` did not start here, of jobs without a folder here, and of jobs in

@@ -1,4 +1,4 @@
-import { jobProgress, progressLine } from '../domain/training/job-progress';
+import { jobProgress, progressLine } from '../../domain/training/job-progress';
 
 /** An entry of a log, or a line of a process's output. */
 export type LogEntry = {
