@@ -40,7 +40,7 @@ try {
     await picture('campaign', server + campaign);
     await picture('divergence', server + pages.divergence);
     const workflow = `/namespaces/coevolve/workflows/campaign%2F${path.basename(campaign)}`;
-    await picture('temporal-ui', temporal + workflow, 'User Metadata');
+    await picture('temporal-ui', temporal + workflow, { tab: 'User Metadata', until: 'Page and report', height: 1100 });
   }
 } finally {
   await browser.close();
@@ -75,10 +75,11 @@ async function check(name, address, view) {
   await page.context().close();
 }
 
-/** `tab`: name of the link that is followed first. */
-async function picture(name, address, tab) {
-  const page = await open(address);
+/** `tab`: name of the link that is followed first. `until`: text in a frame that the picture waits for. */
+async function picture(name, address, { tab, until, height } = {}) {
+  const page = await open(address, { height });
   if (tab) await page.getByText(tab).first().click();
+  if (until) await page.frameLocator('iframe').getByText(until).first().waitFor();
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: path.join(root, 'docs/pictures', `${name}.png`) });
   await page.context().close();

@@ -45,7 +45,7 @@ export async function stackUp(config: Config, options: UpOptions = {}): Promise<
     if (wantedClients.length > 0) await options.beforeClients?.(filled);
     await startAll(stack, wantedClients, report);
     if (options.supervised !== false) await startAll(stack, [supervisor].filter(isWanted(config, options)), report);
-    return filled;
+    return readStackConfig(config); // with the addresses of the clients
   });
 }
 

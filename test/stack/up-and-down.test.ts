@@ -13,6 +13,7 @@ import { startTimeOf } from '../../src/process/processes';
 import { readState } from '../../src/stack/stack-state';
 import { withTemporal } from '../../src/temporal/with-temporal';
 import { listeningAddresses, listeningPorts, loopback } from '../support/listening-addresses';
+import { migrate } from '../../src/store/database/migrate';
 import { removeHome, temporaryHome } from './temporary-home';
 
 const services: ServiceName[] = ['postgres', 'temporal'];
@@ -92,6 +93,19 @@ test('the server refuses the pause of a workflow, which no command of campaigns 
 test('the Temporal UI serves pages', async () => {
   const page = await fetch(`${filled.temporal.uiUrl}/namespaces/coevolve/workflows`);
   expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<html')]);
+});
+
+test('the first up returns the address of its page', async () => {
+  const other = temporaryHome();
+  try {
+    const { pageUrl } = await stackUp(other, {
+      services: ['postgres', 'api'],
+      beforeClients: async ({ databaseUrl, projectRoot }) => void (await migrate(databaseUrl!, projectRoot)),
+    });
+    expect((await fetch(`${pageUrl}/login`)).status).toBe(200);
+  } finally {
+    await removeHome(other);
+  }
 });
 
 test('a second up changes nothing', async () => {
