@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { collectReport, renderMain, type RenderedReport } from '../../report/campaign/campaign-report';
 
@@ -14,15 +15,14 @@ type Kept = {
 };
 
 const maxKept = 32;
-const patienceMs = 300;
 const seconds = { least: 2, most: 30 };
 
 /**
  * Collects the reports of campaigns for pages. The time grows with the campaign, to seconds at a million attempts. A
- * report that takes at most 300 ms is collected for each request. A slower one is shown for ten times its time, that of
- * an ended campaign always, and the next one is collected while it is shown.
+ * report that takes at most `patienceMs` is collected for each request. A slower one is shown for ten times its time,
+ * that of an ended campaign always, and the next one is collected while it is shown.
  */
-export function keptReports(pool: Pool): (campaignId: number) => Promise<KeptReport> {
+export function keptReports(pool: Pool, patienceMs = 300): (campaignId: number) => Promise<KeptReport> {
   const all = new Map<number, Kept>();
 
   async function collect(campaignId: number, kept: Kept): Promise<void> {
@@ -45,7 +45,8 @@ export function keptReports(pool: Pool): (campaignId: number) => Promise<KeptRep
     const secondsLeft = isSlow ? lasts(kept) - (performance.now() - kept.endedAt) / 1000 : 0;
     if (secondsLeft <= 0) {
       kept.collecting ??= collect(campaignId, kept);
-      await Promise.race([kept.collecting, after(isSlow ? 0 : kept.startedAt + patienceMs - performance.now())]);
+      const waitMs = isSlow ? 0 : Math.max(0, kept.startedAt + patienceMs - performance.now());
+      await Promise.race([kept.collecting, sleep(waitMs, undefined, { ref: false })]);
     }
     const next = kept.collecting !== null ? seconds.least : isSlow ? secondsLeft : seconds.most;
     return { rendered: kept.rendered, seconds: Math.ceil(Math.min(Math.max(next, seconds.least), seconds.most)) };
@@ -54,5 +55,3 @@ export function keptReports(pool: Pool): (campaignId: number) => Promise<KeptRep
 
 const lasts = ({ rendered, tookMs }: Kept): number =>
   rendered!.report.campaign.finishedAt === null ? (10 * tookMs) / 1000 : Infinity;
-
-const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
