@@ -5,9 +5,9 @@ import type { Cell, ColumnKind, Heading, Table } from './table';
 /** A longer table is collapsed below its caption. */
 const maxOpenRows = 8;
 
-/** Writes a table as HTML. It scrolls horizontally when the page is narrow. `isOpen`: never collapsed. */
+/** Writes a table as HTML. It scrolls horizontally when the page is narrow, also by keys. `isOpen`: never collapsed. */
 export function htmlTable({ caption, columns, rows }: Table, isOpen = rows.length <= maxOpenRows): Html {
-  const shown = html`<div class="scroll">
+  const shown = html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0">
     <table>
       <caption>
         ${caption}

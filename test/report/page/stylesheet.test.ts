@@ -89,7 +89,9 @@ test('styles of a collapsed table, such as its hidden caption, do not apply to a
 
 test('no element is wider than a narrow screen: tables scroll in a box, columns shrink, text wraps', () => {
   const tables = page.match(/<table>/g)!.length;
-  expect(page.match(/<div class="scroll">\s*<table>/g)).toHaveLength(tables);
+  expect(page.match(/<div class="scroll" role="group" aria-label="[^"]+" tabindex="0">\s*<table>/g)).toHaveLength(
+    tables,
+  );
   expect(stylesheet).toMatch(/\.scroll \{[^}]*overflow-x: auto/);
   expect(stylesheet).toMatch(/body \{[^}]*overflow-wrap: anywhere/);
   expect(page).toContain('<meta name="viewport" content="width=device-width, initial-scale=1" />');
