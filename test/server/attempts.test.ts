@@ -1,23 +1,17 @@
 import { SearchPage } from '../../src/server/rows/search-rows';
-import { freshDatabase, type FreshDatabase } from '../support/database';
 import { ids } from '../store/support/campaign-rows';
 import { attempt, step, task, type NewCampaign } from '../store/support/new-campaign';
-import { runServer, type TestServer } from './running-server';
-import { servedCampaign } from './served-campaign';
+import type { TestServer } from './running-server';
+import { serveCampaign } from './served-campaign';
 
 type Page = { rows: Record<string, unknown>[]; next: string | null };
 
-let database: FreshDatabase;
 let campaign: NewCampaign;
 let server: TestServer;
 beforeAll(async () => {
-  database = await freshDatabase();
-  campaign = await servedCampaign(database.pool);
-  server = await runServer(database.url);
-});
-afterAll(async () => {
-  await server.close();
-  await database.drop();
+  const served = await serveCampaign();
+  ({ campaign, server } = served);
+  return served.close;
 });
 
 const pathOf = (list: string): string => `/api/v1/campaigns/${campaign.name}/${list}`;

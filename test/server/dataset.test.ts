@@ -2,22 +2,16 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { exportDataset } from '../../src/training/data/export-dataset';
-import { freshDatabase, type FreshDatabase } from '../support/database';
 import type { NewCampaign } from '../store/support/new-campaign';
-import { runServer, type TestServer } from './running-server';
-import { servedCampaign } from './served-campaign';
+import type { TestServer } from './running-server';
+import { serveCampaign } from './served-campaign';
 
-let database: FreshDatabase;
 let campaign: NewCampaign;
 let server: TestServer;
 beforeAll(async () => {
-  database = await freshDatabase();
-  campaign = await servedCampaign(database.pool);
-  server = await runServer(database.url);
-});
-afterAll(async () => {
-  await server.close();
-  await database.drop();
+  const served = await serveCampaign();
+  ({ campaign, server } = served);
+  return served.close;
 });
 
 test.each(['trl-dpo', 'trl-sft'] as const)('the dataset %s has the bytes of its export', async (format) => {
@@ -25,7 +19,7 @@ test.each(['trl-dpo', 'trl-sft'] as const)('the dataset %s has the bytes of its 
   try {
     const output = path.join(folder, 'dataset.jsonl');
     const request = { campaign: campaign.name, format, role: 'target' as const, iteration: null, output };
-    const { rows } = await exportDataset(campaign.store, database.pool, request);
+    const { rows } = await exportDataset(campaign.store, campaign.pool, request);
     const response = await server.request(`/api/v1/campaigns/${campaign.name}/datasets/${format}`);
     expect(response.headers.get('content-type')).toBe('application/x-ndjson');
     const text = await response.text();

@@ -1,25 +1,19 @@
 import type { z } from 'zod';
 import { resources } from '../../src/server/app';
 import { describeViews } from '../../src/store/reporting/describe-views';
-import { freshDatabase, type FreshDatabase } from '../support/database';
 import { ids } from '../store/support/campaign-rows';
 import { attempt, task, type NewCampaign } from '../store/support/new-campaign';
-import { runServer, tokens, type TestServer } from './running-server';
-import { experimentName, servedCampaign } from './served-campaign';
+import { tokens, type TestServer } from './running-server';
+import { experimentName, serveCampaign } from './served-campaign';
 
 type Page = { rows: Record<string, unknown>[]; next: string | null };
 
-let database: FreshDatabase;
 let campaign: NewCampaign;
 let server: TestServer;
 beforeAll(async () => {
-  database = await freshDatabase();
-  campaign = await servedCampaign(database.pool);
-  server = await runServer(database.url);
-});
-afterAll(async () => {
-  await server.close();
-  await database.drop();
+  const served = await serveCampaign();
+  ({ campaign, server } = served);
+  return served.close;
 });
 
 const pathOf = (template: string): string =>
@@ -40,7 +34,7 @@ const hasDetails = (row: z.ZodObject): boolean =>
   Object.values(row.shape).some((column) => (column as z.ZodType).def.type === 'optional');
 
 test.each(resources)('the declared columns of $path are the columns of the view', async ({ view, row }) => {
-  const described = (await describeViews(database.pool)).find(({ name }) => name === view);
+  const described = (await describeViews(campaign.pool)).find(({ name }) => name === view);
   expect(described!.columns.map(({ name }) => name)).toEqual(Object.keys(row.shape));
 });
 

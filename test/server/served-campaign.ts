@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
 import { fullCampaign } from '../store/support/campaign-rows';
 import type { NewCampaign } from '../store/support/new-campaign';
+import { freshDatabase } from '../support/database';
+import { runServer, type TestServer } from './running-server';
 
 export const experimentName = 'trial';
 
@@ -27,4 +29,23 @@ export async function servedCampaign(pool: Pool): Promise<NewCampaign> {
     `insert into training_progress (job_key, step, facts) select job_key, 1, '{"loss": 0.5}' from training_runs limit 1`,
   );
   return campaign;
+}
+
+/** Serves `servedCampaign` of a database of its own. */
+export async function serveCampaign(): Promise<{
+  campaign: NewCampaign;
+  server: TestServer;
+  close(): Promise<void>;
+}> {
+  const database = await freshDatabase();
+  const campaign = await servedCampaign(database.pool);
+  const server = await runServer(database.url);
+  return {
+    campaign,
+    server,
+    async close() {
+      await server.close();
+      await database.drop();
+    },
+  };
 }

@@ -1,9 +1,7 @@
 import type { Context } from 'hono';
 import type { z } from 'zod';
 import { count, dateTime, decimal, duration, shortHash } from '../../domain/formats';
-import { note } from '../../report/page/blocks';
 import { html, type Html } from '../../tables/html';
-import { htmlTable } from '../../tables/html-table';
 import { linked, number, table, text, type Column } from '../../tables/table';
 import type { Api } from '../request/context';
 import { RequestError } from '../request/problem';
@@ -11,6 +9,7 @@ import { Attempt, Signal } from '../rows/campaign-rows';
 import { select } from './form-fields';
 import { askJson, type Found } from './ask-api';
 import { addressWith, campaignCrumb, home, sendPage } from './frame';
+import { pageOfRows } from './page-of-rows';
 
 type Row = z.infer<typeof Attempt>;
 
@@ -41,18 +40,11 @@ export async function attemptsPage(app: Api, context: Context): Promise<Response
       filterForm(here, given),
       found instanceof RequestError
         ? html`<p role="alert" class="problem">${found.message}</p>`
-        : [
-            found.rows.length === 0
-              ? note('No attempt matches.')
-              : htmlTable(table('Finished attempts, newest first', found.rows, columnsOf(name)), true),
-            found.next === null
-              ? null
-              : html`<p>
-                  <a rel="next" accesskey="n" href="${addressWith(here, { ...given, cursor: found.next })}"
-                    >Older attempts</a
-                  >
-                </p>`,
-          ],
+        : pageOfRows(found, {
+            table: table('Finished attempts, newest first', found.rows, columnsOf(name)),
+            none: 'No attempt matches.',
+            older: { title: 'Older attempts', hrefOf: (cursor) => addressWith(here, { ...given, cursor }) },
+          }),
     ],
   );
 }

@@ -8,6 +8,7 @@ import {
 } from '../../client/experiments/experiment-status';
 import { count, dateTime, duration } from '../../domain/formats';
 import { renderLiveExperiment } from '../../report/experiment';
+import { isUnderway } from '../../store/experiment/experiments';
 import { badge as badgeOf, note } from '../../report/page/blocks';
 import { html, type Html } from '../../tables/html';
 import { htmlTable } from '../../tables/html-table';
@@ -55,7 +56,7 @@ export async function experimentPage(context: Context, connections: Connections)
   const details = await readExperimentDetails(connections, name);
   const report = await readNewestReport(connections, name);
   const parts = [stateLine(details), htmlTable(cellsTable(details), true)];
-  const followed = ['running', 'paused'].includes(details.status) ? follows : null;
+  const followed = isUnderway(details) ? follows : null;
   if (report === null)
     return sendPage(
       context,

@@ -1,14 +1,13 @@
 import type { Context } from 'hono';
 import type { z } from 'zod';
 import { count, decimal } from '../../domain/formats';
-import { note } from '../../report/page/blocks';
 import { html } from '../../tables/html';
-import { htmlTable } from '../../tables/html-table';
 import { code, linked, number, table, text, type Column } from '../../tables/table';
 import type { Api } from '../request/context';
 import type { SearchPage } from '../rows/search-rows';
 import { askJson } from './ask-api';
 import { addressWith, campaignCrumb, home, sendPage } from './frame';
+import { pageOfRows } from './page-of-rows';
 
 type Found = z.infer<typeof SearchPage>;
 type Hit = Found['rows'][number];
@@ -33,18 +32,11 @@ export async function searchPage(app: Api, context: Context): Promise<Response> 
       </form>`,
       found === null
         ? null
-        : [
-            found.rows.length === 0
-              ? note(`Not among ${count(found.searched)} attempts.`)
-              : htmlTable(table('Places, newest first', found.rows, columnsOf(name)), true),
-            found.next === null
-              ? null
-              : html`<p>
-                  <a rel="next" accesskey="n" href="${addressWith(here, { text: sought, cursor: found.next })}"
-                    >Older places</a
-                  >
-                </p>`,
-          ],
+        : pageOfRows(found, {
+            table: table('Places, newest first', found.rows, columnsOf(name)),
+            none: `Not among ${count(found.searched)} attempts.`,
+            older: { title: 'Older places', hrefOf: (next) => addressWith(here, { text: sought, cursor: next }) },
+          }),
     ],
   );
 }
