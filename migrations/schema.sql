@@ -847,9 +847,14 @@ create view reporting.analyses as
     input_hash,
     look,
     exploratory,
-    output,
+        CASE
+            WHEN (EXISTS ( SELECT
+               FROM reporting.sealed_cells s
+              WHERE ((s.experiment_id = a.experiment_id) AND (s.seed <= a.look)))) THEN NULL::jsonb
+            ELSE output
+        END AS output,
     recorded_at
-   FROM experiment_analyses;
+   FROM experiment_analyses a;
 create view reporting.attempts as
  SELECT t.campaign_id,
     t.id,
@@ -863,8 +868,14 @@ create view reporting.attempts as
     t.attempt,
     t.seed,
     t.outcome,
-    t.reward,
-    t.raw_score,
+        CASE
+            WHEN sealed.hidden THEN NULL::double precision
+            ELSE t.reward
+        END AS reward,
+        CASE
+            WHEN sealed.hidden THEN NULL::double precision
+            ELSE t.raw_score
+        END AS raw_score,
     t.stop_reason,
     t.fault,
     ( SELECT (count(*))::integer AS count
@@ -880,9 +891,12 @@ create view reporting.attempts as
           ORDER BY f.kind) AS signals,
     t.recorded_at,
     t.opening
-   FROM ((trajectories t
+   FROM (((trajectories t
      JOIN tasks k ON (((k.campaign_id = t.campaign_id) AND (k.id = t.task_id))))
-     LEFT JOIN policies p ON (((p.campaign_id = t.campaign_id) AND (p.id = t.policy_id))));
+     LEFT JOIN policies p ON (((p.campaign_id = t.campaign_id) AND (p.id = t.policy_id))))
+     CROSS JOIN LATERAL ( SELECT ((t.purpose = 'test'::text) AND (t.campaign_id IN ( SELECT s.campaign_id
+                   FROM reporting.sealed_cells s
+                  WHERE (s.campaign_id IS NOT NULL)))) AS hidden) sealed);
 create view reporting.budgets as
  SELECT b.campaign_id,
     spent.unit,
@@ -1011,7 +1025,10 @@ create view reporting.evaluations as
     e.difference_high,
     e.recorded_at
    FROM (evaluations e
-     JOIN policies p ON (((p.campaign_id = e.campaign_id) AND (p.id = e.policy_id))));
+     JOIN policies p ON (((p.campaign_id = e.campaign_id) AND (p.id = e.policy_id))))
+  WHERE ((e.evaluation_set <> 'test'::text) OR (NOT (e.campaign_id IN ( SELECT s.campaign_id
+           FROM reporting.sealed_cells s
+          WHERE (s.campaign_id IS NOT NULL)))));
 create view reporting.events as
  SELECT id,
     campaign_id,
@@ -1200,7 +1217,25 @@ create view reporting.scores as
     reward,
     success,
     attempts
-   FROM experiment_scores;
+   FROM experiment_scores x
+  WHERE (NOT (EXISTS ( SELECT
+           FROM reporting.sealed_cells s
+          WHERE ((s.experiment_id = x.experiment_id) AND (s.arm = x.arm) AND (s.seed = x.seed)))));
+create view reporting.sealed_cells as
+ SELECT x.experiment_id,
+    x.arm,
+    x.seed,
+    c.id AS campaign_id,
+    ( SELECT min((look.value)::integer) AS min
+           FROM jsonb_array_elements_text((v.resolved -> 'looks'::text)) look(value)
+          WHERE ((look.value)::integer >= x.seed)) AS look
+   FROM (((experiment_cells x
+     JOIN experiments e ON (((e.id = x.experiment_id) AND (e.status <> 'stopped'::text))))
+     JOIN experiment_versions v ON (((v.experiment_id = e.id) AND (v.version = e.version))))
+     LEFT JOIN campaigns c ON ((c.name = x.campaign)))
+  WHERE (NOT (EXISTS ( SELECT
+           FROM experiment_analyses a
+          WHERE ((a.experiment_id = x.experiment_id) AND (a.look >= x.seed) AND ((NOT a.exploratory) OR (e.status = 'finished'::text))))));
 create view reporting.signals as
  SELECT campaign_id,
     id,

@@ -8,6 +8,7 @@ import type { CampaignRow } from '../store/campaign/campaigns';
 import type { PhaseRow } from '../store/campaign/iterations';
 import type { CalibrationRow } from '../store/tasks/judge-calibrations';
 import { listEnrichments, type EnrichmentRow } from '../store/trajectories/enrichments';
+import { findSeal, type Seal } from '../store/experiment/seals';
 import { getRunningCalls, type RunningCalls } from '../store/spending/running-calls';
 import type { TrainingCost } from '../store/spending/ledger';
 import type { ScenarioCompletion } from '../store/training/scenarios';
@@ -26,6 +27,8 @@ export type CampaignDetails = CampaignNow & {
   scenarios: ScenarioCompletion[];
   /** Scores on the evaluation sets. No choice reads those on test. */
   setScores: SetScore[];
+  /** Why those on test are not among them. */
+  seal: Seal | null;
   /** The enrichment by each signal in the newest iteration with validated candidates. */
   enrichments: EnrichmentRow[];
   /** Failures of the agents in the newest iteration that was played; empty without a failure agent. */
@@ -69,6 +72,7 @@ export async function readCampaignDetails(connections: Connections, name: string
     losses: await store.trainingRuns.listLosses(id),
     scenarios: await store.evaluations.listScenarios(id),
     setScores: await store.evaluations.listSetScores(id),
+    seal: await findSeal(connections.pool, id),
     enrichments: await newestEnrichments(connections, id, phases),
     failures: await newestFailures(connections, row, phases),
     judge: await newestCalibration(connections, row),

@@ -96,7 +96,8 @@ export async function compareCampaigns(
   if (evaluationSet !== undefined && scores.every(({ rewards }) => rewards.length === 0))
     throw new DomainError(
       'UnknownSet',
-      `--set ${set}: the active policies of ${names.join(', ')} have no score on it; \`coevolve status ${names[0]!}\` lists the sets`,
+      `--set ${set}: the active policies of ${names.join(', ')} have no score on it, or one that is hidden before a look of ` +
+        `their experiment; \`coevolve status ${names[0]!}\` lists the sets`,
     );
   const indices = pairsOf(rows.length, allPairs);
   const untrained = indices.map(([a, b]) => untrainedScores(scores[a]!, scores[b]!));

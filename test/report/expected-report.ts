@@ -71,6 +71,7 @@ export function expectedReport(rows: CampaignRows): CampaignReport {
     agreements: [],
     scenarios: [],
     setScores: expectedSetScores(rows),
+    seal: null,
     waste: { confirmed: { calls: 0, tokens: 0, usd: 0 }, unconfirmed: { calls: 0, tokens: 0, usd: 0 } },
     pairs: grouped(rowsOf(rows, 'preference_pairs'), ['iteration', 'for_role', 'kind']).map((group) => ({
       iteration: num(group[0]!['iteration']),

@@ -9,6 +9,7 @@ import { causeHint, nextCommands, selfEnding } from '../../domain/campaign/parke
 import { parkedCode } from '../../domain/campaign/parked-reasons';
 import { forkOrigin, type ForkOrigin } from '../../domain/campaign/fork-origin';
 import { scoreLines } from '../../domain/campaign/score-lines';
+import { sealText } from '../../store/experiment/seals';
 import { hasEnded } from '../../store/campaign/campaigns';
 import type { PhaseRow } from '../../store/campaign/iterations';
 import type { ScenarioCompletion } from '../../store/training/scenarios';
@@ -95,7 +96,7 @@ function attentionText(details: CampaignDetails, isEnd: boolean): string[] {
 /** Measurements below the table of phases. */
 function measuredText(details: CampaignDetails): string[] {
   const { name, emptySyntheses, enrichments, failures, judge, rollouts, models, jobs } = details;
-  const { scores, setScores, training } = details;
+  const { scores, setScores, seal, training } = details;
   const isEvaluation = !setScores.some(({ evaluationSet }) => evaluationSet === 'dev');
   return [
     ...emptySyntheses.map(asCalled),
@@ -107,6 +108,7 @@ function measuredText(details: CampaignDetails): string[] {
     ...jobs.map(jobText),
     ...(isEvaluation ? [] : scoreLines(scores)),
     ...setScoresText(setScores, details.confidence),
+    ...(seal ? [asCalled(`scores on test: ${sealText(seal)}`)] : []),
     ...details.scenarios.map(scenarioText),
     ...(training.jobs > 0 ? [trainingText(training)] : []),
     ...details.losses.map(lossText),

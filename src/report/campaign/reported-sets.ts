@@ -1,4 +1,5 @@
 import { groupBy } from '../../domain/group-by';
+import { findSeal, sealText } from '../../store/experiment/seals';
 import { listSetScores } from '../../store/training/set-scores';
 import { table, text } from '../../tables/table';
 import { lead, note } from '../page/blocks';
@@ -9,17 +10,19 @@ import { defineSection } from './campaign-data';
 export const reportedSetsSection = defineSection({
   id: 'test',
   title: 'Scores on the test set',
-  queries: { setScores: listSetScores },
-  body({ campaign: { confidence }, outcome: { start, final }, setScores }) {
+  queries: { setScores: listSetScores, seal: findSeal },
+  body({ campaign: { confidence }, outcome: { start, final }, setScores, seal }) {
     if (setScores.length === 0) return null;
     const reported = setScores.filter(({ evaluationSet }) => evaluationSet !== 'dev');
     const shown = new Set([start?.policyId, final?.policyId]);
     const grouped = setScores.filter(({ feature, policyId }) => feature !== null && shown.has(policyId));
     return [
       lead(
-        reported.length === 0
-          ? 'This campaign has scored no policy on a test set: its scores on dev are those that the promotion gate has read.'
-          : 'No choice of the campaign reads these tasks. The first policy and every promoted one play them once.',
+        seal
+          ? `The scores on test are ${sealText(seal)}.`
+          : reported.length === 0
+            ? 'This campaign has scored no policy on a test set: its scores on dev are those that the promotion gate has read.'
+            : 'No choice of the campaign reads these tasks. The first policy and every promoted one play them once.',
       ),
       note('One campaign is one seed: its differences speak of these checkpoints on these tasks, not of its method.'),
       reported.length > 0 &&

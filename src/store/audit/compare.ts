@@ -76,7 +76,7 @@ async function listRewards(
             (h.policy_id, k.environment, k.content_key) in (select * from trained) as trained
           from reporting.attempts t join reporting.tasks k on k.campaign_id = t.campaign_id and k.id = t.task_id
           where t.campaign_id = h.campaign_id and t.policy_id = h.policy_id and t.evaluation_set = ${evaluationSet}
-            and t.purpose in ('evaluation', 'test') and t.outcome = 'scored'
+            and t.purpose in ('evaluation', 'test') and t.reward is not null
           group by k.environment, k.content_key) r), '[]') as rewards
     from (${raw(chosenTarget[target])}) h where h.campaign_id = ${campaignId}::integer`);
   return rows[0] ?? { policyId: null, rewards: [] };

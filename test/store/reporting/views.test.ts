@@ -4,6 +4,7 @@ import { describeViews } from '../../../src/store/reporting/describe-views';
 import { createReaderPool } from '../../../src/store/reporting/reader-pool';
 import { viewPages, withViews } from '../../../src/store/reporting/view-pages';
 import { freshDatabase, type FreshDatabase } from '../../support/database';
+import { insertFrozen, twoArms } from '../../support/frozen-experiment';
 import { fullCampaign } from '../support/campaign-rows';
 
 let database: FreshDatabase;
@@ -31,7 +32,7 @@ test.each(viewPages)(
 );
 
 test('a campaign with a row in every table has a row in each of its views', async () => {
-  const { campaignId, store, key } = await fullCampaign(database.pool);
+  const { campaignId, name: campaign, store, key } = await fullCampaign(database.pool);
   const { rows: jobs } = await database.pool.query<{ jobKey: string }>(
     'select job_key as "jobKey" from training_runs where campaign_id = $1 and iteration = $2',
     [campaignId, key.iteration],
@@ -41,6 +42,8 @@ test('a campaign with a row in every table has a row in each of its views', asyn
     `insert into rl_steps (job_key, step, dataset_sha256, dataset_rows) values ($1, 1, 'd', 1)`,
     [jobs[0]!.jobKey],
   );
+  const experimentId = await insertFrozen(database.pool, twoArms({ name: 'one', looks: [2], concurrency: 1 }, {}, {}));
+  await store.experimentCells.open({ experimentId, arm: 'short', seed: 1, campaign });
   const views = (await describeViews(database.pool)).filter(({ columns }) =>
     columns.some(({ name }) => name === 'campaign_id'),
   );
