@@ -145,7 +145,7 @@ class Campaign:
     def _successes(self, evaluation_set: str, policy_id: str) -> pd.DataFrame:
         purpose = "evaluation" if evaluation_set == "dev" else "test"
         attempts = self.attempts_df(policy_id=policy_id, purpose=purpose, outcome="scored", order="asc")
-        scored = attempts[attempts["evaluation_set"] == evaluation_set]
+        scored = attempts[(attempts["evaluation_set"] == evaluation_set) & attempts["reward"].notna()]
         groups = scored.assign(solved=scored["reward"] >= 1).groupby("task_id")
         return groups.agg(success=("solved", "mean"), attempts=("id", list))
 

@@ -86,8 +86,9 @@ export async function adoptIntactPolicy<Status extends ActiveStatus, R extends R
 }
 
 async function crashed({ training }: Dependencies, jobKey: string, times: number, step: number): Promise<BackendError> {
-  const logs = await training.logs(jobKey);
-  return new BackendError('unavailable', `the trainer of ${jobKey} crashed ${times} times at update ${step}: ${logs}`);
+  const logs = (await training.logs(jobKey)).trim();
+  const words = logs || 'its log is empty, so something ended it: often a machine without free memory';
+  return new BackendError('unavailable', `the trainer of ${jobKey} crashed ${times} times at update ${step}: ${words}`);
 }
 
 /** Names the keys of a spec beside the trainer's settings. */

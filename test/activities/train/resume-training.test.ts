@@ -17,8 +17,8 @@ afterAll(() => database?.drop());
 const absent: TrainingStatus = { state: 'absent' };
 const running = (step: number): TrainingStatus => ({ state: 'running', step, totalSteps: 9, policies: [] });
 
-/** Follows a job whose trainer crashes after each of these states; returns its end and how often it was submitted. */
-async function follow(role: string, states: TrainingStatus[]) {
+/** Follows a job whose trainer crashes after each of these states, with this log; returns its end and how often it was submitted. */
+async function follow(role: string, states: TrainingStatus[], log = 'no memory left') {
   const jobKey = `campaign/${campaign.name}/iteration/1/train/${role}`;
   await campaign.store.trainingRuns.save(campaign.key, trainingRun(jobKey), []);
   let submits = 0;
@@ -26,7 +26,7 @@ async function follow(role: string, states: TrainingStatus[]) {
     status: () => Promise.resolve(states.shift() ?? absent),
     submit: () => Promise.resolve(void submits++),
     curve: () => Promise.resolve([]),
-    logs: () => Promise.resolve('no memory left'),
+    logs: () => Promise.resolve(log),
   };
   const artifacts = { datasetPath: (sha256: string) => sha256, policyPath: (id: string) => id };
   const deps = { store: campaign.store, training, artifacts } as unknown as Dependencies;
@@ -46,10 +46,12 @@ test('a trainer that crashes six times without an update is submitted five times
   });
 });
 
-test('an update between the crashes starts their count again', async () => {
-  const { failure, submits } = await follow('failure', [absent, absent, absent, running(3)]);
+test('an update between the crashes starts their count again, and an empty log is called so', async () => {
+  const { failure, submits } = await follow('failure', [absent, absent, absent, running(3)], '\n');
   expect(submits).toBe(3 + 5);
-  expect(failure).toMatchObject({ message: expect.stringContaining('crashed 6 times at update 3') });
+  expect(failure).toMatchObject({
+    message: expect.stringMatching(/crashed 6 times at update 3: its log is empty, so something ended it/),
+  });
 });
 
 test('a policy that stays damaged is made again twice, and then an error', async () => {
