@@ -88,6 +88,24 @@ def test_flipped_tasks_name_the_attempts_of_both_policies(campaign: Campaign) ->
     assert list(flips["task_id"]) == ["held"]
     assert (flips["success_before"][0], flips["success_after"][0], flips["gain"][0]) == (0, 1, 1)
     assert flips["attempts_after"][0] == [f"1/evaluation/{seeded['trained'][:12]}/held/0"]
+    assert flips["goal"][0] == campaign.tasks_df(evaluation_set="dev").set_index("id")["goal"]["held"]
+    assert campaign.flips_df(before=seeded["start"][:8]).equals(flips)
+    for wrong in ({"before": "nope"}, {"before": seeded["trained"]}, {"evaluation_set": "tset"}):
+        with pytest.raises(CoevolveError, match=r"found \d of the policies .*, expected two of"):
+            campaign.flips_df(**wrong)
+
+
+def test_a_limit_is_the_number_of_rows(campaign: Campaign) -> None:
+    newest = campaign.attempts_df()["id"]
+    assert [list(campaign.attempts_df(limit=n)["id"]) for n in (3, 1001)] == [
+        list(newest[:3]),
+        list(newest[:1001]),
+    ]
+
+
+def test_an_unknown_campaign_is_named(run: Client) -> None:
+    with pytest.raises(ApiError, match='no campaign is named "nope"'):
+        run.campaign("nope")
 
 
 def test_training_examples_are_a_dataset_for_trl(campaign: Campaign) -> None:

@@ -141,11 +141,12 @@ function addRows(
     const columns = Object.keys(resource.row.shape);
     const { rows } = await readPage(reader, { view, columns, key, conditions, descending: false, limit: 1 });
     if (rows[0]) return json(rows[0], 200);
+    const found = id.slice(0, 80);
     throw new RequestError(404, {
       code: `Unknown${name}`,
-      error: `no row ${name} has this ${item}`,
+      error: `no ${isParent(item) ? `${item} is named` : `${name} has the ${item}`} ${JSON.stringify(found)}`,
       field: item,
-      found: id.slice(0, 80),
+      found,
       next: `GET /api/v1${resource.path}`,
     });
   });

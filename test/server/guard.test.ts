@@ -100,7 +100,7 @@ test('each answer has the headers that forbid frames, sniffing, caches and refer
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('referrer-policy')).toBe('same-origin');
     expect(headers.get('access-control-allow-origin')).toBeNull();
   }
 });

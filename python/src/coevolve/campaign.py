@@ -23,6 +23,7 @@ class Campaign:
     """A campaign. Use `Client.campaign`.
 
     Filters are the parameters of the API, such as `iteration=1`; a wrong one fails with the names that exist.
+    A filter that no row satisfies gives an empty frame. `limit` is the number of rows, by default all.
     """
 
     def __init__(self, transport: Transport, name: str) -> None:
@@ -51,7 +52,11 @@ class Campaign:
             time.sleep(POLL_SECONDS)
 
     def tasks_df(self, **filters: Filter) -> pd.DataFrame:
-        """Returns the tasks: `goal`, `origin`, `split`, `verdict` and, of rejected ones, the `reason`."""
+        """Returns the tasks: `id`, `goal`, `origin`, `split`, `verdict` and, of rejected ones, the `reason`.
+
+        `id` is the `task_id` of attempts and pairs. Filters are among others `split`, `evaluation_set`,
+        `origin`, `verdict`, `reason`, and `goal` for a part of the text.
+        """
         return self._frame("tasks", filters)
 
     def attempts_df(self, **filters: Filter) -> pd.DataFrame:
@@ -72,7 +77,12 @@ class Campaign:
         return self._frame("turns", {"attempt_id": attempt_id, **({"detail": True} if tokens else {})})
 
     def pairs_df(self, **filters: Filter) -> pd.DataFrame:
-        """Returns the preference pairs with both attempts, rewards and weights. A filter is `task_id`."""
+        """Returns the preference pairs of all agents, newest first.
+
+        `chosen_id` and `rejected_id` are attempts, whose texts `turns_df` returns; `kind` has the agents that
+        made them, and `for_role` the agent that is trained on the pair. Filters: `task_id`, `iteration`,
+        `kind`, `for_role`. The texts of the pairs that trained an agent are in `examples`.
+        """
         return self._frame("pairs", filters)
 
     def policies_df(self, **filters: Filter) -> pd.DataFrame:
@@ -82,8 +92,9 @@ class Campaign:
     def scores_df(self, **filters: Filter) -> pd.DataFrame:
         """Returns the evaluations by iteration, policy and evaluation set.
 
-        `success` is the share of solved tasks in [0, 1], with `success_low` and `success_high` of its 95
-        % interval. Filters: `evaluation_set`, `iteration`, `policy_id`, `role`.
+        `success` is the share of solved tasks in [0, 1], with `success_low` and `success_high` of its 95 %
+        interval. `wins`, `losses` and `mcnemar_p` compare a candidate with its incumbent, on `dev` alone, and
+        are missing elsewhere. Filters: `evaluation_set`, `iteration`, `policy_id`, `role`.
         """
         return self._frame("evaluations", filters)
 
@@ -101,8 +112,9 @@ class Campaign:
         """Returns the training examples of an agent one after another, in the order of their first use.
 
         `trl-dpo`: `prompt`, `chosen` and `rejected` of preference pairs; `trl-sft`: `messages` of
-        demonstrations. Both have the `sources` from which they were made. `iteration` restricts them to
-        training runs of one iteration. Raises ApiError `NothingToExport`, if there is none.
+        demonstrations. Texts are lists of messages with the observations among them; `task_id`, `iteration`,
+        `training_runs` and the ids of attempts are the sources of an example. `iteration` restricts them to
+        training runs of one iteration. Raises ApiError `NothingToExport`, if nothing trained the agent.
         """
         path = filled("/campaigns/{campaign}/datasets/{kind}", {"campaign": self.name, "kind": kind})
         return self._transport.lines(path, {"role": role, "iteration": iteration})
@@ -125,27 +137,32 @@ class Campaign:
     def flips_df(
         self, evaluation_set: str = "dev", before: str | None = None, after: str | None = None
     ) -> pd.DataFrame:
-        """Returns the tasks whose success differs between two policies, the gained ones first.
+        """Returns the tasks whose success differs between two policies: gained ones first, lost ones last.
 
-        `before` and `after` are ids of policies, by default the first and the last that were evaluated on
-        the set. `success_before` and `success_after` are shares of scored attempts with reward 1;
-        `attempts_before` and `attempts_after` are lists of their ids. Raises CoevolveError, if fewer than
-        two policies were evaluated.
+        `task_id` and `goal` name the task. `success_before` and `success_after` are shares of scored
+        attempts with reward 1, `gain` is their difference; `attempts_before` and `attempts_after` list ids.
+        `before` and `after` are ids of policies or their first digits, by default the first and the last that
+        were evaluated on the set. Raises CoevolveError, if they are not two evaluated policies.
         """
-        evaluated = list(dict.fromkeys(self.scores_df(evaluation_set=evaluation_set)["policy_id"]))
-        if len(evaluated) < 2 and (before is None or after is None):
-            raise CoevolveError(f"{evaluation_set}: found {len(evaluated)} evaluated policies, expected two")
-        one = self._successes(evaluation_set, before or evaluated[0])
-        other = self._successes(evaluation_set, after or evaluated[-1])
+        policies = list(dict.fromkeys(self.scores_df(evaluation_set=evaluation_set)["policy_id"]))
+        chosen = [*matching(policies, before, 0), *matching(policies, after, -1)]
+        if len(set(chosen)) != 2:
+            raise CoevolveError(
+                f"{evaluation_set}: found {len(set(chosen))} of the policies {before or 'first'} and "
+                f"{after or 'last'}, expected two of {', '.join(id[:12] for id in policies) or 'none'}"
+            )
+        one, other = (self._successes(evaluation_set, policy) for policy in chosen)
         joined = one.add_suffix("_before").join(other.add_suffix("_after"), how="inner")
         flipped = joined[joined["success_before"] != joined["success_after"]]
         gain = (flipped["success_after"] - flipped["success_before"]).rename("gain")
-        return flipped.assign(gain=gain).sort_values("gain", ascending=False, kind="stable").reset_index()
+        goals = self.tasks_df(evaluation_set=evaluation_set).set_index("id")["goal"].rename_axis("task_id")
+        ordered = flipped.assign(gain=gain).sort_values("gain", ascending=False, kind="stable")
+        return ordered.join(goals).reset_index()
 
     def _successes(self, evaluation_set: str, policy_id: str) -> pd.DataFrame:
         purpose = "evaluation" if evaluation_set == "dev" else "test"
         attempts = self.attempts_df(policy_id=policy_id, purpose=purpose, outcome="scored", order="asc")
-        scored = attempts[(attempts["evaluation_set"] == evaluation_set) & attempts["reward"].notna()]
+        scored = attempts[attempts["evaluation_set"] == evaluation_set]
         groups = scored.assign(solved=scored["reward"] >= 1).groupby("task_id")
         return groups.agg(success=("solved", "mean"), attempts=("id", list))
 
@@ -185,3 +202,10 @@ class Campaign:
         template = f"/campaigns/{{campaign}}/{name}"
         rows = self._transport.rows(template, {"campaign": self.name}, filters)
         return frame(rows, self._transport.columns(template, detail=filters.get("detail") is True))
+
+
+def matching(policies: list[str], digits: str | None, default: int) -> list[str]:
+    """Returns the policies whose ids begin with `digits`; without them the one at the index `default`."""
+    if digits is None:
+        return [policies[default]] if policies else []
+    return [policy for policy in policies if policy.startswith(digits)]

@@ -1,6 +1,7 @@
 """Requests to the API: tokens, repetitions, pages, and the columns of its OpenAPI document."""
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -45,18 +46,20 @@ class Transport:
         return self._request("POST", path, "operate", json=dict(body))
 
     def rows(self, template: str, names: Mapping[str, str], filters: Mapping[str, Filter]) -> Iterator[Row]:
-        """Returns all rows of a list, a page at a time.
+        """Returns the rows of a list, a page at a time: all, or the first `limit` ones.
 
         Raises CoevolveError for a filter that the list does not have, before any request for rows.
         """
         self._check_filters(template, filters)
         path = filled(template, names)
+        left = math.inf if filters.get("limit") is None else int(filters["limit"] or 0)
         cursor: str | None = None
         while True:
-            page = self.get(path, {**filters, "limit": PAGE_ROWS, "cursor": cursor})
+            page = self.get(path, {**filters, "limit": min(left, PAGE_ROWS), "cursor": cursor})
             yield from page["rows"]
+            left -= len(page["rows"])
             cursor = page["next"]
-            if cursor is None:
+            if cursor is None or left == 0:
                 return
 
     def lines(self, path: str, filters: Mapping[str, Filter]) -> Iterator[Row]:

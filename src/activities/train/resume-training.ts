@@ -91,15 +91,20 @@ async function crashed({ training }: Dependencies, jobKey: string, times: number
   return new BackendError('unavailable', `the trainer of ${jobKey} crashed ${times} times at update ${step}: ${words}`);
 }
 
-/** Names the keys of a spec beside the trainer's settings. */
+/** Names the keys of a spec, and their values, beside the trainer's settings. */
 function inWordsOfSpec({ method, settings }: TrainingRunRow, failure: TrainingFailure): TrainingFailure {
-  if (failure.type !== 'lost-actions') return failure;
-  const { max_length: maxLength } = settings;
-  const length = `training.${method}.maxLength is ${typeof maxLength === 'number' ? maxLength : "null: the model's positions"}`;
-  const message =
-    `${failure.message}; ${length}: set it to at least the longest row, for a policy from scratch training.init.maxPositions too, ` +
-    `or accept the loss with training.${method}.maxLostActions`;
-  return { ...failure, message };
+  const key = `training.${method}`;
+  const { max_length: maxLength, learning_rate: rate } = settings;
+  const limit =
+    typeof maxLength === 'number'
+      ? `${key}.maxLength is ${maxLength}: set it to at least the longest row`
+      : `${key}.maxLength is null, the model's positions: a policy from scratch has more with training.init.maxPositions`;
+  const words: Record<string, string> = {
+    'lost-actions': `${limit}, or accept the loss with ${key}.maxLostActions`,
+    ...(typeof rate === 'number' ? { diverged: `${key}.learningRate is ${rate}` } : {}),
+  };
+  const known = words[failure.type];
+  return known ? { ...failure, message: `${failure.message}; ${known}` } : failure;
 }
 
 /** Records the failure that the trainer reported. After an operator removed its cause, the job resumes. */

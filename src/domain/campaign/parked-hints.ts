@@ -41,14 +41,16 @@ export function resumeAfter(code: ParkedCode): 'alone' | 'after' | 'no' {
 
 type Parked = Pick<CampaignState, 'name' | 'progress'>;
 
-/** Returns the operator's step that removes the cause of a code, for a campaign of this name. */
-export const stepAfter = (code: ParkedCode, name: string): string =>
-  parkedReasons[code].next.replaceAll('<campaign>', name);
+/** Returns the operator's step that removes the cause of a code, for a campaign that parked in this iteration. */
+export function stepAfter(code: ParkedCode, name: string, iteration = 0): string {
+  const step = parkedReasons[code].next.replaceAll('<campaign>', name);
+  return iteration > 0 ? step.replaceAll('<last>', String(iteration - 1)) : step;
+}
 
 /** Returns the step that removes the cause of a parked phase; null if it is not parked. */
 export function causeHint({ name, progress }: Parked): string | null {
   const code = parkedCode(progress);
-  return code === null ? null : stepAfter(code, name);
+  return code === null ? null : stepAfter(code, name, progress.iteration);
 }
 
 /** Lists the commands for a parked phase as one line of Markdown. It never advises a resume that parks again. */

@@ -111,7 +111,7 @@ export const parkedReasons = {
   },
   MatchTooEarly: {
     cause: 'the matched campaign has not validated the iteration (`synthesis.match`)',
-    next: 'wait until it has, then resume; if it has ended before, this campaign cannot continue',
+    next: 'wait until it has, then resume; if it ended without doing so, this campaign cannot continue',
   },
   ApprovalNeeded: {
     cause: 'tasks or a policy wait for approval',
@@ -127,11 +127,15 @@ export const parkedReasons = {
   },
   'TrainingFailed.diverged': {
     cause: 'the loss or the gradient of a training job is not finite, or keeps growing',
-    next: 'a fork with a lower `learningRate`, `coevolve fork <campaign> --set`: the settings of a campaign are fixed',
+    next:
+      'a fork, or before iteration 1 another campaign, with a lower rate: `coevolve fork <campaign> --from-iteration <last> ' +
+      '--set training.<method>.learningRate=<rate>`',
   },
   'TrainingFailed.lost-actions': {
     cause: 'the row length of a training job cuts off more actions than `maxLostActions` allows',
-    next: 'another campaign with the keys and the length that the reason names: the settings of a campaign are fixed',
+    next:
+      'a fork, or before iteration 1 another campaign, with the keys and the length that the reason names: ' +
+      '`coevolve fork <campaign> --from-iteration <last> --set <key>=<length>`',
   },
   'TrainingFailed.bad-input': {
     cause: 'a training job, its files or its settings are wrong',
@@ -200,7 +204,7 @@ export const parkedReasons = {
     cause: 'the judge was never calibrated, or disagrees with its newest calibration',
     next:
       'a fork, or before iteration 1 another campaign, with a better judge, a lower `judge.minimumAgreement`, `judge.whenUntrusted=solver`, or where it grades attempts ' +
-      '`synthesis.grader=environment`: `coevolve fork <campaign> --set`',
+      '`synthesis.grader=environment`: `coevolve fork <campaign> --from-iteration <last> --set <key>=<value>`',
   },
 
   NotSkippable: { cause: 'the phase cannot be skipped', next: 'resume or abort the campaign' },

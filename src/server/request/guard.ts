@@ -26,7 +26,7 @@ const fixedHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
+  'referrer-policy': 'same-origin', // with no-referrer, browsers hide the origin of a form too
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
 };
@@ -78,7 +78,9 @@ export function orderGuard({ hosts, limits }: GuardOptions): Guarded {
     if (origin !== undefined && !hosts.some((host) => origin === `http://${host}` || origin === `https://${host}`))
       throw new RequestError(403, {
         code: 'OriginNotAllowed',
-        error: 'origin: orders of other origins are refused',
+        error:
+          `origin: found ${JSON.stringify(origin.slice(0, 80))}, expected ${hosts.join(' or ')}: orders come from a page of ` +
+          'this server, in a browser that names its address',
         field: 'origin',
         found: origin.slice(0, 80),
       });

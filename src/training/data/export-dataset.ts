@@ -87,7 +87,7 @@ export function nothingToExport({ campaign, format, role, iteration }: DatasetRe
   const other = format === 'trl-sft' ? '--format trl-dpo' : '--format trl-sft';
   return new DomainError(
     'NothingToExport',
-    `no ${kind} trained the ${role} of "${campaign}"${scope}; \`coevolve status ${campaign}\` lists the training runs, ` +
+    `no ${kind} trained the ${role} agent of "${campaign}"${scope}; \`coevolve status ${campaign}\` lists the training runs, ` +
       `\`coevolve export ${campaign} ${other}\` exports the other kind`,
   );
 }

@@ -84,7 +84,7 @@ test('a job that loses actions is counted, and one that would lose more than it 
   await expect(inActivity(() => watchTraining(services)({ jobKey: short, epoch: 1 }))).rejects.toMatchObject({
     type: 'TrainingFailed.lost-actions',
     message: expect.stringMatching(
-      /found \d+ of \d+ actions .* beyond max_length 18, .* the longest row: \d+ tokens; training\.sft\.maxLength is 18: set it to at least the longest row, for a policy from scratch training\.init\.maxPositions too, or .* training\.sft\.maxLostActions$/,
+      /found \d+ of \d+ actions .* beyond max_length 18, .* the longest row: \d+ tokens; training\.sft\.maxLength is 18: set it to at least the longest row, or .* training\.sft\.maxLostActions$/,
     ),
   });
 });
