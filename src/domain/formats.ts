@@ -99,3 +99,9 @@ export function dateTime(iso: string): string {
 
 /** Shortens a hash to the 12 digits that are shown. */
 export const shortHash = (hash: string | null): string => hash?.slice(0, 12) ?? nothing;
+
+/** Returns a text as one line of at most `length` characters; `…` marks a cut. */
+export function oneLine(value: string, length = 70): string {
+  const line = value.replaceAll(/\s+/g, ' ').trim();
+  return line.length > length ? `${line.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…` : line;
+}

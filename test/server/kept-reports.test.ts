@@ -29,7 +29,7 @@ test('a page does not wait for a slow report, and shows it as soon as it is ther
   const { campaignId, name } = await finishedCampaign(database.pool);
   const newest = keptReports(database.pool);
   const { answer, unlock } = await askWhileLocked(newest, campaignId);
-  expect(answer).toEqual({ rendered: null, seconds: 2 });
+  expect(answer).toEqual({ rendered: null, age: 0, seconds: 2 });
   await unlock();
   await until(async () => (await newest(campaignId)).rendered?.report.campaign.name === name);
   const { rendered } = await newest(campaignId);

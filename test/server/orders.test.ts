@@ -1,10 +1,13 @@
+import { ApplicationFailure } from '@temporalio/activity';
 import { recordOperatorCommand } from '../../src/activities/campaign/record-operator-command';
 import type { Activities } from '../../src/activities';
 import type { Connections } from '../../src/client/connections';
+import type { RecipeName } from '../../src/domain/campaign/recipe';
 import { StackError } from '../../src/errors/errors';
 import { planOf } from '../../src/specification/iteration-plan';
 import { resolveSpec } from '../../src/specification/read-spec';
 import { createStore } from '../../src/store';
+import { candidate } from '../store/support/new-campaign';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { hangTimeoutMs, until } from '../support/stack';
 import { environment, scriptedActivities } from '../workflows/scripted-activities';
@@ -36,12 +39,18 @@ afterAll(async () => {
   await database?.drop();
 });
 
+/** Stores a campaign with its first iteration. */
+async function storedCampaign(name: string, recipe: RecipeName) {
+  const store = createStore(database.pool);
+  const spec = resolveSpec({ name, seed: 1, environment: { name: environment }, recipe, iterations: 0 }, name);
+  const { id } = await store.campaigns.save({ name, recipe, environment, spec, specHash: name, seed: 1 });
+  return { id, spec, key: { campaignId: id, iteration: 0, epoch: await store.iterations.open(id, 0) } };
+}
+
 /** Starts a campaign that is held in its rollouts until the returned function is called. */
 async function heldCampaign(name: string): Promise<() => void> {
   const store = createStore(database.pool);
-  const spec = resolveSpec({ name, seed: 1, environment: { name: environment }, recipe: 'eto', iterations: 0 }, name);
-  const row = await store.campaigns.save({ name, recipe: 'eto', environment, spec, specHash: name, seed: 1 });
-  await store.iterations.open(row.id, 0);
+  const { id, spec } = await storedCampaign(name, 'eto');
   let release!: () => void;
   const released = new Promise<void>((resolve) => (release = resolve));
   releases.push(release);
@@ -52,7 +61,7 @@ async function heldCampaign(name: string): Promise<() => void> {
     closeCampaign: ({ campaignId, status }) => store.campaigns.setStatus(campaignId, status),
   };
   const script = scriptedActivities(name, changes, { iterations: 0 });
-  await campaigns.start(name, { recipe: 'eto', iterations: 0, campaignId: row.id }, script);
+  await campaigns.start(name, { recipe: 'eto', iterations: 0, campaignId: id }, script);
   await until(async () => script.callsOf('collectRollouts').length > 0);
   return release;
 }
@@ -96,28 +105,94 @@ test('an order is done with its actor and reason, once, however often it is requ
   release();
 });
 
-test('the page gives an order of its visitor, shows it as its row says, and none of a reader or of another origin', async () => {
+/** Sends a form of the page as a browser does. */
+const post = (path: string, form: [string, string][], { token = tokens.operate, origin = server.url } = {}) =>
+  fetch(`${server.url}${path}`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie: `coevolve_token=${token}`, origin },
+    body: new URLSearchParams(form),
+  });
+
+const pageOf = async (path: string): Promise<string> =>
+  (await fetch(`${server.url}${path}`, { headers: { cookie: `coevolve_token=${tokens.operate}` } })).text();
+
+test('the page gives an order of its visitor, and shows it as its row says', async () => {
   const release = await heldCampaign('seen');
-  const post = (token: string, form: Record<string, string>, origin?: string): Promise<Response> =>
-    fetch(`${server.url}/c/seen/order`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: { cookie: `coevolve_token=${token}`, ...(origin ? { origin } : {}) },
-      body: new URLSearchParams(form),
-    });
-  const pause = { kind: 'pause', reason: 'lunch', request_id: 'page-1' };
-  const before = await countOf('orders');
-  for (const refused of [post(tokens.read, pause), post(tokens.operate, pause, 'https://evil.example')])
-    expect((await refused).headers.get('location')).toContain('problem=');
-  expect(await countOf('orders')).toBe(before);
-  const answer = await post(tokens.operate, pause, server.url);
+  const pause: [string, string][] = Object.entries({ kind: 'pause', reason: 'lunch', request_id: 'page-1' });
+  const answer = await post('/c/seen/order', pause);
   expect([answer.status, answer.headers.get('location')]).toEqual([303, '/c/seen?order=page-1']);
   expect((await eventsOf('seen')).map(({ kind, reason }) => [kind, reason])).toEqual([['paused', 'lunch']]);
-  const page = await fetch(`${server.url}/c/seen?order=page-1`, {
-    headers: { cookie: `coevolve_token=${tokens.operate}` },
-  });
-  expect(await page.text()).toMatch(/pause by .* \(lunch\): asked .*<strong>done<\/strong>/s);
+  expect(await pageOf('/c/seen?order=page-1')).toMatch(/pause by .* \(lunch\): asked .*<strong>done<\/strong>/s);
+  expect(await pageOf('/c/seen/order')).toMatch(/<option value="resume" selected>/); // the order that a paused one needs
   release();
+});
+
+test.each([
+  ['a reader', { token: tokens.read, origin: undefined }],
+  ['another origin', { origin: 'https://evil.example' }],
+  ['a browser that hides its page', { origin: 'null' }],
+])('the form of %s is refused, and shown again as it was filled in', async (_who, visitor) => {
+  const release = await heldCampaign(`refused-${visitor.origin ?? 'reader'}`.replaceAll(/\W/g, '-'));
+  const before = await countOf('orders');
+  const stop: [string, string][] = [['kind', 'stop'], ['reason', '<b>enough'], ['request_id', 'page-2']]; // oxfmt-ignore
+  const refused = await post('/c/seen/order', stop, visitor);
+  const page = await refused.text();
+  expect([refused.status, page]).toEqual([
+    403,
+    expect.stringMatching(/role="alert" class="problem">(origin|authorization): /),
+  ]);
+  expect(page).toContain('<option value="stop" selected>');
+  expect(page).toContain('value="&lt;b&gt;enough"');
+  expect(await countOf('orders')).toBe(before);
+  release();
+});
+
+test('a refused fork is shown again with its settings', async () => {
+  const release = await heldCampaign('forked');
+  const settings = 'rollouts.attempts=2\r\nsignals.rare.enabled=false';
+  const fork = Object.entries({ kind: 'fork', name: 'next', from_iteration: '7', set: settings, request_id: 'f' });
+  const refused = await post('/c/forked/order', [...fork, ['reason', 'other settings']]);
+  const page = await refused.text();
+  expect([refused.status, page]).toEqual([400, expect.stringContaining('--from-iteration: found 7')]);
+  for (const kept of ['value="next"', 'value="7"', settings]) expect(page).toContain(kept);
+  release();
+});
+
+/** Starts a campaign that parks in a phase because an operator has to approve. */
+async function waitingCampaign(name: string, activity: 'admitTasks' | 'evaluatePolicy'): Promise<void> {
+  const refuse = (): Promise<never> =>
+    Promise.reject(ApplicationFailure.nonRetryable(`${name} waits for approval`, 'ApprovalNeeded'));
+  const { id, key } = await storedCampaign(name, 'coevolve');
+  const store = createStore(database.pool);
+  for (const task of ['good', 'bad']) await store.tasks.propose(key, [candidate(task, { contentKey: task })]);
+  const changes = { [activity]: refuse, recordOperatorCommand: recordOperatorCommand({ store }) };
+  const script = scriptedActivities(name, changes, { iterations: 1 });
+  await campaigns.start(name, { recipe: 'coevolve', iterations: 1, campaignId: id }, script);
+  await campaigns.parked(name);
+  await store.campaigns.setStatus(id, 'parked');
+}
+
+test('tasks are approved on their page, and a refused review keeps its marks', async () => {
+  await waitingCampaign('tasks', 'admitTasks');
+  expect(await pageOf('/c/tasks')).toMatch(/<a href="\/c\/tasks\/approvals">approve or reject<\/a> · <a/);
+  const review: [string, string][] = [['kind', 'approve'], ['reject', 'bad'], ['reason', 'read'], ['verdict', 'admit']]; // oxfmt-ignore
+  const refused = await (await post('/c/tasks/order', [...review, ['request_id', 'r1']], { origin: 'null' })).text();
+  expect(refused).toMatch(/value="bad" checked \/>/);
+  expect(refused).toMatch(/value="good" +\/>/);
+  const answer = await post('/c/tasks/order', [...review, ['request_id', 'r2']]);
+  expect(answer.status).toBe(303);
+  expect(await server.get('/api/v1/orders/r2')).toMatchObject({ answer: { summary: '1 tasks approved, 1 rejected' } });
+});
+
+test('a trained policy is promoted or not by a button of its own', async () => {
+  await waitingCampaign('policy', 'evaluatePolicy');
+  const page = await pageOf('/c/policy/approvals');
+  expect(page).toContain('policy waits for approval');
+  expect(page).not.toContain('reject');
+  const keep: [string, string][] = [['kind', 'approve'], ['reason', 'worse'], ['verdict', 'keep'], ['request_id', 'k']]; // oxfmt-ignore
+  expect((await post('/c/policy/order', keep)).status).toBe(303);
+  expect(await server.get('/api/v1/orders/k')).toMatchObject({ answer: { summary: 'the active policy is kept' } });
 });
 
 test('a request id belongs to one order', async () => {

@@ -3,6 +3,9 @@ import axe from 'axe-core';
 import { JSDOM, VirtualConsole, type DOMWindow } from 'jsdom';
 import { Agent, EventSource, type Dispatcher } from 'undici';
 import type { Connections } from '../../src/client/connections';
+import { campaignWorkflowId } from '../../src/domain/campaign/ids';
+import type { CampaignState } from '../../src/domain/campaign/progress';
+import { resolveSpec } from '../../src/specification/read-spec';
 import { fullCampaign, ids } from '../store/support/campaign-rows';
 import { finishedCampaign } from '../store/support/sound-campaign';
 import { attempt, candidate, newCampaign, step, task, type NewCampaign } from '../store/support/new-campaign';
@@ -18,8 +21,15 @@ vi.setConfig({ testTimeout: hangTimeoutMs, hookTimeout: hangTimeoutMs });
 let database: FreshDatabase;
 let server: TestServer;
 
-/** A Temporal server without workflows: the pages show campaigns as they are in the database. */
-const temporal = scriptedTemporal((id) => Promise.reject(new WorkflowNotFoundError('none', id, undefined)));
+/** States of workflows. A campaign without one is shown as it is in the database. */
+const states = new Map<string, Partial<CampaignState>>();
+const temporal = scriptedTemporal(
+  (id) =>
+    states.has(id)
+      ? Promise.resolve({ status: { name: 'RUNNING' }, memo: {}, raw: {} })
+      : Promise.reject(new WorkflowNotFoundError('none', id, undefined)),
+  (id) => Promise.resolve(states.get(id)),
+);
 const start = (port = 0): Promise<TestServer> =>
   runServer(database.url, {
     port,
@@ -45,6 +55,19 @@ async function runningCampaign(): Promise<NewCampaign> {
   await database.pool.query(`update campaigns set status = 'running', finished_at = null where id = $1`, [
     campaign.campaignId,
   ]);
+  return campaign;
+}
+
+/** A campaign that has two candidates and waits until an operator decides about them. */
+async function waitingCampaign(): Promise<NewCampaign> {
+  const campaign = await fullCampaign(database.pool);
+  const { store, key, name, campaignId } = campaign;
+  await store.tasks.propose(key, [candidate('one', { contentKey: '1' }), candidate('two', { contentKey: '2' })]);
+  const spec = resolveSpec({ name, seed: 1, environment: { name: 'intercode-sql' }, recipe: 'combined' }, name);
+  await database.pool.query('update campaigns set spec = $2 where id = $1', [campaignId, spec]);
+  const at = { iteration: key.iteration, phase: 'validate', note: null, score: null } as const;
+  const progress = { ...at, parked: '2 tasks wait', parkedCode: 'ApprovalNeeded' } as const;
+  states.set(campaignWorkflowId(name), { campaignId, name, status: 'parked', progress });
   return campaign;
 }
 
@@ -170,8 +193,7 @@ test('the key ? lists all keys of a page with their meaning', async () => {
 });
 
 test('tasks that wait for an operator are gone through and marked with keys alone', async () => {
-  const { store, key, name } = await fullCampaign(database.pool);
-  await store.tasks.propose(key, [candidate('one', { contentKey: '1' }), candidate('two', { contentKey: '2' })]);
+  const { name } = await waitingCampaign();
   const { window, document } = await open(`/c/${name}/approvals`);
   press(window, 'j');
   press(window, 'j');
@@ -211,8 +233,7 @@ test('a page says when its server no longer answers, and shows the newest when i
 });
 
 test('axe finds nothing serious on any page', async () => {
-  const { store, key, name } = await fullCampaign(database.pool);
-  await store.tasks.propose(key, [candidate('waiting', { contentKey: 'w' })]);
+  const { name } = await waitingCampaign();
   const { rows } = await server.get<{ rows: { id: string }[] }>(`/api/v1/campaigns/${name}/attempts`);
   const [one, two] = rows.map(({ id }) => encodeURIComponent(id));
   const pages = ['', '/attempts', `/attempt?id=${one}&vs=${two}`, '/flips', '/approvals', '/order'];

@@ -4,7 +4,7 @@ import { artifactStore } from '../../src/artifacts/artifact-store';
 import { removeHome, temporaryHome } from '../stack/temporary-home';
 import { freshDatabase, type FreshDatabase } from '../support/database';
 import { fullCampaign, ids } from '../store/support/campaign-rows';
-import { attempt, candidate, step, task } from '../store/support/new-campaign';
+import { attempt, step, task } from '../store/support/new-campaign';
 import { finishedCampaign } from '../store/support/sound-campaign';
 import { connectionsTo, runServer, tokens, type TestServer } from './running-server';
 
@@ -262,17 +262,6 @@ test('the tasks that flipped between the first and the last policy open both att
   const back = await textOf(`/c/${campaign}/flips?set=dev&before=${ids.trained}&after=${ids.start}`);
   expect(back.indexOf('lost')).toBeLessThan(back.indexOf('gained'));
   expect(await textOf(`/c/${campaign}/flips?set=other`)).toContain('No task turned');
-});
-
-test('tasks that wait for an operator are listed, and readers get no form', async () => {
-  const { store, key, name: campaign } = await fullCampaign(database.pool);
-  await store.tasks.propose(key, [candidate('waiting', { contentKey: 'w', goal: `Count ${hostile}` })]);
-  const page = await textOf(`/c/${campaign}/approvals`);
-  expect(page).toContain('1 task not decided yet');
-  expect(page).toContain('Count &lt;script&gt;');
-  expect(page).not.toContain('<form');
-  const operator = await visit(`/c/${campaign}/approvals`, { token: tokens.operate });
-  expect(await operator.text()).toMatch(/<input type="checkbox" name="reject" value="waiting"/);
 });
 
 test('an unknown campaign and an unknown attempt are refused in words', async () => {

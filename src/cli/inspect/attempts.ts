@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { withConnections } from '../../client/connections';
 import type { Phase } from '../../domain/campaign/phases';
-import { count, dateTime, decimal, duration, shortHash } from '../../domain/formats';
+import { count, dateTime, decimal, duration, oneLine, shortHash } from '../../domain/formats';
 import type { Purpose } from '../../domain/rollout/trajectory';
 import {
   attemptOrders,
@@ -13,7 +13,7 @@ import {
 import { number, properties, text, type Column } from '../../tables/table';
 import { integerIn } from '../arguments/integer';
 import { idWithin } from '../arguments/shown-ids';
-import { addListOptions, limitOf, oneLine, printPage, type ListOptions } from '../output/listing';
+import { addListOptions, limitOf, printPage, type ListOptions } from '../output/listing';
 
 type Options = ListOptions &
   Omit<AttemptFilter, 'purposes'> & {

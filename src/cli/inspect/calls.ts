@@ -1,14 +1,14 @@
 import { Option, type Command } from 'commander';
 import { withConnections } from '../../client/connections';
 import type { ModelPurpose } from '../../domain/campaign/iteration-plan';
-import { count, dateTime, dollars, duration } from '../../domain/formats';
+import { count, dateTime, dollars, duration, oneLine } from '../../domain/formats';
 import { DomainError } from '../../domain/errors';
 import { answerText, answerThinking, callVerdict, isUseless, type CallVerdict } from '../../llm/call-verdict';
 import { findCall, listCalls, type StoredCall, type WholeCall } from '../../store/spending/list-calls';
 import { number, properties, text, type Column } from '../../tables/table';
 import { integerIn } from '../arguments/integer';
 import { idWithin } from '../arguments/shown-ids';
-import { addListOptions, firstRows, oneLine, printPage, type ListOptions } from '../output/listing';
+import { addListOptions, firstRows, printPage, type ListOptions } from '../output/listing';
 import { printResult } from '../output/output';
 
 type Options = ListOptions & {

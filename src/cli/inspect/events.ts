@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { withConnections } from '../../client/connections';
-import { rounded } from '../../domain/formats';
+import { oneLine, rounded } from '../../domain/formats';
 import { listEvents, type EventFilter, type ListedEvent } from '../../store/campaign/list-events';
 import { text, type Column } from '../../tables/table';
 import { integerIn } from '../arguments/integer';
-import { addListOptions, limitOf, oneLine, printPage, type ListOptions } from '../output/listing';
+import { addListOptions, limitOf, printPage, type ListOptions } from '../output/listing';
 import { sinceOf } from '../arguments/since';
 
 type Options = ListOptions & EventFilter & { whole?: boolean };

@@ -1,12 +1,12 @@
 import { Option, type Command } from 'commander';
 import type { StageVerdict } from '../../domain/tasks/admission/candidate';
 import type { TaskFilter, TaskRow } from '../../store/tasks/tasks';
-import { addListOptions, firstRows, oneLine, printMore, type ListOptions } from '../output/listing';
+import { addListOptions, firstRows, printMore, type ListOptions } from '../output/listing';
 import { printResult } from '../output/output';
 import { withConnections } from '../../client/connections';
 import { properties, text } from '../../tables/table';
 import { terminalTable } from '../../tables/terminal-table';
-import { rounded } from '../../domain/formats';
+import { oneLine, rounded } from '../../domain/formats';
 
 type Options = ListOptions & TaskFilter & { verdicts?: boolean };
 

@@ -38,9 +38,3 @@ export function printMore({ rows, total }: Page<unknown>, what: string): void {
   else if (rows.length < total)
     printMessage(`${count(rows.length)} of ${count(total)} ${what}; \`--limit ${total}\` prints all`);
 }
-
-/** Returns a text as one line of at most `length` characters; `…` marks a cut. */
-export function oneLine(value: string, length = 70): string {
-  const line = value.replaceAll(/\s+/g, ' ').trim();
-  return line.length > length ? `${line.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…` : line;
-}

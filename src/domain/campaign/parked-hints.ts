@@ -62,6 +62,23 @@ export function nextCommands({ name, progress }: Parked): string {
   return `${resume.replace('<command>', `\`coevolve resume ${name}\``)}${skip}, \`coevolve stop ${name}\` ends the campaign here.`;
 }
 
+export type HelpfulOrder = 'approve' | 'raise-budget' | 'fork' | 'resume' | 'skip' | 'stop';
+
+/** Lists the orders that help a parked phase, the best one first. */
+export function ordersAfter({ progress }: Parked): HelpfulOrder[] {
+  const { phase, iteration } = progress;
+  const code = parkedCode(progress) ?? 'Unexpected';
+  if (code === 'ApprovalNeeded') return ['approve', 'stop'];
+  if (code === 'BudgetReached') return ['raise-budget', 'stop'];
+  const all: Record<'fork' | 'resume' | 'skip' | 'stop', boolean> = {
+    fork: iteration > 0 && parkedReasons[code].next.includes('coevolve fork'),
+    resume: resumeAfter(code) !== 'no',
+    skip: isSkippable(phase, iteration),
+    stop: true,
+  };
+  return (['fork', 'resume', 'skip', 'stop'] as const).filter((order) => all[order]);
+}
+
 const resumeTexts = {
   alone: '<command> retries the phase',
   after: 'Then <command> retries the phase',

@@ -2,7 +2,7 @@ import { groupBy } from '../../domain/group-by';
 import { findSeal, sealText } from '../../store/experiment/seals';
 import { listSetScores } from '../../store/training/set-scores';
 import { table, text } from '../../tables/table';
-import { lead, note } from '../page/blocks';
+import { lead, note, withCode } from '../page/blocks';
 import { scoreColumns, setColumns } from '../score-columns';
 import { defineSection } from './campaign-data';
 
@@ -19,7 +19,7 @@ export const reportedSetsSection = defineSection({
     return [
       lead(
         seal
-          ? `The scores on test are ${sealText(seal)}.`
+          ? withCode(`The scores on test are ${sealText(seal)}.`)
           : reported.length === 0
             ? 'This campaign has scored no policy on a test set: its scores on dev are those that the promotion gate has read.'
             : 'No choice of the campaign reads these tasks. The first policy and every promoted one play them once.',

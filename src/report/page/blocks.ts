@@ -4,6 +4,10 @@ export const lead = (...content: Content[]): Html => html`<p class="lead">${cont
 
 export const note = (...content: Content[]): Html => html`<p class="note">${content}</p>`;
 
+/** Text whose parts between backticks are commands or names. */
+export const withCode = (text: string): Html =>
+  html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+
 export const badge = (name: string, text: string = name): Html => html`<span class="badge ${name}">${text}</span>`;
 
 /** Names of colours, for charts whose bars have parts. */

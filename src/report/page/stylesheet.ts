@@ -107,7 +107,8 @@ details:not(.part) caption { position: absolute; clip-path: inset(50%); width: 1
 .problem { background: var(--bad-soft); color: var(--bad); border-radius: 8px; padding: 8px 12px; }
 .problem p { margin: 0; }
 form { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin: 12px 0; font-size: 13.5px; }
-input, select, button { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--rule); border-radius: 6px; padding: 4px 8px; max-width: 100%; }
+form label { max-width: 100%; }
+input, select, textarea, button { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--rule); border-radius: 6px; padding: 4px 8px; max-width: 100%; }
 dialog { color: var(--ink); background: var(--card); border: 1px solid var(--rule); border-radius: 10px; }
 dialog dl { display: grid; grid-template-columns: max-content auto; gap: 4px 14px; margin: 0; }
 dialog dt { font-family: ui-monospace, monospace; }

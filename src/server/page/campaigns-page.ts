@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import type { Connections } from '../../client/connections';
 import { listCampaigns, type ListedCampaign } from '../../client/campaign-status';
-import { dateTime, dollars, duration, rate } from '../../domain/formats';
+import { dateTime, dollars, duration, oneLine, rate } from '../../domain/formats';
 import { html } from '../../tables/html';
 import { htmlTable } from '../../tables/html-table';
 import { badge, linked, number, table, text, type Column } from '../../tables/table';
@@ -22,7 +22,7 @@ export async function campaignsPage(context: Context, connections: Connections):
         ? html`<p class="lead">No campaign yet: <code>coevolve start &lt;spec&gt;</code> starts one.</p>`
         : htmlTable(table('Campaigns', sorted, columns), true),
     ],
-    { seconds: 10, stream: streamOf() },
+    { follows: { seconds: 10, stream: streamOf() } },
   );
 }
 
@@ -35,7 +35,7 @@ const columns: readonly Column<ListedCampaign>[] = [
     ({ name }) => campaignCrumb(name).href,
   ),
   badge('status', ({ status }) => status),
-  text('waits for', ({ problem, waitsFor }) => problem?.what ?? waitsFor?.split('\n')[0]?.slice(0, 160) ?? null),
+  text('waits for', ({ problem, waitsFor }) => problem?.what ?? (waitsFor && oneLine(waitsFor, 160))),
   text('iteration', ({ iteration, iterations }) => (iteration === null ? null : `${iteration} of ${iterations}`)),
   text('phase', ({ phase, finishedAt }) => (finishedAt ? null : phase)),
   number('success on dev', ({ success }) => success, rate),

@@ -30,7 +30,7 @@ export async function experimentsPage(context: Context, connections: Connections
         ? html`<p class="lead">No experiment yet: <code>coevolve experiment start &lt;file&gt;</code> starts one.</p>`
         : htmlTable(table('Experiments', all, columns), true),
     ],
-    follows,
+    { follows },
   );
 }
 
@@ -58,12 +58,9 @@ export async function experimentPage(context: Context, connections: Connections)
   const parts = [stateLine(details), htmlTable(cellsTable(details), true)];
   const followed = isUnderway(details) ? follows : null;
   if (report === null)
-    return sendPage(
-      context,
-      [home, experiments, { name, href: '' }],
-      [...parts, note('No look was taken yet.')],
-      followed,
-    );
+    return sendPage(context, [home, experiments, { name, href: '' }], [...parts, note('No look was taken yet.')], {
+      follows: followed,
+    });
   const live = { above: crumbs([home, experiments]), below: html`<div class="live">${parts}</div>` };
   return sendHtml(context, renderLiveExperiment(report, live, { follows: followed }));
 }

@@ -3,7 +3,7 @@ import { renderDocument, servedPolicy, type Followed } from '../../report/page/p
 import { html, type Content, type Html } from '../../tables/html';
 import type { ProblemStatus } from '../request/problem';
 
-type PageStatus = 200 | ProblemStatus;
+export type PageStatus = 200 | ProblemStatus;
 
 /** Answers with a document that has the style of all pages. */
 export const sendDocument = (context: Context, title: string, body: Content, status: PageStatus = 200): Response =>
@@ -18,7 +18,7 @@ export function sendPage(
   context: Context,
   trail: readonly Crumb[],
   parts: Content,
-  follows: Followed | null = null,
+  { follows = null, status = 200 }: { follows?: Followed | null; status?: PageStatus } = {},
 ): Response {
   const title = trail.at(-1)!.name;
   const document = renderDocument(
@@ -32,7 +32,7 @@ export function sendPage(
     ],
     { follows },
   );
-  return sendHtml(context, document);
+  return sendHtml(context, document, status);
 }
 
 export type Crumb = { name: string; href: string };

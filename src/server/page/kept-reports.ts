@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { collectReport, renderMain, type RenderedReport } from '../../report/campaign/campaign-report';
 
-/** `rendered`: null while the first one is being collected. `seconds`: time after which a newer one may be there. */
-export type KeptReport = { rendered: RenderedReport | null; seconds: number };
+/** `rendered`: null while the first one is being collected. `age`: of it, in seconds. `seconds`: time after which a newer one may be there. */
+export type KeptReport = { rendered: RenderedReport | null; age: number; seconds: number };
 
 /** `tookMs`, `endedAt`: of the newest collection. `startedAt`: of the running one. */
 type Kept = {
@@ -49,7 +49,8 @@ export function keptReports(pool: Pool, patienceMs = 300): (campaignId: number) 
       await Promise.race([kept.collecting, sleep(waitMs, undefined, { ref: false })]);
     }
     const next = kept.collecting !== null ? seconds.least : isSlow ? secondsLeft : seconds.most;
-    return { rendered: kept.rendered, seconds: Math.ceil(Math.min(Math.max(next, seconds.least), seconds.most)) };
+    const age = kept.rendered ? (performance.now() - kept.endedAt) / 1000 : 0;
+    return { rendered: kept.rendered, age, seconds: Math.ceil(Math.min(Math.max(next, seconds.least), seconds.most)) };
   };
 }
 

@@ -51,16 +51,15 @@ export function addPage(app: Api, options: ServerContext & GuardOptions & { isTl
       {
         mayOperate: context.get('role') === 'operate',
         order: await findOrder(app, context, context.req.query('order')),
-        problem: context.req.query('problem') ?? null,
       },
     ),
   );
-  app.get('/c/:campaign/order', orderPage);
-  app.post('/c/:campaign/order', (context) => postOrder(app, context));
+  app.get('/c/:campaign/order', (context) => orderPage(connections, context));
+  app.post('/c/:campaign/order', (context) => postOrder({ app, connections }, context));
   app.get('/c/:campaign/attempts', (context) => attemptsPage(app, context));
   app.get('/c/:campaign/search', (context) => searchPage(app, context));
   app.get('/c/:campaign/attempt', (context) => attemptPage({ app, reader, textsOf }, context));
-  app.get('/c/:campaign/approvals', (context) => approvalsPage(app, context));
+  app.get('/c/:campaign/approvals', (context) => approvalsPage({ app, connections }, context));
   app.get('/c/:campaign/flips', (context) => flipsPage(context, reader));
 }
 

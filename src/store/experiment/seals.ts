@@ -12,7 +12,7 @@ export async function findSeal(client: pg.ClientBase | pg.Pool, campaignId: numb
   return rows[0] ?? null;
 }
 
-/** Says until when the scores are hidden, to follow their name. */
+/** Until when the scores are hidden, to follow their name. */
 export const sealText = ({ experiment, look }: Seal): string =>
   `hidden until ${look === null ? 'a declared look reads this seed' : `the look at ${look} seeds`}, ` +
   `\`coevolve experiment analyze ${experiment}\``;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { promotionNeedsApproval, tasksNeedApproval } from '../../../src/domain/campaign/approval';
-import { causeHint, nextCommands, resumeAfter, selfEnding } from '../../../src/domain/campaign/parked-hints';
+import { causeHint, nextCommands, ordersAfter, resumeAfter, selfEnding } from '../../../src/domain/campaign/parked-hints';
 import { isParkedCode, parkedCode, parkedReasons, type ParkedCode } from '../../../src/domain/campaign/parked-reasons';
 
 const root = path.resolve(__dirname, '../../..');
@@ -50,6 +50,9 @@ test.each(Object.keys(parkedReasons) as ParkedCode[])(
     expect(`${step}${commands}`).not.toMatch(/<campaign>|<last>/);
     const promise = /`coevolve resume demo` retries/.test(commands);
     expect(promise).toBe(resumeAfter(code) !== 'no');
+    const orders = ordersAfter(parkedBy(code));
+    expect([orders.includes('resume'), orders.includes('fork')]).toEqual([promise, /`coevolve fork/.test(step)]);
+    expect(orders.at(-1)).toBe('stop');
     if (/^(another campaign|a fork|start another|`coevolve reconcile)/.test(step)) expect(promise).toBe(false);
   },
 );
