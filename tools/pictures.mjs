@@ -81,8 +81,8 @@ async function check(name, address, view) {
 async function sendForm(address) {
   const page = await open(server + address);
   page.removeAllListeners('console'); // Chromium logs the status 404 as an error
-  await page.getByLabel('Reason').fill('check of the page');
-  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByLabel('Reason').first().fill('check of the page');
+  await page.getByRole('button', { name: 'Send' }).first().click();
   const refusal = await page.getByRole('alert').first().textContent();
   if (!refusal.includes('has ended') && !refusal.includes('finished')) problems.push(`${address}: ${refusal}`);
   await page.context().close();

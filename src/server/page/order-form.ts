@@ -44,7 +44,8 @@ export async function orderPage(connections: Connections, context: Context, refu
     context,
     [home, campaignCrumb(now.name), { name: 'Order', href: '' }],
     [
-      html`<p class="state">${badge(now.status)} ${waits(now, false)}</p>`,
+      html`<p class="state">${badge(now.status)}</p>`,
+      waits(now, false),
       refusal(refused),
       form(
         'command',

@@ -1,7 +1,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { promotionNeedsApproval, tasksNeedApproval } from '../../../src/domain/campaign/approval';
-import { causeHint, nextCommands, ordersAfter, resumeAfter, selfEnding } from '../../../src/domain/campaign/parked-hints';
+import {
+  causeHint,
+  nextCommands,
+  ordersAfter,
+  resumeAfter,
+  selfEnding,
+} from '../../../src/domain/campaign/parked-hints';
 import { isParkedCode, parkedCode, parkedReasons, type ParkedCode } from '../../../src/domain/campaign/parked-reasons';
 
 const root = path.resolve(__dirname, '../../..');
