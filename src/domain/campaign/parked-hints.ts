@@ -1,3 +1,4 @@
+import { approvalSteps } from './approval';
 import { parkedCode, parkedReasons, type ParkedCode } from './parked-reasons';
 import { isSkippable } from './phases';
 import type { CampaignState } from './progress';
@@ -41,16 +42,21 @@ export function resumeAfter(code: ParkedCode): 'alone' | 'after' | 'no' {
 
 type Parked = Pick<CampaignState, 'name' | 'progress'>;
 
-/** Returns the operator's step that removes the cause of a code, for a campaign that parked in this iteration. */
-export function stepAfter(code: ParkedCode, name: string, iteration = 0): string {
-  const step = parkedReasons[code].next.replaceAll('<campaign>', name);
-  return iteration > 0 ? step.replaceAll('<last>', String(iteration - 1)) : step;
+type Place = { iteration: number; phase: string | null };
+
+/** Returns the operator's step that removes the cause of a code; without the place, as docs/parked.md has it. */
+export function stepAfter(code: ParkedCode, name: string, place?: Place): string {
+  const { next } = parkedReasons[code];
+  const step =
+    code === 'ApprovalNeeded' && place ? approvalSteps[place.phase === 'evaluate' ? 'policy' : 'tasks'] : next;
+  const named = step.replaceAll('<campaign>', name);
+  return place && place.iteration > 0 ? named.replaceAll('<last>', String(place.iteration - 1)) : named;
 }
 
 /** Returns the step that removes the cause of a parked phase; null if it is not parked. */
 export function causeHint({ name, progress }: Parked): string | null {
   const code = parkedCode(progress);
-  return code === null ? null : stepAfter(code, name, progress.iteration);
+  return code === null ? null : stepAfter(code, name, progress);
 }
 
 /** Lists the commands for a parked phase as one line of Markdown. It never advises a resume that parks again. */

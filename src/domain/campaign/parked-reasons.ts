@@ -1,3 +1,5 @@
+import { approvalSteps } from './approval';
+
 /** Why a phase parks, in one sentence, and the operator's next step. docs/parked.md has the same rows. */
 type ParkedReason = { cause: string; next: string };
 
@@ -115,9 +117,7 @@ export const parkedReasons = {
   },
   ApprovalNeeded: {
     cause: 'tasks or a policy wait for approval',
-    next:
-      'tasks: `coevolve tasks <campaign> --verdict candidate`, then `coevolve approve <campaign>`; a policy: `approve` or ' +
-      '`approve --keep`',
+    next: `tasks: ${approvalSteps.tasks}; a policy: ${approvalSteps.policy}`,
   },
 
   'TrainingFailed.disk-full': { cause: 'the trainer found no free disk space', next: 'free disk space, then resume' },

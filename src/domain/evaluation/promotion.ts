@@ -58,7 +58,7 @@ export function decidePromotion(
     const difference = mean(differences);
     return decide(
       difference >= -tolerance - rounding,
-      `${changeInWords(difference, differences.length)}, allowed ${-tolerance}`,
+      `${changeInWords(difference, differences.length)}, at least ${-tolerance} required`,
     );
   }
   const { low, high, mean: difference } = pairedBootstrap(differences, { seed, resamples, confidence });

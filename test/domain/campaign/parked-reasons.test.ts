@@ -63,6 +63,13 @@ test.each(Object.keys(parkedReasons) as ParkedCode[])(
   },
 );
 
+test('the hint for an approval is that for the tasks or the policy that waits', () => {
+  const hintIn = (phase: 'validate' | 'evaluate'): string | null =>
+    causeHint({ name: 'demo', progress: { ...parkedBy('ApprovalNeeded').progress, phase } });
+  expect(hintIn('validate')).toMatch(/^`coevolve tasks demo --verdict candidate`/);
+  expect(hintIn('evaluate')).toMatch(/`coevolve approve demo --keep` keeps the active one$/);
+});
+
 test('a diverged job, bad input and a full disk name what has to change before a resume', () => {
   const hint = (code: ParkedCode): string => `${causeHint(parkedBy(code))}. ${nextCommands(parkedBy(code))}`;
   expect(hint('TrainingFailed.diverged')).toMatch(

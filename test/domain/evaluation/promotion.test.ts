@@ -20,7 +20,7 @@ test.each([
 test('the reason contains the difference and the number of paired attempts', () => {
   expect(decidePromotion(evaluation([1, 0, 0, 0], [1, 0, 1, 0]), defaultPromotionSettings)).toEqual({
     decision: 'keep',
-    reason: 'mean reward changed by -0.2500 over 4 paired attempts, allowed 0',
+    reason: 'mean reward changed by -0.2500 over 4 paired attempts, at least 0 required',
   });
 });
 
