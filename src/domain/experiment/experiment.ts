@@ -6,8 +6,12 @@ export const effortMeasures = [
   'environmentAttempts', // training attempts of all agents, without evaluations
   'updates', // steps of the optimizer, over all jobs
   'targetPairs', // preference pairs that the target is trained on, over all iterations
+  'expertTargetPairs', // of these, the pairs of an expert and the target's own attempt
+  'expertFailurePairs', // of these, the pairs of an expert and the failure agent's attempt
+  'expertPositivePairs', // of these, the pairs of an expert and the positive agent's attempt
   'failurePairs', // of these, the pairs of two failures, which teach without an expert
   'likelihoodRows', // rows whose likelihood the target is trained on: updates x batch x share of the rows with that term
+  'expertRows', // of these, the rows of an expert's answers
   'admittedTasks', // synthesized ones, without the start
   'flags', // tasks that feedback signals mark
   'trainedTokens',

@@ -40,7 +40,15 @@ function meanShare(
 }
 
 /** Measures of the data that an arm trains on. A rule of effort may declare that they are equal. */
-const dataMeasures = ['likelihoodRows', 'failurePairs', 'admittedTasks'] as const;
+const dataMeasures = [
+  'likelihoodRows',
+  'expertRows',
+  'expertTargetPairs',
+  'expertFailurePairs',
+  'expertPositivePairs',
+  'failurePairs',
+  'admittedTasks',
+] as const;
 /** Share of the larger amount, above the differences of an arm from itself (A/A: 6 to 16 % of tokens). */
 const unlike = 0.2;
 

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Amounts, Effort } from '../../domain/experiment/effort';
 import { effortMeasures, type EffortMeasure } from '../../domain/experiment/experiment';
 import { maxAttemptsPerActivity } from '../../domain/rollout/trajectory';
+import { expertPurposes } from '../trajectories/trajectories';
 
 /** Effort until the end of an iteration, of which every iteration before it is a part; with every measure. */
 export type StoredEffort = { checkpoint: number; effort: Required<Effort> };
@@ -17,7 +18,7 @@ export async function effortOf(pool: Pick<Pool, 'query'>, campaignId: number): P
      left join (${amounts.join(' union all ')}) a (iteration, measure, nominal, paid) on a.iteration = i.number
      where i.campaign_id = $1::integer
      order by i.number`,
-    [campaignId],
+    [campaignId, expertPurposes.pool],
   );
   const checkpoints: StoredEffort[] = [];
   for (const { iteration, measure, nominal, paid } of rows) {
@@ -51,20 +52,29 @@ const amounts = [
    group by r.iteration, m.measure`,
 
   `select iteration, m.measure, sum(m.amount), sum(m.amount) from preference_pairs
-   cross join lateral (values ('targetPairs', 1), ('failurePairs', (kind = 'failure-failure')::integer)) as m (measure, amount)
+   cross join lateral (values ('targetPairs', 1),
+     ('expertTargetPairs', (kind = 'expert-target')::integer), ('expertFailurePairs', (kind = 'expert-failure')::integer),
+     ('expertPositivePairs', (kind = 'expert-positive')::integer), ('failurePairs', (kind = 'failure-failure')::integer))
+     as m (measure, amount)
    where campaign_id = $1::integer and for_role = 'target'
    group by iteration, m.measure`,
 
-  // All rows of a dataset but the pairs without that term, experts beside the pairs among them.
-  `select r.iteration, 'likelihoodRows', sum(l.rows), sum(l.rows) filter (where r.found_from is null)
+  // A dataset has pairs, and demonstrations beside them. A pair has the likelihood of its chosen side where lambda_sft is not 0.
+  `select r.iteration, m.measure, sum(m.amount), sum(m.amount) filter (where r.found_from is null)
    from training_runs r
-   cross join lateral (select round(r.updates * (r.settings ->> 'batch_size')::numeric * case
-       when r.method in ('sft', 'rft') then 1
-       else greatest(0, 1 - (select count(*) from preference_pairs p where p.campaign_id = r.campaign_id
-         and p.iteration = r.iteration and p.for_role = 'target' and p.lambda_sft = 0)::numeric / r.dataset_rows) end) as rows) l
+   cross join lateral (
+     select count(*) filter (where e.pair_id is null or p.lambda_sft <> 0) as likelihood,
+            count(*) filter (where (e.pair_id is null or p.lambda_sft <> 0) and t.purpose = any ($2::text[])) as experts
+     from training_examples e
+     left join preference_pairs p on p.campaign_id = e.campaign_id and p.id = e.pair_id
+     join trajectories t on t.campaign_id = e.campaign_id and t.id = coalesce(e.trajectory_id, p.chosen_id)
+     where e.campaign_id = r.campaign_id and e.job_key = r.job_key) x
+   cross join lateral (select r.updates * (r.settings ->> 'batch_size')::numeric / r.dataset_rows as times) y
+   cross join lateral (values ('likelihoodRows', round(y.times * x.likelihood)), ('expertRows', round(y.times * x.experts)))
+     as m (measure, amount)
    where r.campaign_id = $1::integer and r.status = 'succeeded' and r.role = 'target'
      and r.method in ('sft', 'rft', 'dpo', 'target') and r.dataset_rows > 0
-   group by r.iteration`,
+   group by r.iteration, m.measure`,
 
   `select created_iteration, 'admittedTasks', count(*), count(*) from tasks
    where campaign_id = $1::integer and created_iteration > 0 and verdict = 'admitted' and origin <> 'seed'

@@ -9,6 +9,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const both = (amount: unknown) => ({ nominal: amount, paid: amount });
+const alone = (trajectoryId: string) => ({ trajectoryId, pairId: null });
 
 test('effort adds up over the iterations, counts training attempts and the pairs of the target alone, and leaves waiting out', async () => {
   const { pool } = database;
@@ -17,7 +18,9 @@ test('effort adds up over the iterations, counts training attempts and the pairs
   await store.tasks.seed(start, [task('seed')]);
   const expert = await store.trajectories.save(attempt(start, { taskId: 'seed' })); // no training attempt
   const jobKey = `campaign/${name}/iteration/0/train/target`;
-  await store.trainingRuns.save(start, trainingRun(jobKey, { gpus: 2, settings: { batch_size: 4 } }), []);
+  await store.trainingRuns.save(start, trainingRun(jobKey, { gpus: 2, settings: { batch_size: 4 } }), [
+    alone(expert.id),
+  ]);
   await store.trainingRuns.succeed({ jobKey, epoch: 1 }, hash('a'), { tokens: 300, seconds: 4, updates: 7 });
   await store.ledger.bookTraining({ jobKey, epoch: 1 }, { tokens: 300, seconds: 4 }, true);
 
@@ -26,6 +29,7 @@ test('effort adds up over the iterations, counts training attempts and the pairs
   const played = { taskId: 'seed', policyId, reward: 0 };
   const failed = await store.trajectories.save(attempt(key, { ...played, purpose: 'train' }));
   const nearer = await store.trajectories.save(attempt(key, { ...played, reward: 0.5, purpose: 'train', attempt: 1 }));
+  const succeeded = await store.trajectories.save(attempt(key, { ...played, reward: 1, purpose: 'train', attempt: 2 }));
   await store.trajectories.save(attempt(key, { ...played, purpose: 'evaluation' }));
   const pair = { taskId: 'seed', hardNegative: false, lambdaDpo: 1, chosenReward: 1, rejectedReward: 0 };
   for (const forRole of ['target', 'failure'] as const)
@@ -37,7 +41,12 @@ test('effort adds up over the iterations, counts training attempts and the pairs
       dropped: [],
     });
   const ofPairs = { method: 'target', datasetRows: 4, settings: { batch_size: 4 } } as const;
-  await store.trainingRuns.save(key, trainingRun(`${jobKey}/pairs`, ofPairs), []);
+  const pairIds = await store.preferencePairs.listIds(campaignId, 1, 'target');
+  await store.trainingRuns.save(key, trainingRun(`${jobKey}/pairs`, ofPairs), [
+    ...pairIds.map((pairId) => ({ trajectoryId: null, pairId })),
+    alone(expert.id),
+    alone(succeeded.id),
+  ]);
   const used = { tokens: 0, seconds: 0, updates: 3 };
   await store.trainingRuns.succeed({ jobKey: `${jobKey}/pairs`, epoch: key.epoch }, policyId, used);
   await pool.query(`update iterations set started_at = now() - interval '100 s', finished_at = now()
@@ -55,8 +64,12 @@ test('effort adds up over the iterations, counts training attempts and the pairs
         updates: both(7),
         trainedTokens: both(300),
         targetPairs: both(0),
+        expertTargetPairs: both(0),
+        expertFailurePairs: both(0),
+        expertPositivePairs: both(0),
         failurePairs: both(0),
         likelihoodRows: both(28),
+        expertRows: both(28),
         admittedTasks: both(0),
         flags: both(0),
         modelTokens: both(0),
@@ -68,13 +81,17 @@ test('effort adds up over the iterations, counts training attempts and the pairs
     {
       checkpoint: 1,
       effort: {
-        environmentAttempts: both(2),
-        rolloutTokens: both(10),
+        environmentAttempts: both(3),
+        rolloutTokens: both(15),
         updates: both(10),
         trainedTokens: both(310),
         targetPairs: both(2),
+        expertTargetPairs: both(1),
+        expertFailurePairs: both(0),
+        expertPositivePairs: both(0),
         failurePairs: both(1),
-        likelihoodRows: both(37),
+        likelihoodRows: both(28 + 9), // 3 updates x 4 rows, of which one of 4 has no such term
+        expertRows: both(28 + 6),
         admittedTasks: both(0),
         flags: both(0),
         modelTokens: both(0),
