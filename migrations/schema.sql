@@ -842,61 +842,11 @@ alter table turn_journal add constraint turn_journal_campaign_id_fkey FOREIGN KE
 
 create schema if not exists reporting;
 
-create view reporting.analyses as
- SELECT experiment_id,
-    input_hash,
-    look,
-    exploratory,
-        CASE
-            WHEN (EXISTS ( SELECT
-               FROM reporting.sealed_cells s
-              WHERE ((s.experiment_id = a.experiment_id) AND (s.seed <= a.look)))) THEN NULL::jsonb
-            ELSE output
-        END AS output,
-    recorded_at
-   FROM experiment_analyses a;
-create view reporting.attempts as
- SELECT t.campaign_id,
-    t.id,
-    t.iteration,
-    t.purpose,
-    t.task_id,
-    k.split,
-    k.evaluation_set,
-    p.role,
-    t.policy_id,
-    t.attempt,
-    t.seed,
-    t.outcome,
-        CASE
-            WHEN sealed.hidden THEN NULL::double precision
-            ELSE t.reward
-        END AS reward,
-        CASE
-            WHEN sealed.hidden THEN NULL::double precision
-            ELSE t.raw_score
-        END AS raw_score,
-    t.stop_reason,
-    t.fault,
-    ( SELECT (count(*))::integer AS count
-           FROM attempt_faults f
-          WHERE ((f.campaign_id = t.campaign_id) AND (f.trajectory_id = t.id))) AS faults,
-    t.turn_count AS turns,
-    t.prompt_tokens,
-    t.completion_tokens,
-    t.seconds,
-    ARRAY( SELECT f.kind
-           FROM feedback_signals f
-          WHERE ((f.campaign_id = t.campaign_id) AND (f.trajectory_id = t.id))
-          ORDER BY f.kind) AS signals,
-    t.recorded_at,
-    t.opening
-   FROM (((trajectories t
-     JOIN tasks k ON (((k.campaign_id = t.campaign_id) AND (k.id = t.task_id))))
-     LEFT JOIN policies p ON (((p.campaign_id = t.campaign_id) AND (p.id = t.policy_id))))
-     CROSS JOIN LATERAL ( SELECT ((t.purpose = 'test'::text) AND (t.campaign_id IN ( SELECT s.campaign_id
-                   FROM reporting.sealed_cells s
-                  WHERE (s.campaign_id IS NOT NULL)))) AS hidden) sealed);
+create view reporting.active_policies as
+ SELECT campaign_id,
+    role,
+    policy_id
+   FROM active_policies;
 create view reporting.budgets as
  SELECT b.campaign_id,
     spent.unit,
@@ -1004,31 +954,14 @@ create view reporting.cells as
     started_at,
     finished_at
    FROM experiment_cells;
-create view reporting.evaluations as
- SELECT e.campaign_id,
-    e.iteration,
-    e.policy_id,
-    p.role,
-    e.evaluation_set,
-    e.tasks,
-    e.successes,
-    (e.successes / (NULLIF(e.tasks, 0))::double precision) AS success,
-    e.success_low,
-    e.success_high,
-    e.mean_reward,
-    e.incumbent_id,
-    e.wins,
-    e.losses,
-    e.mcnemar_p,
-    e.mean_difference,
-    e.difference_low,
-    e.difference_high,
-    e.recorded_at
-   FROM (evaluations e
-     JOIN policies p ON (((p.campaign_id = e.campaign_id) AND (p.id = e.policy_id))))
-  WHERE ((e.evaluation_set <> 'test'::text) OR (NOT (e.campaign_id IN ( SELECT s.campaign_id
-           FROM reporting.sealed_cells s
-          WHERE (s.campaign_id IS NOT NULL)))));
+create view reporting.dropped_pairs as
+ SELECT campaign_id,
+    iteration,
+    for_role,
+    kind,
+    reason,
+    count AS candidates
+   FROM dropped_pairs;
 create view reporting.events as
  SELECT id,
     campaign_id,
@@ -1055,6 +988,36 @@ create view reporting.experiments as
     created_at,
     finished_at
    FROM experiments e;
+create view reporting.exploration_runs as
+ SELECT r.campaign_id,
+    r.id,
+    r.context_id AS exploration_id,
+    c.iteration,
+    c.aim,
+    r.round,
+    r.outcome,
+    r.fault,
+    r.reward,
+    ( SELECT (count(*))::integer AS count
+           FROM exploration_turns t
+          WHERE ((t.campaign_id = r.campaign_id) AND (t.run_id = r.id))) AS turns,
+    r.recorded_at
+   FROM (exploration_runs r
+     JOIN exploration_contexts c ON (((c.campaign_id = r.campaign_id) AND (c.id = r.context_id))));
+create view reporting.explorations as
+ SELECT campaign_id,
+    id,
+    iteration,
+    aim,
+    refill,
+    ordinal,
+    signal_id,
+    trajectory_id AS attempt_id,
+    task_id,
+    status,
+    (failure ->> 'type'::text) AS failure,
+    recorded_at
+   FROM exploration_contexts;
 create view reporting.faults as
  SELECT id,
     campaign_id,
@@ -1120,6 +1083,40 @@ create view reporting.iterations as
     finished_at,
     (EXTRACT(epoch FROM (finished_at - started_at)))::double precision AS seconds
    FROM iterations;
+create view reporting.judge_calibrations as
+ SELECT campaign_id,
+    iteration,
+    judge_version,
+    true_positives,
+    false_positives,
+    true_negatives,
+    false_negatives,
+    unusable,
+    dropped,
+    agreement,
+    agreement_low,
+    agreement_high,
+    precision_ AS "precision",
+    precision_low,
+    precision_high,
+    recall,
+    recall_low,
+    recall_high,
+    drifted,
+    reason
+   FROM judge_calibrations;
+create view reporting.judgements as
+ SELECT campaign_id,
+    id,
+    iteration,
+    kind,
+    task_id,
+    judge_version,
+    completed,
+    reason,
+    failure,
+    recorded_at
+   FROM judgements;
 create view reporting.orders as
  SELECT o.request_id,
     o.kind,
@@ -1195,6 +1192,26 @@ create view reporting.policies as
           WHERE ((m.campaign_id = p.campaign_id) AND (m.candidate_id = p.id))
           ORDER BY m.iteration DESC
          LIMIT 1) decided ON (true));
+create view reporting.promotions as
+ SELECT campaign_id,
+    iteration,
+    role,
+    candidate_id,
+    incumbent_id,
+    decision,
+    reason,
+    recorded_at
+   FROM promotions;
+create view reporting.resumes as
+ SELECT campaign_id,
+    id,
+    iteration,
+    trajectory_id AS attempt_id,
+    outcome,
+    turns,
+    detail,
+    recorded_at
+   FROM attempt_resumes;
 create view reporting.rl_steps as
  SELECT r.campaign_id,
     s.job_key AS training_run,
@@ -1207,20 +1224,6 @@ create view reporting.rl_steps as
     s.finished_at
    FROM (rl_steps s
      JOIN training_runs r ON ((r.job_key = s.job_key)));
-create view reporting.scores as
- SELECT experiment_id,
-    arm,
-    seed,
-    checkpoint,
-    task,
-    features,
-    reward,
-    success,
-    attempts
-   FROM experiment_scores x
-  WHERE (NOT (EXISTS ( SELECT
-           FROM reporting.sealed_cells s
-          WHERE ((s.experiment_id = x.experiment_id) AND (s.arm = x.arm) AND (s.seed = x.seed)))));
 create view reporting.sealed_cells as
  SELECT x.experiment_id,
     x.arm,
@@ -1236,6 +1239,15 @@ create view reporting.sealed_cells as
   WHERE (NOT (EXISTS ( SELECT
            FROM experiment_analyses a
           WHERE ((a.experiment_id = x.experiment_id) AND (a.look >= x.seed) AND ((NOT a.exploratory) OR (e.status = 'finished'::text))))));
+create view reporting.signal_rates as
+ SELECT campaign_id,
+    iteration,
+    kind,
+    played,
+    flagged,
+    unchanged,
+    permutations
+   FROM signal_rates;
 create view reporting.signals as
  SELECT campaign_id,
     id,
@@ -1361,3 +1373,97 @@ create view reporting.verdicts as
     detail,
     recorded_at
    FROM admission_verdicts;
+create view reporting.analyses as
+ SELECT experiment_id,
+    input_hash,
+    look,
+    exploratory,
+        CASE
+            WHEN (EXISTS ( SELECT
+               FROM reporting.sealed_cells s
+              WHERE ((s.experiment_id = a.experiment_id) AND (s.seed <= a.look)))) THEN NULL::jsonb
+            ELSE output
+        END AS output,
+    recorded_at
+   FROM experiment_analyses a;
+create view reporting.attempts as
+ SELECT t.campaign_id,
+    t.id,
+    t.iteration,
+    t.purpose,
+    t.task_id,
+    k.split,
+    k.evaluation_set,
+    p.role,
+    t.policy_id,
+    t.attempt,
+    t.seed,
+    t.outcome,
+        CASE
+            WHEN sealed.hidden THEN NULL::double precision
+            ELSE t.reward
+        END AS reward,
+        CASE
+            WHEN sealed.hidden THEN NULL::double precision
+            ELSE t.raw_score
+        END AS raw_score,
+    t.stop_reason,
+    t.fault,
+    ( SELECT (count(*))::integer AS count
+           FROM attempt_faults f
+          WHERE ((f.campaign_id = t.campaign_id) AND (f.trajectory_id = t.id))) AS faults,
+    t.turn_count AS turns,
+    t.prompt_tokens,
+    t.completion_tokens,
+    t.seconds,
+    ARRAY( SELECT f.kind
+           FROM feedback_signals f
+          WHERE ((f.campaign_id = t.campaign_id) AND (f.trajectory_id = t.id))
+          ORDER BY f.kind) AS signals,
+    t.recorded_at,
+    t.opening
+   FROM (((trajectories t
+     JOIN tasks k ON (((k.campaign_id = t.campaign_id) AND (k.id = t.task_id))))
+     LEFT JOIN policies p ON (((p.campaign_id = t.campaign_id) AND (p.id = t.policy_id))))
+     CROSS JOIN LATERAL ( SELECT ((t.purpose = 'test'::text) AND (t.campaign_id IN ( SELECT s.campaign_id
+                   FROM reporting.sealed_cells s
+                  WHERE (s.campaign_id IS NOT NULL)))) AS hidden) sealed);
+create view reporting.evaluations as
+ SELECT e.campaign_id,
+    e.iteration,
+    e.policy_id,
+    p.role,
+    e.evaluation_set,
+    e.tasks,
+    e.successes,
+    (e.successes / (NULLIF(e.tasks, 0))::double precision) AS success,
+    e.success_low,
+    e.success_high,
+    e.mean_reward,
+    e.incumbent_id,
+    e.wins,
+    e.losses,
+    e.mcnemar_p,
+    e.mean_difference,
+    e.difference_low,
+    e.difference_high,
+    e.recorded_at
+   FROM (evaluations e
+     JOIN policies p ON (((p.campaign_id = e.campaign_id) AND (p.id = e.policy_id))))
+  WHERE ((e.evaluation_set <> 'test'::text) OR (NOT (e.campaign_id IN ( SELECT s.campaign_id
+           FROM reporting.sealed_cells s
+          WHERE (s.campaign_id IS NOT NULL)))));
+create view reporting.scores as
+ SELECT experiment_id,
+    arm,
+    seed,
+    checkpoint,
+    task,
+    features,
+    reward,
+    success,
+    attempts
+   FROM experiment_scores x
+  WHERE (NOT (EXISTS ( SELECT
+           FROM reporting.sealed_cells s
+          WHERE ((s.experiment_id = x.experiment_id) AND (s.arm = x.arm) AND (s.seed = x.seed)))));

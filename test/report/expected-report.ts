@@ -485,25 +485,24 @@ function expectedLineage(rows: CampaignRows): Lineage | null {
 }
 
 function expectedRowCounts(rows: CampaignRows): Record<string, number> {
-  const own = [
-    'iterations',
-    'planned_tasks',
-    'trajectory_turns',
-    'attempt_faults',
-    'feedback_signals',
-    'preference_pairs',
-    'training_runs',
-    'training_examples',
-    'policies',
-    'evaluations',
-    'promotions',
-    'events',
-    'ledger',
-  ];
+  const tables = {
+    iterations: 'iterations',
+    turns: 'trajectory_turns',
+    faults: 'attempt_faults',
+    signals: 'feedback_signals',
+    pairs: 'preference_pairs',
+    training_runs: 'training_runs',
+    training_examples: 'training_examples',
+    policies: 'policies',
+    evaluations: 'evaluations',
+    promotions: 'promotions',
+    events: 'events',
+    spending: 'ledger',
+  };
   return {
-    ...Object.fromEntries(own.map((table) => [table, rowsOf(rows, table).length])),
+    ...Object.fromEntries(Object.entries(tables).map(([view, table]) => [view, rowsOf(rows, table).length])),
     tasks: tasksOf(rows).length,
-    trajectories: trajectoriesOf(rows).length,
+    attempts: trajectoriesOf(rows).length,
   };
 }
 

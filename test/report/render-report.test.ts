@@ -190,10 +190,10 @@ test('the page counts attempts, faults, training runs and rows', () => {
       ...(run.iteration === 0 ? ['0.0 s', '$0.00'] : ['1 min 51 s', '$0.1105']),
     ]),
   );
-  expect(Object.fromEntries(tableOf(page, 'Rows of this campaign in the database'))).toMatchObject({
-    trajectories: int(trajectoriesOf(rows).length),
+  expect(Object.fromEntries(tableOf(page, 'Rows of this campaign in the read model'))).toMatchObject({
+    attempts: int(trajectoriesOf(rows).length),
     tasks: int(tasksOf(rows).length),
-    preference_pairs: int(rowsOf(rows, 'preference_pairs').length),
+    pairs: int(rowsOf(rows, 'preference_pairs').length),
   });
 });
 

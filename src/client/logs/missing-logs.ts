@@ -16,11 +16,11 @@ export async function findMissingLogs(
   { id, name, forkIteration }: Pick<CampaignRow, 'id' | 'name' | 'forkIteration'>,
 ): Promise<LogsHint[]> {
   const { rows } = await pool.query<{ jobKey: string; backend: string }>(
-    `select job_key as "jobKey", backend from training_runs r
+    `select id as "jobKey", backend from reporting.training_runs r
      where campaign_id = $1::integer and iteration > $2::integer and method <> 'import' and found_from is null
        and (status = 'succeeded' or failure ->> 'type' <> 'ended'
-         or exists (select from training_progress p where p.job_key = r.job_key))
-     order by iteration desc, job_key`,
+         or exists (select from reporting.training_curves p where p.campaign_id = r.campaign_id and p.training_run = r.id))
+     order by iteration desc, id`,
     [id, forkIteration ?? -1],
   );
   const elsewhere = rows.filter(({ jobKey }) => !existsSync(artifacts.jobPath(jobKey)));

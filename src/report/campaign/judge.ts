@@ -81,12 +81,12 @@ export async function listJudgeCalibrations(client: pg.ClientBase, campaignId: n
             false_positives as "falsePositives", true_negatives as "trueNegatives",
             false_negatives as "falseNegatives", unusable, dropped,
             agreement, agreement_low as "agreementLow", agreement_high as "agreementHigh",
-            precision_ as precision, precision_low as "precisionLow", precision_high as "precisionHigh",
+            precision, precision_low as "precisionLow", precision_high as "precisionHigh",
             recall, recall_low as "recallLow", recall_high as "recallHigh", reason as drift,
             (select e.detail ->> 'reason' from reporting.events e
               where e.campaign_id = c.campaign_id and e.iteration = c.iteration and e.kind = 'judge-untrusted'
               order by e.id desc limit 1) as distrust
-       from judge_calibrations c
+       from reporting.judge_calibrations c
       where campaign_id = $1::int
       order by iteration, judge_version`,
     [campaignId],
@@ -113,7 +113,7 @@ export async function listJudgeAgreement(client: pg.ClientBase, campaignId: numb
             (count(*) filter (where not j.completed and v.reward >= 1))::int as "environmentOnly",
             (count(*) filter (where not j.completed and v.reward < 1))::int as neither,
             (count(*) filter (where j.completed is null))::int as unusable
-       from judgements j
+       from reporting.judgements j
        join reporting.tasks k on k.campaign_id = j.campaign_id and k.id = j.task_id
        join reporting.attempts v on v.campaign_id = j.campaign_id and v.iteration = j.iteration and v.task_id = j.task_id
                           and v.purpose = 'validation' and v.outcome = 'scored'

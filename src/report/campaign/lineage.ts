@@ -81,7 +81,8 @@ export async function findLineage(client: pg.ClientBase, campaignId: number): Pr
          from reporting.training_examples x
          join reporting.training_runs r on r.campaign_id = x.campaign_id and r.id = x.training_run and r.status = 'succeeded'
          join reporting.policies o on o.campaign_id = x.campaign_id and o.training_run = x.training_run
-         left join active_policies h on h.campaign_id = o.campaign_id and h.policy_id = o.id and h.role = 'target'
+         left join reporting.active_policies h
+           on h.campaign_id = o.campaign_id and h.policy_id = o.id and h.role = 'target'
         where x.campaign_id = $1::int
           and (x.pair_id in (select id from reporting.pairs
                               where campaign_id = $1::int and task_id in (select id from grown))

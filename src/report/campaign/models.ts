@@ -64,8 +64,8 @@ export type ContextGroup = { iteration: number; aim: string; status: string; fai
 /** Counts contexts of exploration by status. */
 export async function listContextGroups(client: pg.ClientBase, campaignId: number): Promise<ContextGroup[]> {
   const { rows } = await client.query<ContextGroup>(
-    `select iteration, aim, status, failure ->> 'type' as failure, count(*)::int as contexts
-       from exploration_contexts where campaign_id = $1::int
+    `select iteration, aim, status, failure, count(*)::int as contexts
+       from reporting.explorations where campaign_id = $1::int
       group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
     [campaignId],
   );
@@ -77,13 +77,9 @@ export type RunGroup = { iteration: number; aim: string; outcome: string; runs: 
 /** Counts exploration runs by outcome. */
 export async function listRunGroups(client: pg.ClientBase, campaignId: number): Promise<RunGroup[]> {
   const { rows } = await client.query<RunGroup>(
-    `select c.iteration, c.aim, r.outcome, count(*)::int as runs, coalesce(sum(s.turns), 0)::int as turns
-       from exploration_runs r
-       join exploration_contexts c on c.campaign_id = r.campaign_id and c.id = r.context_id
-       left join (select campaign_id, run_id, count(*) as turns from exploration_turns
-                   where campaign_id = $1::int group by 1, 2) s
-         on s.campaign_id = r.campaign_id and s.run_id = r.id
-      where r.campaign_id = $1::int
+    `select iteration, aim, outcome, count(*)::int as runs, sum(turns)::int as turns
+       from reporting.exploration_runs
+      where campaign_id = $1::int
       group by 1, 2, 3 order by 1, 2, 3`,
     [campaignId],
   );
@@ -95,8 +91,9 @@ export type Budget = { tokensLimit: number | null; usdLimit: number | null; toke
 /** Finds the budget; null until the first model call. */
 export async function findBudget(client: pg.ClientBase, campaignId: number): Promise<Budget | null> {
   const { rows } = await client.query<Budget>(
-    `select llm_tokens_limit as "tokensLimit", usd_limit as "usdLimit", llm_tokens as tokens, usd
-       from budgets where campaign_id = $1::int`,
+    `select t."limit" as "tokensLimit", u."limit" as "usdLimit", t.committed as tokens, u.committed as usd
+       from reporting.budgets t join reporting.budgets u using (campaign_id)
+      where campaign_id = $1::int and t.unit = 'llm-tokens' and u.unit = 'usd'`,
     [campaignId],
   );
   return rows[0] ?? null;

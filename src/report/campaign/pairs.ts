@@ -121,8 +121,8 @@ export type DroppedGroup = { iteration: number; role: string; kind: string; reas
 /** Counts candidates that made no pair, by reason. */
 export async function listDroppedGroups(client: pg.ClientBase, campaignId: number): Promise<DroppedGroup[]> {
   const { rows } = await client.query<DroppedGroup>(
-    `select iteration, for_role as role, kind, reason, count as candidates
-       from dropped_pairs
+    `select iteration, for_role as role, kind, reason, candidates
+       from reporting.dropped_pairs
       where campaign_id = $1::int
       order by iteration, for_role, kind, reason`,
     [campaignId],

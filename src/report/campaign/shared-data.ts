@@ -66,7 +66,7 @@ async function listEvaluations(
        from reporting.evaluations e
        left join counts c on c.policy_id = e.policy_id
        left join counts bc on bc.policy_id = e.incumbent_id
-       left join promotions m on m.campaign_id = e.campaign_id and m.iteration = e.iteration
+       left join reporting.promotions m on m.campaign_id = e.campaign_id and m.iteration = e.iteration
                              and m.candidate_id = e.policy_id and m.role = e.role
        left join lateral (
          select * from reporting.evaluations o
@@ -135,7 +135,7 @@ async function listTestScores(client: pg.ClientBase, campaignId: number): Promis
 
 async function findActiveTarget(client: pg.ClientBase, campaignId: number): Promise<string | null> {
   const { rows } = await client.query<{ policyId: string }>(
-    `select policy_id as "policyId" from active_policies where campaign_id = $1::int and role = 'target'`,
+    `select policy_id as "policyId" from reporting.active_policies where campaign_id = $1::int and role = 'target'`,
     [campaignId],
   );
   return rows[0]?.policyId ?? null;

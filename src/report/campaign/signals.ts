@@ -103,7 +103,7 @@ export type SignalRateRow = SignalRate & { iteration: number };
 export async function listSignalRates(client: pg.ClientBase, campaignId: number): Promise<SignalRateRow[]> {
   const { rows } = await client.query<SignalRateRow>(
     `select iteration, kind, played, flagged, unchanged, permutations
-       from signal_rates
+       from reporting.signal_rates
       where campaign_id = $1::int and played > 0
       order by iteration, kind`,
     [campaignId],

@@ -98,11 +98,11 @@ export async function listSteps(client: pg.ClientBase, campaignId: number): Prom
      select r.iteration, s.step, coalesce(sum(g.attempts), 0)::int as attempts,
             (sum(g.rewards) / sum(g.attempts))::float8 as "meanReward", avg(g.mixed::int)::float8 as mixed,
             s.policy_id as "policyId", s.metrics
-       from rl_steps s
-       join reporting.training_runs r on r.id = s.job_key
-       left join groups g on g.training_run = s.job_key and g.step = s.step
-      where r.campaign_id = $1::int
-      group by r.iteration, s.job_key, s.step
+       from reporting.rl_steps s
+       join reporting.training_runs r on r.campaign_id = s.campaign_id and r.id = s.training_run
+       left join groups g on g.training_run = s.training_run and g.step = s.step
+      where s.campaign_id = $1::int
+      group by r.iteration, s.training_run, s.step, s.policy_id, s.metrics
       order by r.iteration, s.step`,
     [campaignId],
   );

@@ -218,7 +218,7 @@ export async function listLimitCuts(client: pg.ClientBase, campaignId: number): 
     `select t.created_iteration as iteration, split_part(t.id, '/', 3) as aim, t.context_id as "contextId", t.relation,
             (count(*) filter (where t.verdict = 'admitted'))::int as admitted,
             (count(*) filter (where t.reason in ('quota', 'growth-cap')))::int as cut
-       from reporting.tasks t left join exploration_contexts c on c.campaign_id = t.campaign_id and c.id = t.context_id
+       from reporting.tasks t left join reporting.explorations c on c.campaign_id = t.campaign_id and c.id = t.context_id
       where t.campaign_id = $1::int and t.origin <> 'seed'
       group by 1, 2, 3, 4, c.ordinal
      having count(*) filter (where t.reason in ('quota', 'growth-cap')) > 0

@@ -120,10 +120,10 @@ export type ResumeGroup = {
 /** Counts attempts that were resumed after a crash, by iteration. */
 export async function listResumeGroups(client: pg.ClientBase, campaignId: number): Promise<ResumeGroup[]> {
   const { rows } = await client.query<ResumeGroup>(
-    `select iteration, (count(distinct trajectory_id) filter (where outcome = 'resumed'))::int as attempts,
+    `select iteration, (count(distinct attempt_id) filter (where outcome = 'resumed'))::int as attempts,
             coalesce(sum(turns) filter (where outcome = 'resumed'), 0)::int as turns,
             (count(*) filter (where outcome = 'mismatch'))::int as mismatches
-       from attempt_resumes
+       from reporting.resumes
       where campaign_id = $1::int
       group by iteration
       order by iteration`,

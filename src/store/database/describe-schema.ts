@@ -58,6 +58,17 @@ const foreignKeys = `
   where k.contype = 'f' and k.conparentid = 0
   order by own.relname collate "C", k.conname collate "C"`;
 
+/** A view comes after those that it reads. */
 const reportingViews = `
-  select format(E'create view reporting.%I as\\n%s', viewname, definition) as sql
-  from pg_views where schemaname = 'reporting' order by viewname collate "C"`;
+  with recursive names as (
+    select oid, relname as name from pg_class where relkind = 'v' and relnamespace = 'reporting'::regnamespace),
+  uses as (
+    select distinct r.ev_class as oid, d.refobjid as used
+    from pg_depend d join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
+    where d.refobjid <> r.ev_class and d.refobjid in (select oid from names)),
+  depths as (
+    select oid, 0 as depth from names
+    union all
+    select uses.oid, depth + 1 from uses join depths on depths.oid = uses.used)
+  select format(E'create view reporting.%I as\\n%s', name, pg_get_viewdef(oid)) as sql
+  from names order by (select max(depth) from depths where depths.oid = names.oid), name collate "C"`;

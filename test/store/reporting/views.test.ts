@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describeViews } from '../../../src/store/reporting/describe-views';
 import { createReaderPool } from '../../../src/store/reporting/reader-pool';
@@ -51,6 +51,19 @@ test('a campaign with a row in every table has a row in each of its views', asyn
     const { rows } = await database.pool.query(`select from reporting.${name} where campaign_id = $1`, [campaignId]);
     expect([name, rows.length > 0]).toEqual([name, true]);
   }
+});
+
+test('reports and commands name views alone in their queries', () => {
+  const root = path.resolve(__dirname, '../../..');
+  const textOf = (file: string): string => readFileSync(path.join(root, file), 'utf8');
+  const tables = [...textOf('migrations/schema.sql').matchAll(/^create table (\w+)/gm)].map(([, name]) => name);
+  const query = new RegExp(`\\b(?:from|join) (?:${tables.join('|')})\\b`);
+  const files = ['src/report', 'src/client', 'src/cli'].flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => path.join(folder, file)),
+  );
+  const sources = files.filter((file) => file.endsWith('.ts'));
+  expect(sources.length).toBeGreaterThan(100);
+  expect(sources.filter((file) => query.test(textOf(file)))).toEqual([]);
 });
 
 test('the reader reads views alone, writes nothing, and has a time limit', async () => {
