@@ -176,6 +176,9 @@ async function waitingCampaign(name: string, activity: 'admitTasks' | 'evaluateP
 test('tasks are approved on their page, and a refused review keeps its marks', async () => {
   await waitingCampaign('tasks', 'admitTasks');
   expect(await pageOf('/c/tasks')).toMatch(/<a href="\/c\/tasks\/approvals">approve or reject<\/a> · <a/);
+  expect(await pageOf('/c/tasks/approvals')).toContain(
+    '<a href="/c/tasks/attempts?task_id=good">attempts and observations</a>',
+  );
   const review: [string, string][] = [['kind', 'approve'], ['reject', 'bad'], ['reason', 'read'], ['verdict', 'admit']]; // oxfmt-ignore
   const refused = await (await post('/c/tasks/order', [...review, ['request_id', 'r1']], { origin: 'null' })).text();
   expect(refused).toMatch(/value="bad" checked \/>/);
@@ -189,6 +192,7 @@ test('a trained policy is promoted or not by a button of its own', async () => {
   await waitingCampaign('policy', 'evaluatePolicy');
   const page = await pageOf('/c/policy/approvals');
   expect(page).toContain('policy waits for approval');
+  expect(page).toContain('<a href="/c/policy/flips">tasks that flipped</a>');
   expect(page).not.toContain('reject');
   const keep: [string, string][] = [['kind', 'approve'], ['reason', 'worse'], ['verdict', 'keep'], ['request_id', 'k']]; // oxfmt-ignore
   expect((await post('/c/policy/order', keep)).status).toBe(303);

@@ -68,6 +68,8 @@ class Campaign:
         """
         return self._frame("attempts", filters)
 
+    trajectories_df = attempts_df  # the papers' word for attempts
+
     def turns_df(self, attempt_id: str | None = None, *, tokens: bool = False) -> pd.DataFrame:
         """Returns the turns of an attempt, or of all: `action` and `observation`, a list of messages.
 

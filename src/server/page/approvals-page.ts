@@ -10,7 +10,7 @@ import type { Api } from '../request/context';
 import type { Task } from '../rows/campaign-rows';
 import { askAll } from './ask-api';
 import { orderFields, refusal, type RefusedForm } from './form-fields';
-import { campaignCrumb, home, sendPage } from './frame';
+import { addressWith, campaignCrumb, home, sendPage } from './frame';
 
 type Row = z.infer<typeof Task>;
 
@@ -41,6 +41,7 @@ function approvals(now: CampaignNow, tasks: readonly Row[], operator: Operator):
   if (waits && phase === 'evaluate')
     return html`<p class="lead">A trained policy waits for its promotion.</p>
       <p>${withCode(parked ?? '')}</p>
+      <p><a href="${campaignCrumb(now.name).href}/flips">tasks that flipped</a></p>
       ${
         operator &&
         form(operator, null, [
@@ -51,9 +52,9 @@ function approvals(now: CampaignNow, tasks: readonly Row[], operator: Operator):
   const undecided = counted(tasks.length, 'task');
   if (!waits)
     return html`<p class="lead">Nothing waits for approval. ${undecided} not decided yet.</p>
-      ${tasks.map((task) => articleOf(task, null))}`;
+      ${tasks.map((task) => articleOf(now.name, task, null))}`;
   const marked = new Set(operator?.refused?.fields('reject'));
-  const listed = tasks.map((task) => articleOf(task, operator && checkbox(task.id, marked.has(task.id))));
+  const listed = tasks.map((task) => articleOf(now.name, task, operator && checkbox(task.id, marked.has(task.id))));
   return html`<p class="lead">${undecided} not decided yet. Mark those to reject; the others are admitted.</p>
     ${operator ? form(operator, listed, [['admit', 'Approve']]) : listed}`;
 }
@@ -73,13 +74,17 @@ const form = (
 const checkbox = (id: string, isMarked: boolean): Html =>
   html`<label><input type="checkbox" name="reject" value="${id}" ${isMarked ? html`checked` : null} /> reject</label>`;
 
-const articleOf = (
+function articleOf(
+  campaign: string,
   { id, goal, parent_signal: signal, parent_task_id: parent, reference_actions: actions }: Row,
   box: Html | null,
-): Html =>
-  html`<article class="comparison">
+): Html {
+  const attempts = addressWith(`${campaignCrumb(campaign).href}/attempts`, { task_id: id });
+  return html`<article class="comparison">
     ${box}
     <p class="goal">${goal} <code>${id}</code></p>
+    <p><a href="${attempts}">attempts and observations</a></p>
     ${signal === null ? null : html`<p class="note">aimed at ${signal} of ${parent}</p>`}
     ${(Array.isArray(actions) ? actions : []).map((action) => html`<pre class="action">${action}</pre>`)}
   </article>`;
+}
